@@ -1,0 +1,18 @@
+//! What can be typed: the clap parser, one file a command, no logic.
+//!
+//! Commands turn what was typed into what it means; nothing below knows that clap exists.
+
+use clap::{Parser, Subcommand};
+
+/// A profiler for Linux: counts, samples and explains.
+#[derive(Debug, Parser)]
+#[command(name = "pmc", version, about, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {}

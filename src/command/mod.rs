@@ -1,0 +1,32 @@
+//! The commands: each turns what was typed into a plan, runs it, and hands the result to a view.
+//!
+//! One file (or folder) a command; wires the layers, computes and formats nothing.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::error::{Exit, Result, say};
+
+/// Parses the command line, runs one command, prints its error, and says how the process ends.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+        }
+    };
+    match run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            say::error(&error);
+            error.exit_status().into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Exit> {
+    match cli.command {}
+}

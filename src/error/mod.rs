@@ -1,0 +1,228 @@
+//! What went wrong, in words that help: every error that reaches the user is an [`Error`].
+//!
+//! Lower layers have their own typed errors and convert into this one where they leave the
+//! layer. An [`Error`] says what was being done to what, what the kernel answered, why
+//! that usually is, and what to try. It carries the exit status; only `main` exits.
+//! [`say`] is the one place that prints it.
+
+pub mod say;
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Shorthand for results whose error is meant for the user.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All was done.
+    Done,
+    /// Anything that failed and has no status of its own: 1.
+    Failure,
+    /// The command line or an event could not be understood: 2.
+    Usage,
+    /// The profiled command's own status.
+    Command(u8),
+    /// The profiled command, or pmc itself, was ended by this signal: 128 + signal.
+    Signal(i32),
+    /// The command was found but could not be executed: 126, as the shell says it.
+    NotExecutable,
+    /// The command was not found: 127, as the shell says it.
+    NotFound,
+}
+
+impl Exit {
+    /// The number that the parent process sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Command(status) => status,
+            Self::Signal(signal) => 128u8.wrapping_add(signal as u8),
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// A failure with its explanation, ready to be shown.
+///
+/// ```text
+/// pmc: opening cycles on CPU 3: Permission denied (EACCES)
+///   why: kernel.perf_event_paranoid is 2, and this user has no CAP_PERFMON
+///   try: sysctl kernel.perf_event_paranoid=0
+/// ```
+#[derive(Debug)]
+pub struct Error {
+    /// What was being done, to what; or the whole statement where no system call was involved.
+    doing: String,
+    /// What the kernel said.
+    kernel: Option<io::Error>,
+    /// Lines printed as they are under the headline: a caret under a word, a list.
+    detail: Option<String>,
+    /// Why that usually is.
+    why: Option<String>,
+    /// What to try, one remedy an entry.
+    try_: Vec<String>,
+    exit: Exit,
+    /// Ends the program without a word: the reader of our output has gone.
+    quiet: bool,
+}
+
+impl Error {
+    /// A failure that is not a system call's.
+    pub fn new(statement: impl Into<String>) -> Self {
+        Self {
+            doing: statement.into(),
+            kernel: None,
+            detail: None,
+            why: None,
+            try_: Vec::new(),
+            exit: Exit::Failure,
+            quiet: false,
+        }
+    }
+
+    /// Something typed that cannot be understood: exit status 2.
+    pub fn usage(statement: impl Into<String>) -> Self {
+        Self::new(statement).exit(Exit::Usage)
+    }
+
+    /// A system call failed while `doing` something to something.
+    pub fn io(doing: impl Into<String>, kernel: impl Into<io::Error>) -> Self {
+        Self { kernel: Some(kernel.into()), ..Self::new(doing) }
+    }
+
+    /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and well.
+    pub fn output(what: impl fmt::Display, kernel: io::Error) -> Self {
+        if kernel.kind() == io::ErrorKind::BrokenPipe {
+            return Self { quiet: true, ..Self::new("").exit(Exit::Done) };
+        }
+        let full = matches!(kernel.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let error = Self::io(format!("writing {what}"), kernel);
+        if full { error.try_this("free some space, or write elsewhere") } else { error }
+    }
+
+    /// Adds lines shown as they are below the headline.
+    #[must_use]
+    pub fn detail(mut self, lines: impl Into<String>) -> Self {
+        self.detail = Some(lines.into());
+        self
+    }
+
+    /// Adds why this usually happens.
+    #[must_use]
+    pub fn why(mut self, cause: impl Into<String>) -> Self {
+        self.why = Some(cause.into());
+        self
+    }
+
+    /// Adds one thing to try.
+    #[must_use]
+    pub fn try_this(mut self, remedy: impl Into<String>) -> Self {
+        self.try_.push(remedy.into());
+        self
+    }
+
+    /// Sets how the process ends.
+    #[must_use]
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// How the process ends because of this.
+    pub fn exit_status(&self) -> Exit {
+        self.exit
+    }
+
+    /// Whether there is nothing to print: the reader of our output has gone.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// What the kernel said, if a system call failed.
+    pub fn kernel(&self) -> Option<&io::Error> {
+        self.kernel.as_ref()
+    }
+
+    /// The statement without the explanation.
+    pub fn headline(&self) -> String {
+        match &self.kernel {
+            Some(kernel) => format!("{}: {}", self.doing, kernel_words(kernel)),
+            None => self.doing.clone(),
+        }
+    }
+}
+
+/// The kernel's words and the name of the number: `Permission denied (EACCES)`.
+pub fn kernel_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next().unwrap_or(&text).to_owned();
+    match error.raw_os_error().and_then(crate::sys::errno_name) {
+        Some(name) => format!("{words} ({name})"),
+        None => words,
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.headline())?;
+        if let Some(detail) = &self.detail {
+            for line in detail.lines() {
+                write!(f, "\n  {line}")?;
+            }
+        }
+        if let Some(why) = &self.why {
+            write!(f, "\n  why: {why}")?;
+        }
+        for remedy in &self.try_ {
+            write!(f, "\n  try: {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.kernel.as_ref().map(|e| e as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_why_and_what_to_try() {
+        let error = Error::io("opening cycles", io::Error::from_raw_os_error(13))
+            .why("the paranoid level is 2")
+            .try_this("sysctl kernel.perf_event_paranoid=0");
+        assert_eq!(
+            error.to_string(),
+            "opening cycles: Permission denied (EACCES)\n  why: the paranoid level is 2\n  try: sysctl kernel.perf_event_paranoid=0"
+        );
+        assert_eq!(error.exit_status().code(), 1);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let error = Error::output("the table", io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(error.is_quiet());
+        assert_eq!(error.exit_status(), Exit::Done);
+    }
+
+    #[test]
+    fn signals_are_passed_on_as_the_shell_does() {
+        assert_eq!(Exit::Signal(15).code(), 143);
+    }
+}

@@ -1,0 +1,107 @@
+//! Event text to requests: `cycles:u,{instructions,branches}:S,uncore_imc/cas_reads/,period=1000` becomes
+//! [`EventGroup`]s of [`EventSpec`]s, each with the `perf_event_attr` fields that the text decides.
+//!
+//! Receives text and a [`Host`](crate::host::Host) (a snapshot: nothing is opened, the machine is not needed). Hands on specs
+//! without a target; `counter` adds where and how they are opened.
+
+use crate::host::CpuList;
+use crate::sys::Attr;
+
+/// Events that go on the hardware together or not at all.
+#[derive(Debug, Clone)]
+pub struct EventGroup {
+    /// The members; the first is the leader. A plain event is a group of one.
+    pub events: Vec<EventSpec>,
+    /// Whether braces were written: only then the members are opened as a kernel group.
+    pub braces: bool,
+    /// `:W`: when the kernel refuses the group, open its members singly.
+    pub weak: bool,
+    /// `:S`: only the leader samples, the others are read with it.
+    pub leader_sampling: bool,
+}
+
+/// One event as its text decides it.
+#[derive(Debug, Clone)]
+pub struct EventSpec {
+    /// The name shown to the user, by perf's rule: the text as it was typed, or `name=`.
+    pub name: String,
+    /// What is counted.
+    pub source: Source,
+    /// The PMU that counts it, as sysfs names it (`cpu`, `uncore_imc_0`, `software`); the generic types have
+    /// `None` unless the text or the machine (hybrid) names one.
+    pub pmu: Option<String>,
+    /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=` qualifier.
+    pub cpus: Option<CpuList>,
+    /// Factor from the count to `unit` (`events/NAME.scale`); 1 where there is none.
+    pub scale: f64,
+    /// Unit of the scaled value (`events/NAME.unit`), such as `Joules`; empty for plain counts.
+    pub unit: String,
+    /// `.snapshot`: the value is a level, not a sum; intervals show it as it is.
+    pub snapshot: bool,
+    /// `.per-pkg`: one CPU of a package stands for all.
+    pub per_package: bool,
+    /// Whether the text chose levels (`u`, `k`, `h`, `usr`, `os` …), so that `--all-user` must not.
+    pub levels_chosen: bool,
+    /// `P`: the highest `precise_ip` that the machine takes.
+    pub precise_max: bool,
+    /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number: shown as one row
+    /// unless `--no-merge`.
+    pub merge: Option<u32>,
+    /// What else the qualifiers asked for.
+    pub qualifiers: Qualifiers,
+}
+
+/// Where an event's numbers come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// The kernel: the words of `perf_event_attr` that the text decides (type, config…, period, levels, precise).
+    Kernel(Attr),
+    /// pmc itself measures it.
+    Tool(Tool),
+}
+
+/// Events that need no counter (perf's tool events).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tool {
+    /// Wall-clock time, nanoseconds.
+    DurationTime,
+    /// User CPU time of the command, nanoseconds.
+    UserTime,
+    /// System CPU time of the command, nanoseconds.
+    SystemTime,
+}
+
+/// Qualifiers that concern opening, not counting. `None` and `false`: not said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Qualifiers {
+    /// `call-graph=MODE`, as written.
+    pub call_graph: Option<String>,
+    /// `stack-size=BYTES`.
+    pub stack_size: Option<u32>,
+    /// `max-stack=FRAMES`.
+    pub max_stack: Option<u16>,
+    /// `descendants`: follow the children, existing ones too.
+    pub descendants: bool,
+    /// `no-inherit`/`inherit` (perf terms).
+    pub inherit: Option<bool>,
+    /// `log-cswitch`: the increment at each context switch.
+    pub log_cswitch: bool,
+    /// `log-exit`: the sum of each process when it exits.
+    pub log_exit: bool,
+    /// `percore`: summed over the hardware threads of a core.
+    pub percore: bool,
+    /// `overwrite`/`no-overwrite`.
+    pub overwrite: Option<bool>,
+    /// `time`/`time=0`.
+    pub time: Option<bool>,
+}
+
+impl EventSpec {
+    /// The kernel request, if the kernel counts this event.
+    pub fn attr(&self) -> Option<&Attr> {
+        match &self.source {
+            Source::Kernel(attr) => Some(attr),
+            Source::Tool(_) => None,
+        }
+    }
+}

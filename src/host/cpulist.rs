@@ -1,0 +1,127 @@
+//! Lists of CPU numbers in the kernel's notation: `0-3,8,10-11`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of CPU numbers, ascending, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct CpuList(Vec<u32>);
+
+/// Larger than any machine Linux runs on (`CONFIG_NR_CPUS` is at most 8192).
+const MOST_CPUS: u32 = 65536;
+
+impl CpuList {
+    /// The CPUs, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// Whether `cpu` is one of them.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.binary_search(&cpu).is_ok()
+    }
+    /// The lowest.
+    pub fn first(&self) -> Option<u32> {
+        self.0.first().copied()
+    }
+    /// Those that are in both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
+    }
+}
+
+impl FromIterator<u32> for CpuList {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+        let mut list: Vec<u32> = cpus.into_iter().collect();
+        list.sort_unstable();
+        list.dedup();
+        Self(list)
+    }
+}
+
+impl FromStr for CpuList {
+    type Err = String;
+
+    /// Reads `0-3,8`; also `0-15:2/4` (groups), as `cpuset(7)` writes them. Empty text is the empty list.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |word: &str| {
+            word.trim()
+                .parse::<u32>()
+                .ok()
+                .filter(|&n| n < MOST_CPUS)
+                .ok_or_else(|| format!("`{word}` is not a CPU number"))
+        };
+        let mut cpus = Vec::new();
+        for part in text.trim().split(',').filter(|p| !p.trim().is_empty()) {
+            let (range, group) = part.split_once(':').map_or((part, None), |(r, g)| (r, Some(g)));
+            let (low, high) = match range.split_once('-') {
+                Some((low, high)) => (number(low)?, number(high)?),
+                None => (number(range)?, number(range)?),
+            };
+            if low > high {
+                return Err(format!("`{range}` runs backwards"));
+            }
+            match group {
+                None => cpus.extend(low..=high),
+                Some(group) => {
+                    let (used, of) = group.split_once('/').ok_or_else(|| format!("`{part}` lacks `/`"))?;
+                    let (used, of) = (number(used)?, number(of)?);
+                    if of == 0 || used > of {
+                        return Err(format!("`{part}` has an impossible group"));
+                    }
+                    cpus.extend((low..=high).filter(|cpu| (cpu - low) % of < used));
+                }
+            }
+        }
+        Ok(cpus.into_iter().collect())
+    }
+}
+
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.as_slice();
+        let mut first = true;
+        while let Some(&low) = rest.first() {
+            let run = rest.iter().zip(low..).take_while(|(cpu, expected)| *cpu == expected).count();
+            let high = rest[run - 1];
+            f.write_str(if first { "" } else { "," })?;
+            if low == high {
+                write!(f, "{low}")?
+            } else {
+                write!(f, "{low}-{high}")?
+            }
+            first = false;
+            rest = &rest[run..];
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_written() {
+        for text in ["0", "0-3", "0-1,4,6-7", ""] {
+            assert_eq!(text.parse::<CpuList>().unwrap().to_string(), text);
+        }
+        assert_eq!("3,1,2,1\n".parse::<CpuList>().unwrap().to_string(), "1-3");
+        assert_eq!("0-7:1/2".parse::<CpuList>().unwrap().to_string(), "0,2,4,6");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["a", "3-1", "0-99999999", "-1", "0-7:3/2"] {
+            assert!(text.parse::<CpuList>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The machine as values: what `/proc` and `/sys` say, read from any root directory.
+//!
+//! A [`Host`] is rooted at `/` in life and at a saved tree in tests. Each part is read when it is first
+//! asked for and kept, so that a short run pays only for what it uses. Decides nothing about
+//! events; hands on plain values.
+
+pub mod cpulist;
+
+use std::path::{Path, PathBuf};
+
+pub use cpulist::CpuList;
+
+/// The machine, or a saved picture of one.
+#[derive(Debug)]
+pub struct Host {
+    root: PathBuf,
+}
+
+impl Host {
+    /// This machine.
+    pub fn live() -> Self {
+        Self::rooted("/")
+    }
+
+    /// The machine whose `/proc` and `/sys` are below `root`.
+    pub fn rooted(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Where an absolute path of the machine is to be found.
+    pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let absolute = absolute.as_ref();
+        self.root.join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    /// The content of a small text file without the newline at its end; `None` if it cannot be read.
+    pub fn text(&self, absolute: impl AsRef<Path>) -> Option<String> {
+        let text = std::fs::read_to_string(self.path(absolute)).ok()?;
+        Some(text.trim_end_matches(['\n', '\0']).to_owned())
+    }
+
+    /// The number in a small file; `None` if it cannot be read or is none.
+    pub fn number<T: std::str::FromStr>(&self, absolute: impl AsRef<Path>) -> Option<T> {
+        self.text(absolute)?.trim().parse().ok()
+    }
+
+    /// CPUs that are on line (`/sys/devices/system/cpu/online`).
+    pub fn online_cpus(&self) -> CpuList {
+        self.text("/sys/devices/system/cpu/online").and_then(|t| t.parse().ok()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,30 @@
+//! pmc: counts, samples and explains what a Linux machine does.
+//!
+//! The library is the whole program; the binary only calls [`command::main`].
+//! Two wings stand on one ground: the measuring wing (`event` → `counter`) turns text
+//! into running counters, the reading wing (`perfdata` → `session` → `symbol`) turns bytes into named
+//! samples. They meet in [`sys`] below and in [`command`] above, and never name each other.
+//!
+//! ```text
+//!                     main
+//!                   command   <- cli      wires the rest
+//!                    view                 text, CSV, JSON, OpenMetrics
+//!                   profile               counts -> aggregated; pure, no I/O
+//!   counter                               attr + target -> counters, groups
+//!   event                                 event text -> perf_event_attr
+//!   host                                  /proc, /sys as values, rooted anywhere
+//!           sys                           the kernel: all `unsafe`, all libc
+//!           error  units  text            words and numbers
+//! ```
+
+pub mod cli;
+pub mod command;
+pub mod counter;
+pub mod error;
+pub mod event;
+pub mod host;
+pub mod profile;
+pub mod sys;
+pub mod text;
+pub mod units;
+pub mod view;

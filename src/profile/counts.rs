@@ -1,0 +1,173 @@
+//! The result of counting, ready to be shown: which events, in which places, with which values.
+//!
+//! A command fills it from counters, one [`Counts`] for each printing (the whole run, or an interval);
+//! `view` only reads it. Decides nothing about format.
+
+use crate::units::Count;
+
+/// One printing's worth of counts.
+///
+/// `rows` hold, place by place, one [`Value`] for each event of `events`, in that order.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// The events, in the order they were asked for.
+    pub events: Vec<Event>,
+    /// One row for each place: a single one without aggregation.
+    pub rows: Vec<Row>,
+    /// How the rows were formed.
+    pub aggregation: Aggregation,
+    /// Nanoseconds since the start at the end of this interval; `None` for a whole run.
+    pub timestamp_ns: Option<u64>,
+    /// Wall-clock nanoseconds that these counts cover.
+    pub elapsed_ns: u64,
+    /// User and system CPU nanoseconds of the command, where there is one.
+    pub cpu_time: Option<CpuTime>,
+}
+
+/// What `wait4(2)` said of the command and its children.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// Nanoseconds in user mode.
+    pub user_ns: u64,
+    /// Nanoseconds in the kernel.
+    pub system_ns: u64,
+}
+
+/// What places are summed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Aggregation {
+    /// Everything in one row.
+    #[default]
+    Global,
+    /// A row for each CPU (`-A`).
+    Cpu,
+    /// A row for each core (`--per-core`).
+    Core,
+    /// A row for each die (`--per-die`).
+    Die,
+    /// A row for each socket (`--per-socket`).
+    Socket,
+    /// A row for each NUMA node (`--per-node`).
+    Node,
+    /// A row for each thread (`--per-thread`).
+    Thread,
+}
+
+/// An event as the tables need it.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Name shown.
+    pub name: String,
+    /// What derived metrics know it as; `None` for events no metric uses.
+    pub role: Option<Role>,
+    /// Level shown by its modifiers: metrics combine only events of the same level (`u`, `k`, `uk`, …; empty for all).
+    pub level: String,
+    /// Factor from the count to `unit`.
+    pub scale: f64,
+    /// Unit of the scaled value; empty for plain counts.
+    pub unit: String,
+    /// The value is a level, not a sum.
+    pub snapshot: bool,
+    /// Events with the same number are on the hardware together, so that their ratio is exact.
+    pub group: usize,
+    /// The cgroup it is counted in, as it was given.
+    pub cgroup: Option<String>,
+}
+
+/// What an event means to a derived metric, whatever it was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names of perf's generic events")]
+pub enum Role {
+    TaskClock,
+    CpuClock,
+    Cycles,
+    RefCycles,
+    BusCycles,
+    Instructions,
+    Branches,
+    BranchMisses,
+    CacheReferences,
+    CacheMisses,
+    StalledFrontend,
+    StalledBackend,
+    L1dLoads,
+    L1dLoadMisses,
+    L1iLoads,
+    L1iLoadMisses,
+    LlcLoads,
+    LlcLoadMisses,
+    DtlbLoads,
+    DtlbLoadMisses,
+    ItlbLoads,
+    ItlbLoadMisses,
+    Energy,
+    DurationTime,
+    UserTime,
+    SystemTime,
+    /// Any other plain count: gets a per-second rate.
+    Other,
+}
+
+/// One place's counts.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Where: filled as the aggregation needs.
+    pub place: PlaceLabel,
+    /// How many CPUs (or threads) were summed into this row; shown by perf in aggregated rows.
+    pub summed: u32,
+    /// One for each event.
+    pub values: Vec<Value>,
+}
+
+/// Where a row was counted. Fields that the aggregation does not use are `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaceLabel {
+    /// NUMA node.
+    pub node: Option<u32>,
+    /// Socket (physical package).
+    pub socket: Option<u32>,
+    /// Die in the socket.
+    pub die: Option<u32>,
+    /// Core in the die.
+    pub core: Option<u32>,
+    /// CPU.
+    pub cpu: Option<u32>,
+    /// Thread: its name and id.
+    pub thread: Option<(String, u32)>,
+}
+
+/// What one event gave in one place.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// A count (of this interval, or of the whole run).
+    Counted {
+        /// The sum over the places of the row, not scaled.
+        count: Count,
+        /// Over the runs of `-r N`: one scaled value (in events, before `Event::scale`) for each run, in order; empty otherwise.
+        runs: Vec<f64>,
+    },
+    /// Opened, but never on a counter while enabled (`<not counted>`), and why.
+    NotCounted(Reason),
+    /// The machine cannot count it (`<not supported>`), and why.
+    NotSupported(Reason),
+    /// This place does not have the event (a socket's event on another CPU): printed as nothing.
+    Absent,
+}
+
+/// Why there is no number.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reason {
+    /// The name of the kernel's error, such as `ENOENT`, where there was one.
+    pub errno: Option<&'static str>,
+    /// Why: one clause without a full stop.
+    pub cause: String,
+    /// What to try: an imperative clause; empty where nothing helps.
+    pub remedy: String,
+}
+
+impl Counts {
+    /// The CPUs (or threads) that the time of a clock event was summed over, seconds per second: what "CPUs utilized" is measured by.
+    pub fn elapsed_seconds(&self) -> f64 {
+        self.elapsed_ns as f64 / 1e9
+    }
+}

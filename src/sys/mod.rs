@@ -1,0 +1,26 @@
+//! The kernel: every `unsafe` block and every libc name of pmc lives below this folder.
+//!
+//! Hands on safe types: [`Attr`] (the request), [`perf`] (open events), process start, locks, signals and limits.
+//! Decides nothing about events or policy.
+#![allow(unsafe_code)]
+
+pub mod attr;
+pub mod perf;
+
+pub use attr::Attr;
+
+/// The symbolic name of an errno, such as `ENOENT` (`errno(3)`).
+pub fn errno_name(number: i32) -> Option<&'static str> {
+    macro_rules! names {
+        ($($name:ident)*) => { match number { $(libc::$name => Some(stringify!($name)),)* _ => None } };
+    }
+    names!(EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST EXDEV
+        ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE
+        EDEADLK ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP ENODATA EOVERFLOW EOPNOTSUPP ETIMEDOUT ECONNREFUSED
+        EADDRINUSE EADDRNOTAVAIL ENOTCONN ECONNRESET EALREADY EINPROGRESS ESTALE EDQUOT ECANCELED)
+}
+
+/// Bytes in a page of memory; never assume 4096, arm64 has 16 and 64 KiB kernels.
+pub fn page_size() -> usize {
+    rustix::param::page_size()
+}

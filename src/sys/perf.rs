@@ -1,0 +1,170 @@
+//! `perf_event_open(2)` and what can be done with the descriptor it gives.
+//!
+//! Receives an [`Attr`] and a place (task, CPU, cgroup); hands on an [`EventFd`] that reads, enables and closes
+//! itself. Errors are the kernel's own; `counter` explains them.
+
+use std::ffi::{c_int, c_ulong};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use perf_event_open_sys as kernel;
+
+use super::attr::{Attr, Flag};
+
+/// `read_format` bits (`enum perf_event_read_format`).
+pub mod format {
+    use perf_event_open_sys::bindings as b;
+    /// Nanoseconds enabled.
+    pub const TOTAL_TIME_ENABLED: u64 = b::PERF_FORMAT_TOTAL_TIME_ENABLED as u64;
+    /// Nanoseconds on a counter.
+    pub const TOTAL_TIME_RUNNING: u64 = b::PERF_FORMAT_TOTAL_TIME_RUNNING as u64;
+    /// The kernel's id of the event.
+    pub const ID: u64 = b::PERF_FORMAT_ID as u64;
+    /// All events of the group in one read.
+    pub const GROUP: u64 = b::PERF_FORMAT_GROUP as u64;
+    /// Records lost by the event (Linux 6.0).
+    pub const LOST: u64 = b::PERF_FORMAT_LOST as u64;
+}
+
+/// `PERF_SAMPLE_IDENTIFIER`: the id stands first in every record.
+pub const SAMPLE_IDENTIFIER: u64 = 1 << 16;
+
+/// Where an event counts: the pid and cpu arguments of `perf_event_open(2)`.
+#[derive(Debug, Clone, Copy)]
+pub enum Place<'a> {
+    /// One thread, on whichever CPU it runs.
+    Task(u32),
+    /// One thread, only while it runs on this CPU.
+    TaskOnCpu(u32, u32),
+    /// Everything on this CPU.
+    Cpu(u32),
+    /// The tasks of the cgroup (an open directory of its hierarchy) on this CPU.
+    CgroupOnCpu(BorrowedFd<'a>, u32),
+}
+
+impl Place<'_> {
+    /// The CPU, if the place is bound to one.
+    pub fn cpu(&self) -> Option<u32> {
+        match *self {
+            Self::Task(_) => None,
+            Self::TaskOnCpu(_, cpu) | Self::Cpu(cpu) | Self::CgroupOnCpu(_, cpu) => Some(cpu),
+        }
+    }
+
+    /// The thread, if the place is bound to one.
+    pub fn task(&self) -> Option<u32> {
+        match *self {
+            Self::Task(tid) | Self::TaskOnCpu(tid, _) => Some(tid),
+            Self::Cpu(_) | Self::CgroupOnCpu(..) => None,
+        }
+    }
+}
+
+/// An open event. Dropping it closes it, which for tracepoints costs the kernel some 35 ms each.
+#[derive(Debug)]
+pub struct EventFd {
+    fd: OwnedFd,
+}
+
+impl EventFd {
+    /// Opens an event, in the group of `leader` if there is one.
+    ///
+    /// # Errors
+    /// The kernel's. `E2BIG` means that a word is in use that this kernel does not know.
+    pub fn open(attr: &Attr, place: Place<'_>, leader: Option<&Self>) -> io::Result<Self> {
+        let mut image = attr.image(attr.size());
+        let (pid, cpu, mut flags) = match place {
+            Place::Task(tid) => (tid as c_int, -1, 0),
+            Place::TaskOnCpu(tid, cpu) => (tid as c_int, cpu as c_int, 0),
+            Place::Cpu(cpu) => (-1, cpu as c_int, 0),
+            Place::CgroupOnCpu(dir, cpu) => {
+                (dir.as_raw_fd(), cpu as c_int, c_ulong::from(kernel::bindings::PERF_FLAG_PID_CGROUP))
+            }
+        };
+        flags |= c_ulong::from(kernel::bindings::PERF_FLAG_FD_CLOEXEC);
+        let group = leader.map_or(-1, |leader| leader.fd.as_raw_fd());
+        loop {
+            // SAFETY: `image` is the kernel's struct (checked against the bindings in attr's tests), at least
+            // `size` bytes long, alive and writable during the call; text it points to is kept by `attr`.
+            let fd = unsafe { kernel::perf_event_open(image.as_mut_ptr().cast(), pid, cpu, group, flags) };
+            if fd >= 0 {
+                // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+                return Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } });
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Reads the words that the event's `read_format` describes; the number of u64 words read.
+    /// None read (`0`) means that a pinned event could not be put on a counter.
+    pub fn read(&self, words: &mut [u64]) -> io::Result<usize> {
+        loop {
+            // SAFETY: any bytes are valid u64 values, and the length given is that of the slice.
+            let got =
+                unsafe { libc::read(self.fd.as_raw_fd(), words.as_mut_ptr().cast(), size_of_val(words)) };
+            if got >= 0 {
+                return Ok(got as usize / 8);
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Starts counting; with `group` every event of the group.
+    pub fn enable(&self, group: bool) -> io::Result<()> {
+        // SAFETY: the descriptor is ours, the argument a plain number.
+        checked(unsafe { kernel::ioctls::ENABLE(self.fd.as_raw_fd(), u32::from(group)) })
+    }
+
+    /// Stops counting; with `group` every event of the group.
+    pub fn disable(&self, group: bool) -> io::Result<()> {
+        // SAFETY: as for `enable`.
+        checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), u32::from(group)) })
+    }
+
+    /// Sets the count to 0 (not the times); with `group` of every event of the group.
+    pub fn reset(&self, group: bool) -> io::Result<()> {
+        // SAFETY: as for `enable`.
+        checked(unsafe { kernel::ioctls::RESET(self.fd.as_raw_fd(), u32::from(group)) })
+    }
+
+    /// The kernel's unique id of the event.
+    pub fn id(&self) -> io::Result<u64> {
+        let mut id = 0u64;
+        // SAFETY: `id` is a u64 alive during the call.
+        checked(unsafe { kernel::ioctls::ID(self.fd.as_raw_fd(), &raw mut id) })?;
+        Ok(id)
+    }
+
+    /// Sets a tracepoint's filter expression.
+    pub fn set_filter(&self, expression: &std::ffi::CStr) -> io::Result<()> {
+        // SAFETY: the string ends in NUL and lives during the call; the kernel only reads it.
+        checked(unsafe { kernel::ioctls::SET_FILTER(self.fd.as_raw_fd(), expression.as_ptr().cast_mut()) })
+    }
+}
+
+impl AsFd for EventFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn checked(result: c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Whether the kernel would open this event for our own process, disabled; the event is closed at once.
+///
+/// # Errors
+/// What the kernel said instead.
+pub fn probe(attr: &Attr, place: Place<'_>) -> io::Result<()> {
+    let mut attr = attr.clone();
+    attr.set(Flag::Disabled, true);
+    attr.set(Flag::EnableOnExec, false);
+    EventFd::open(&attr, place, None).map(drop)
+}

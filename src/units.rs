@@ -1,0 +1,155 @@
+//! Numbers: what a count is, and how numbers, times and rates are written for a person.
+//!
+//! Receives raw values; hands on text without colour or alignment.
+
+/// One reading of a counter, as the kernel gives it.
+///
+/// `enabled_ns` is the time the event was enabled, `running_ns` the time it was really on a
+/// counter; they differ when more events than counters share the hardware
+/// (`perf_event_open(2)`, `PERF_FORMAT_TOTAL_TIME_ENABLED`/`RUNNING`). All three only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Occurrences counted (nanoseconds for clocks), not scaled.
+    pub value: u64,
+    /// Nanoseconds during which counting was asked for.
+    pub enabled_ns: u64,
+    /// Nanoseconds during which the event was counted.
+    pub running_ns: u64,
+}
+
+impl Count {
+    /// The estimate for the whole enabled time: `value × enabled ÷ running`; `None` when it never ran.
+    pub fn scaled(self) -> Option<f64> {
+        match (self.running_ns, self.enabled_ns) {
+            (0, _) => None,
+            (running, enabled) if running >= enabled => Some(self.value as f64),
+            (running, enabled) => Some(self.value as f64 * (enabled as f64 / running as f64)),
+        }
+    }
+
+    /// The part of the enabled time in which the event was counted, 0 to 1; 1 when it never was enabled.
+    pub fn share(self) -> f64 {
+        if self.enabled_ns == 0 { 1.0 } else { (self.running_ns as f64 / self.enabled_ns as f64).min(1.0) }
+    }
+
+    /// What came since an `earlier` reading of the same counter.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            value: self.value.wrapping_sub(earlier.value),
+            enabled_ns: self.enabled_ns.saturating_sub(earlier.enabled_ns),
+            running_ns: self.running_ns.saturating_sub(earlier.running_ns),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.value = self.value.wrapping_add(other.value);
+        self.enabled_ns = self.enabled_ns.saturating_add(other.enabled_ns);
+        self.running_ns = self.running_ns.saturating_add(other.running_ns);
+    }
+}
+
+/// A whole number with a comma between groups of three: `1,234,567`.
+pub fn thousands(value: u64) -> String {
+    group_digits(&value.to_string())
+}
+
+/// A number with `decimals` digits behind the point and commas before it: `1,234.57`.
+pub fn thousands_f64(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |t| ("-", t));
+    match text.split_once('.') {
+        Some((whole, part)) => format!("{sign}{}.{part}", group_digits(whole)),
+        None => format!("{sign}{}", group_digits(text)),
+    }
+}
+
+fn group_digits(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, c) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && c.is_ascii_digit() {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A time in the largest unit that leaves at least one digit before the point: `1.50 ms`, `12.3 s`, `2 min 5 s`.
+pub fn duration(ns: f64) -> String {
+    let ns_abs = ns.abs();
+    if ns_abs >= 120e9 {
+        let seconds = (ns / 1e9).round() as i64;
+        let (minutes, seconds) = (seconds / 60, seconds % 60);
+        if minutes >= 120 {
+            return format!("{} h {} min", minutes / 60, minutes % 60);
+        }
+        return format!("{minutes} min {seconds} s");
+    }
+    let (value, unit) = match ns_abs {
+        n if n >= 1e9 => (ns / 1e9, "s"),
+        n if n >= 1e6 => (ns / 1e6, "ms"),
+        n if n >= 1e3 => (ns / 1e3, "µs"),
+        _ => return format!("{ns:.0} ns"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// Bytes in the largest binary unit: `1.5 MiB`.
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if value < 1024 {
+        return format!("{value} B");
+    }
+    let mut scaled = value as f64;
+    let mut unit = "";
+    for name in UNITS {
+        scaled /= 1024.0;
+        unit = name;
+        if scaled < 1024.0 {
+            break;
+        }
+    }
+    format!("{} {unit}", significant(scaled))
+}
+
+/// Three significant digits below a thousand: `1.23`, `12.3`, `123`.
+fn significant(value: f64) -> String {
+    match value.abs() {
+        v if v < 9.995 => format!("{value:.2}"),
+        v if v < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands_f64(-1234.567, 2), "-1,234.57");
+    }
+
+    #[test]
+    fn a_count_scales_itself() {
+        let count = Count { value: 100, enabled_ns: 200, running_ns: 50 };
+        assert_eq!(count.scaled(), Some(400.0));
+        assert_eq!(count.share(), 0.25);
+        assert_eq!(Count { value: 0, enabled_ns: 5, running_ns: 0 }.scaled(), None);
+    }
+
+    #[test]
+    fn times_take_the_largest_unit() {
+        assert_eq!(duration(12.0), "12 ns");
+        assert_eq!(duration(1_500_000.0), "1.50 ms");
+        assert_eq!(duration(12_300_000_000.0), "12.3 s");
+        assert_eq!(duration(125e9), "2 min 5 s");
+        assert_eq!(bytes(1536), "1.50 KiB");
+    }
+}

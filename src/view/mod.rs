@@ -1,0 +1,1 @@
+//! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds; measures nothing.

@@ -1,0 +1,125 @@
+//! The kit of the integration tests: runs the real binary, and says honestly when something a test needs is missing.
+//!
+//! A test that lacks something prints `skipped: why` and returns; when the environment variable
+//! `PMC_TEST_REQUIRE` names that need (comma-separated, as `.ci/run` sets it) it fails instead.
+#![allow(dead_code, reason = "each test program uses its own part of the kit")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The built binary, ready for arguments, away from the user's configuration.
+pub fn pmc() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pmc"));
+    command.env_remove("PMC_CONFIG").env("LC_ALL", "C").env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// What a run left behind, as text.
+#[derive(Debug)]
+pub struct Ran {
+    /// Exit status; `None` when a signal ended it.
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Checks the status, showing everything when it is another.
+    #[track_caller]
+    pub fn expect(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Checks that stderr holds each of these.
+    #[track_caller]
+    pub fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stderr.contains(word), "no {word:?} in stderr:\n{}", self.stderr);
+        }
+        self
+    }
+
+    /// Checks that stdout holds each of these.
+    #[track_caller]
+    pub fn prints(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stdout.contains(word), "no {word:?} in stdout:\n{}", self.stdout);
+        }
+        self
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Runs `pmc` with these arguments.
+#[track_caller]
+pub fn run(args: &[&str]) -> Ran {
+    pmc().args(args).output().expect("the binary starts").into()
+}
+
+/// Whether the need is met. If not, says so, and fails when `PMC_TEST_REQUIRE` names it.
+#[track_caller]
+pub fn need(name: &str, met: bool, why: &str) -> bool {
+    if met {
+        return true;
+    }
+    let required = std::env::var("PMC_TEST_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|r| r.trim() == name), "{name} is required here, but {why}");
+    // Straight to the descriptor: the test harness captures `eprintln!` of a passing test.
+    let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
+    false
+}
+
+/// Whether a program is on the PATH.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|p| p.is_file())
+}
+
+/// Needs a program of this name (also the name of the need).
+#[track_caller]
+pub fn need_program(program: &str) -> bool {
+    need(program, on_path(program).is_some(), &format!("{program} is not installed"))
+}
+
+/// Needs root.
+#[track_caller]
+pub fn need_root() -> bool {
+    need("root", rustix::process::geteuid().is_root(), "this user is not root")
+}
+
+/// Needs `perf_event_open(2)` to work at all for our own process.
+#[track_caller]
+pub fn need_perf_events() -> bool {
+    let open = Path::new("/proc/sys/kernel/perf_event_paranoid").exists()
+        && run(&["stat", "-x,", "-e", "task-clock:u", "--", "true"]).status == Some(0);
+    need("perf_events", open, "the kernel does not let this user open a software event")
+}
+
+/// A file of `tests/data`.
+pub fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Compares with `tests/data/golden/NAME`; with `PMC_BLESS=1` writes it.
+#[track_caller]
+pub fn golden(name: &str, got: &str) {
+    let path = data("golden").join(name);
+    if std::env::var_os("PMC_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
+        std::fs::write(&path, got).expect("the golden file can be written");
+        return;
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(want == got, "{} differs (PMC_BLESS=1 rewrites it)\n--- want\n{want}\n--- got\n{got}", path.display());
+}
