@@ -30,8 +30,13 @@ pub struct EventSpec {
     /// The PMU that counts it, as sysfs names it (`cpu`, `uncore_imc_0`, `software`); the generic types have
     /// `None` unless the text or the machine (hybrid) names one.
     pub pmu: Option<String>,
-    /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=` qualifier.
+    /// The CPUs on which it is opened when whole CPUs are counted: the PMU's `cpumask` (one CPU stands for its device) or
+    /// `cpus` (the cores of a hybrid PMU). `None`: all.
     pub cpus: Option<CpuList>,
+    /// The PMU counts a device, not tasks (it has a `cpumask`: uncore, power): opened on its `cpus` whatever the target is.
+    pub system_wide: bool,
+    /// The `cpu=LIST` qualifier: counted only there, also for tasks.
+    pub bound_to: Option<CpuList>,
     /// Factor from the count to `unit` (`events/NAME.scale`); 1 where there is none.
     pub scale: f64,
     /// Unit of the scaled value (`events/NAME.unit`), such as `Joules`; empty for plain counts.

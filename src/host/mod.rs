@@ -4,7 +4,9 @@
 //! asked for and kept, so that a short run pays only for what it uses. Decides nothing about
 //! events; hands on plain values.
 
+pub mod cgroup;
 pub mod cpulist;
+pub mod process;
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,11 @@
 #![allow(unsafe_code)]
 
 pub mod attr;
+pub mod clock;
+pub mod limits;
 pub mod perf;
+pub mod process;
+pub mod signal;
 
 pub use attr::Attr;
 
@@ -23,4 +27,12 @@ pub fn errno_name(number: i32) -> Option<&'static str> {
 /// Bytes in a page of memory; never assume 4096, arm64 has 16 and 64 KiB kernels.
 pub fn page_size() -> usize {
     rustix::param::page_size()
+}
+
+/// The error numbers that other modules tell apart, by the kernel's names.
+pub mod errno {
+    pub use libc::{
+        E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EINTR, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM,
+        ENOSPC, ENOSYS, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM, ESRCH,
+    };
 }

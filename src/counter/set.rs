@@ -1,0 +1,490 @@
+//! A list of event groups, opened in many places, read as one.
+//!
+//! Receives groups and, one after another, the spots (threads, CPUs) where they shall count. Remembers for
+//! each event whether the kernel took it; an event that is refused once is not tried again. Hands on counts
+//! by event and spot. Adds nothing up: `profile` does.
+//!
+//! ```text
+//!              group 0          group 1
+//!            ┌───────────┐  ┌─────────────┐
+//!   spot A   │ cycles    │  │ page-faults │      a bundle: the descriptors of one group in one spot;
+//!            │ instr.    │  └─────────────┘      the first leads, one read(2) gives all of a kernel group
+//!            └───────────┘
+//!   spot B   │ cycles …  │  │ page-faults │
+//! ```
+
+use std::io;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use super::target::Cgroup;
+use super::{Allocated, Flags, Mode, allocate};
+use crate::event::{EventGroup, EventSpec};
+use crate::host::CpuList;
+use crate::sys::attr::Flag;
+use crate::sys::errno;
+use crate::sys::perf::{EventFd, Place, format};
+use crate::units::Count;
+
+/// Where a bundle counts: a thread, a CPU, or a thread while it is on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Spot {
+    /// The thread; `None`: everything on the CPU.
+    pub tid: Option<u32>,
+    /// The CPU; `None`: wherever the thread runs.
+    pub cpu: Option<u32>,
+}
+
+/// Which privilege levels are counted where the event's text does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Levels {
+    /// As the events say.
+    #[default]
+    AsWritten,
+    /// `--all-user`.
+    User,
+    /// `--all-kernel`.
+    Kernel,
+}
+
+/// How the set is opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Children are counted too.
+    pub inherit: bool,
+    /// Counting starts when the (held) task executes its command.
+    pub enable_on_exec: bool,
+    /// Levels for all events.
+    pub levels: Levels,
+    /// This user may not see the kernel (`perf_event_paranoid` 2 or more): on `EACCES` count user mode alone.
+    pub may_drop_kernel: bool,
+}
+
+/// What became of an event.
+#[derive(Debug, Default)]
+pub struct Fate {
+    /// Why the kernel would not have it. Such an event has no counters.
+    pub refused: Option<Refused>,
+    /// Only user mode is counted, since the kernel's is not allowed.
+    pub user_only: bool,
+}
+
+/// A refusal as it happened.
+#[derive(Debug)]
+pub struct Refused {
+    /// What the kernel said.
+    pub error: io::Error,
+    /// Where.
+    pub spot: Spot,
+    /// The event was a member of a group whose leader had been opened: the group as a whole may be what does not fit.
+    pub in_group: bool,
+    /// The event itself was not tried, because its group's leader (an index into the events) was refused.
+    pub leader: Option<usize>,
+}
+
+/// Events opened together in one spot.
+#[derive(Debug)]
+struct Bundle {
+    group: usize,
+    spot: Spot,
+    /// Event index and descriptor; the first leads.
+    members: Vec<(usize, EventFd)>,
+    /// One read gives all members.
+    grouped: bool,
+    /// The kernel starts it at exec.
+    on_exec: bool,
+}
+
+#[derive(Debug)]
+struct Group {
+    /// Indices into `events`.
+    members: Vec<usize>,
+    weak: bool,
+}
+
+#[derive(Debug)]
+struct Event {
+    spec: EventSpec,
+    cgroup: Option<Rc<Cgroup>>,
+    fate: Fate,
+}
+
+/// Event groups and their counters.
+#[derive(Debug)]
+pub struct Set {
+    options: Options,
+    events: Vec<Event>,
+    groups: Vec<Group>,
+    bundles: Vec<Bundle>,
+    broken_groups: usize,
+    words: Vec<u64>,
+}
+
+/// One event's counter in one spot, read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    /// Index into the events, in the order of [`Set::new`].
+    pub event: usize,
+    /// Where.
+    pub spot: Spot,
+    /// The totals since the counter was opened; `None` when a pinned event could not be put on a counter.
+    pub count: Option<Count>,
+}
+
+/// What came of opening in a spot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// The spot is there; events may have been refused.
+    Yes,
+    /// The thread or CPU is gone.
+    Gone,
+}
+
+impl Set {
+    /// A set of nothing opened yet. Events are numbered through the groups in order; each may be bound to a cgroup.
+    pub fn new(groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>, options: Options) -> Self {
+        let mut set = Self {
+            options,
+            events: Vec::new(),
+            groups: Vec::new(),
+            bundles: Vec::new(),
+            broken_groups: 0,
+            words: Vec::new(),
+        };
+        for (group, cgroup) in groups {
+            let first = set.events.len();
+            let events = group.events.into_iter();
+            set.events.extend(events.map(|spec| Event {
+                spec,
+                cgroup: cgroup.clone(),
+                fate: Fate::default(),
+            }));
+            let members = first..set.events.len();
+            if group.braces {
+                set.groups.push(Group { members: members.collect(), weak: group.weak });
+            } else {
+                set.groups.extend(members.map(|event| Group { members: vec![event], weak: false }));
+            }
+        }
+        set
+    }
+
+    /// The events' specs, in order.
+    pub fn specs(&self) -> impl ExactSizeIterator<Item = &EventSpec> {
+        self.events.iter().map(|event| &event.spec)
+    }
+
+    /// What became of each event, in order.
+    pub fn fates(&self) -> impl ExactSizeIterator<Item = &Fate> {
+        self.events.iter().map(|event| &event.fate)
+    }
+
+    /// The number of the kernel group that each event is in, in order: events with the same number are counted
+    /// over exactly the same time.
+    pub fn group_of_events(&self) -> Vec<usize> {
+        let mut numbers = vec![0; self.events.len()];
+        for (number, group) in self.groups.iter().enumerate() {
+            for &event in &group.members {
+                numbers[event] = number;
+            }
+        }
+        numbers
+    }
+
+    /// How many weak groups had to be broken up.
+    pub fn broken_groups(&self) -> usize {
+        self.broken_groups
+    }
+
+    /// Descriptors that opening in this many spots takes.
+    pub fn descriptors(&self, spots: usize) -> u64 {
+        let per_spot = self.events.iter().filter(|event| event.spec.attr().is_some()).count();
+        (per_spot * spots) as u64
+    }
+
+    /// Whether any counter is open.
+    pub fn is_empty(&self) -> bool {
+        self.bundles.is_empty()
+    }
+
+    /// Opens every group in this spot, disabled. Groups that count whole devices are left to [`Set::open_devices`] in a
+    /// thread's spot.
+    pub fn open(&mut self, spot: Spot) -> Opened {
+        let mut group = 0;
+        while group < self.groups.len() {
+            let leader = &self.events[self.groups[group].members[0]].spec;
+            let here = match (spot.tid, spot.cpu) {
+                (Some(_), _) => !leader.system_wide,
+                (None, Some(cpu)) => leader.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu)),
+                (None, None) => false,
+            };
+            if here {
+                let opened = match (spot.tid, &leader.bound_to) {
+                    // `cpu=LIST` on a task: a counter for each of these CPUs.
+                    (Some(_), Some(cpus)) => {
+                        let cpus = cpus.clone();
+                        self.open_on_each(group, spot.tid, &cpus)
+                    }
+                    (None, Some(cpus)) if !spot.cpu.is_some_and(|cpu| cpus.contains(cpu)) => Opened::Yes,
+                    _ => self.open_group(group, spot),
+                };
+                if opened == Opened::Gone {
+                    return Opened::Gone;
+                }
+            }
+            group += 1;
+        }
+        Opened::Yes
+    }
+
+    /// Opens the groups that count a whole device, whatever the target, on the CPUs that stand for it.
+    pub fn open_devices(&mut self, online: &CpuList) {
+        for group in 0..self.groups.len() {
+            let leader = &self.events[self.groups[group].members[0]].spec;
+            if leader.system_wide {
+                let cpus =
+                    leader.cpus.as_ref().map_or_else(|| online.clone(), |cpus| cpus.intersection(online));
+                self.open_on_each(group, None, &cpus);
+            }
+        }
+    }
+
+    fn open_on_each(&mut self, group: usize, tid: Option<u32>, cpus: &CpuList) -> Opened {
+        let mut there = Opened::Gone;
+        for cpu in cpus.iter() {
+            if self.open_group(group, Spot { tid, cpu: Some(cpu) }) == Opened::Yes {
+                there = Opened::Yes;
+            }
+        }
+        there
+    }
+
+    fn open_group(&mut self, group: usize, spot: Spot) -> Opened {
+        match self.try_group(group, spot) {
+            Attempt::Opened(bundle) => {
+                self.bundles.extend(bundle);
+                Opened::Yes
+            }
+            Attempt::Gone => Opened::Gone,
+            Attempt::DoesNotFit => {
+                self.break_up(group);
+                self.open_group(group, spot)
+            }
+        }
+    }
+
+    /// A weak group that the kernel refuses becomes single events, where it was already opened too.
+    fn break_up(&mut self, group: usize) {
+        self.broken_groups += 1;
+        let spots: Vec<Spot> = self.bundles.iter().filter(|b| b.group == group).map(|b| b.spot).collect();
+        self.bundles.retain(|bundle| bundle.group != group);
+        let rest = self.groups[group].members.split_off(1);
+        self.groups[group].weak = false;
+        for event in rest {
+            self.events[event].fate = Fate::default();
+            self.groups.push(Group { members: vec![event], weak: false });
+            for &spot in &spots {
+                self.open_group(self.groups.len() - 1, spot);
+            }
+        }
+        for spot in spots {
+            self.open_group(group, spot);
+        }
+    }
+
+    fn try_group(&mut self, group: usize, spot: Spot) -> Attempt {
+        let Group { members, weak } = &self.groups[group];
+        let (members, weak) = (members.clone(), *weak);
+        let grouped = members.len() > 1;
+        let mut opened: Vec<(usize, EventFd)> = Vec::with_capacity(members.len());
+        let on_exec = self.options.enable_on_exec && spot.tid.is_some();
+        for (position, &event) in members.iter().enumerate() {
+            if self.events[event].spec.attr().is_none() || self.events[event].fate.refused.is_some() {
+                continue;
+            }
+            if position > 0 && opened.is_empty() {
+                // The group has no leader: the kernel's group cannot be.
+                let error = io::Error::from_raw_os_error(errno::EINVAL);
+                let leader = Some(members[0]).filter(|&l| self.events[l].fate.refused.is_some());
+                if leader.is_some() {
+                    self.refuse(event, Refused { error, spot, in_group: false, leader });
+                    continue;
+                }
+            }
+            let leads = opened.is_empty();
+            match self.open_event(event, spot, opened.first().map(|(_, fd)| fd), leads && on_exec, grouped) {
+                Ok(fd) => opened.push((event, fd)),
+                Err(error) => match error.raw_os_error() {
+                    Some(errno::ESRCH) if spot.tid.is_some() => return Attempt::Gone,
+                    Some(errno::ENODEV) if spot.cpu.is_some() => return Attempt::Gone,
+                    Some(errno::EINVAL) if weak && !leads => return Attempt::DoesNotFit,
+                    _ => self.refuse(event, Refused { error, spot, in_group: !leads, leader: None }),
+                },
+            }
+        }
+        let bundle = Bundle { group, spot, members: opened, grouped, on_exec };
+        Attempt::Opened((!bundle.members.is_empty()).then_some(bundle))
+    }
+
+    /// An event that is refused in one spot has no counters in any: a sum with holes would be wrong.
+    fn refuse(&mut self, event: usize, refused: Refused) {
+        for bundle in &mut self.bundles {
+            bundle.members.retain(|(other, _)| *other != event);
+        }
+        self.bundles.retain(|bundle| !bundle.members.is_empty());
+        self.events[event].fate.refused = Some(refused);
+    }
+
+    /// Opens one event, giving up one by one what the kernel may not have: the kernel's levels where this user may not see
+    /// them, the exclusion of guests where the PMU cannot tell guests apart.
+    fn open_event(
+        &mut self,
+        event: usize,
+        spot: Spot,
+        leader: Option<&EventFd>,
+        on_exec: bool,
+        grouped: bool,
+    ) -> io::Result<EventFd> {
+        let options = self.options;
+        let Event { spec, cgroup, fate } = &mut self.events[event];
+        let mode = if spot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
+        let flags = Flags { descendants: options.inherit, ..Flags::default() };
+        let mut request = allocate(spec, mode, flags, spot.cpu.filter(|_| spot.tid.is_none()))?;
+        let attr = request.attr_mut();
+        attr.set(Flag::Disabled, leader.is_none());
+        attr.set(Flag::EnableOnExec, on_exec);
+        if grouped {
+            attr.set_read_format(attr.read_format() | format::GROUP | format::ID);
+        }
+        match options.levels {
+            Levels::AsWritten => {}
+            Levels::User => {
+                attr.set(Flag::ExcludeKernel, true);
+                attr.set(Flag::ExcludeUser, false);
+            }
+            Levels::Kernel => {
+                attr.set(Flag::ExcludeKernel, false);
+                attr.set(Flag::ExcludeUser, true);
+            }
+        }
+        if fate.user_only {
+            drop_kernel(&mut request);
+        }
+        let place = match (spot.tid, spot.cpu, cgroup.as_deref()) {
+            (_, Some(cpu), Some(cgroup)) => Place::CgroupOnCpu(cgroup.as_fd(), cpu),
+            (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
+            (Some(tid), None, _) => Place::Task(tid),
+            (None, Some(cpu), None) => Place::Cpu(cpu),
+            (None, None, _) => return Err(io::Error::from_raw_os_error(errno::EINVAL)),
+        };
+        let mut error = match request.open(place, leader) {
+            Err(error) => error,
+            opened => return opened,
+        };
+        if error.raw_os_error() == Some(errno::EACCES)
+            && options.may_drop_kernel
+            && !request.attr().get(Flag::ExcludeKernel)
+            && !request.attr().get(Flag::ExcludeUser)
+        {
+            drop_kernel(&mut request);
+            match request.open(place, leader) {
+                Ok(fd) => {
+                    fate.user_only = true;
+                    return Ok(fd);
+                }
+                Err(again) => error = again,
+            }
+        }
+        if error.raw_os_error() == Some(errno::EINVAL)
+            && (request.attr().get(Flag::ExcludeGuest) || request.attr().get(Flag::ExcludeHost))
+            && !spec.levels_chosen
+        {
+            request.attr_mut().set(Flag::ExcludeGuest, false);
+            request.attr_mut().set(Flag::ExcludeHost, false);
+            if let Ok(fd) = request.open(place, leader) {
+                return Ok(fd);
+            }
+        }
+        Err(error)
+    }
+
+    /// Starts what the kernel does not start by itself at exec.
+    pub fn enable(&self) -> io::Result<()> {
+        self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].1.enable(false))
+    }
+
+    /// Starts the counters whose event is chosen by `which` (an event index), whatever started them before.
+    pub fn enable_where(&self, which: impl Fn(usize) -> bool) -> io::Result<()> {
+        self.leaders(which).try_for_each(|leader| leader.enable(false))
+    }
+
+    /// Stops the counters whose event is chosen by `which`; they keep their counts.
+    pub fn disable_where(&self, which: impl Fn(usize) -> bool) -> io::Result<()> {
+        self.leaders(which).try_for_each(|leader| leader.disable(false))
+    }
+
+    fn leaders(&self, which: impl Fn(usize) -> bool) -> impl Iterator<Item = &EventFd> {
+        self.bundles.iter().filter(move |b| b.members.iter().any(|(e, _)| which(*e))).map(|b| &b.members[0].1)
+    }
+
+    /// Reads every counter once.
+    ///
+    /// # Errors
+    /// The kernel's; a group whose inherited copies are just changing (`ECHILD`) is tried again a few times.
+    pub fn read(&mut self, mut receive: impl FnMut(Reading)) -> io::Result<()> {
+        for bundle in &self.bundles {
+            let Bundle { spot, members, grouped, .. } = bundle;
+            if *grouped {
+                // nr, enabled, running, then value and id for each member
+                self.words.resize(3 + 2 * members.len(), 0);
+                let got = read_again(&members[0].1, &mut self.words)?;
+                let times = (self.words[1], self.words[2]);
+                for (position, (event, _)) in members.iter().enumerate() {
+                    let count = (got >= 3 + 2 * (position + 1)).then(|| Count {
+                        value: self.words[3 + 2 * position],
+                        enabled_ns: times.0,
+                        running_ns: times.1,
+                    });
+                    receive(Reading { event: *event, spot: *spot, count });
+                }
+            } else {
+                self.words.resize(3, 0);
+                let (event, fd) = &members[0];
+                let got = read_again(fd, &mut self.words)?;
+                let count = (got == 3).then(|| Count {
+                    value: self.words[0],
+                    enabled_ns: self.words[1],
+                    running_ns: self.words[2],
+                });
+                receive(Reading { event: *event, spot: *spot, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes all counters. For tracepoints the kernel takes some 35 ms each.
+    pub fn close(&mut self) {
+        self.bundles.clear();
+    }
+}
+
+enum Attempt {
+    Opened(Option<Bundle>),
+    DoesNotFit,
+    Gone,
+}
+
+fn drop_kernel(request: &mut Allocated) {
+    request.attr_mut().set(Flag::ExcludeKernel, true);
+    request.attr_mut().set(Flag::ExcludeHv, true);
+}
+
+fn read_again(fd: &EventFd, words: &mut [u64]) -> io::Result<usize> {
+    for _ in 0..16 {
+        match fd.read(words) {
+            Err(error) if error.raw_os_error() == Some(errno::ECHILD) => std::thread::yield_now(),
+            other => return other,
+        }
+    }
+    fd.read(words)
+}

@@ -1,0 +1,145 @@
+//! Where to count: a command, threads, CPUs or cgroups, found out once from what was asked.
+//!
+//! Receives pids, users and names; hands on threads and open cgroup directories. Opens no counter.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+
+use crate::host::process::Thread;
+use crate::host::{CpuList, Host};
+
+/// Where counters are opened.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// The command with this pid, held at its gate; its descendants by inheritance.
+    Command(u32),
+    /// These threads.
+    Threads(Vec<Thread>),
+    /// Everything on these CPUs.
+    System(CpuList),
+}
+
+impl Target {
+    /// Whether whole CPUs are counted, not tasks.
+    pub fn is_system(&self) -> bool {
+        matches!(self, Self::System(_))
+    }
+}
+
+/// Why there is nothing to count.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// No process has this id.
+    #[error("no process {0}")]
+    NoProcess(u32),
+    /// No thread has this id.
+    #[error("no thread {0}")]
+    NoThread(u32),
+    /// The user exists but runs nothing.
+    #[error("user {0} has no process")]
+    IdleUser(String),
+    /// No such user.
+    #[error("no user `{0}`")]
+    NoUser(String),
+    /// A cgroup's directory cannot be opened.
+    #[error("opening cgroup `{name}` at {}", path.display())]
+    Cgroup {
+        /// As it was given.
+        name: String,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No hierarchy that perf events can be bound to is mounted.
+    #[error("no cgroup hierarchy for perf events is mounted")]
+    NoHierarchy,
+    /// A CPU that is not on line.
+    #[error("CPU {missing} is not on line; on line are {online}")]
+    NoCpu {
+        /// Those that were asked for and are missing.
+        missing: CpuList,
+        /// Those that are there.
+        online: CpuList,
+    },
+}
+
+/// The threads of these processes. A process that is gone is an error only if it was never there.
+pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
+    let mut all = Vec::new();
+    for &pid in pids {
+        all.extend(host.threads(pid).ok_or(TargetError::NoProcess(pid))?);
+    }
+    Ok(sorted(all))
+}
+
+/// The threads with these ids.
+pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
+    let found: Result<Vec<_>, _> =
+        tids.iter().map(|&tid| host.thread(tid).ok_or(TargetError::NoThread(tid))).collect();
+    Ok(sorted(found?))
+}
+
+/// The threads of all processes of a user, given by name or number.
+pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<Thread>, TargetError> {
+    let uid = host.user(user).ok_or_else(|| TargetError::NoUser(user.to_owned()))?;
+    let all: Vec<Thread> = host
+        .processes()
+        .into_iter()
+        .filter(|&pid| pid != std::process::id() && host.owner(pid) == Some(uid))
+        .filter_map(|pid| host.threads(pid))
+        .flatten()
+        .collect();
+    if all.is_empty() { Err(TargetError::IdleUser(user.to_owned())) } else { Ok(sorted(all)) }
+}
+
+/// The threads of every process but pmc itself.
+pub fn all_threads(host: &Host) -> Vec<Thread> {
+    let pids = host.processes().into_iter().filter(|&pid| pid != std::process::id());
+    sorted(pids.filter_map(|pid| host.threads(pid)).flatten().collect())
+}
+
+fn sorted(mut threads: Vec<Thread>) -> Vec<Thread> {
+    threads.sort_unstable_by_key(|t| t.tid);
+    threads.dedup_by_key(|t| t.tid);
+    threads
+}
+
+/// The CPUs asked for, all of which must be on line; none asked for: all.
+pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
+    let online = host.online_cpus();
+    let Some(wanted) = wanted else { return Ok(online) };
+    let missing: CpuList = wanted.iter().filter(|&cpu| !online.contains(cpu)).collect();
+    if missing.is_empty() { Ok(wanted.clone()) } else { Err(TargetError::NoCpu { missing, online }) }
+}
+
+/// A cgroup whose tasks are counted: its open directory.
+#[derive(Debug)]
+pub struct Cgroup {
+    name: String,
+    directory: File,
+}
+
+impl Cgroup {
+    /// Opens the directory of a cgroup given by its path below the hierarchy's mount.
+    pub fn open(host: &Host, name: &str) -> Result<Self, TargetError> {
+        let path = host.cgroup(name).ok_or(TargetError::NoHierarchy)?;
+        match File::open(&path) {
+            Ok(directory) => Ok(Self { name: name.to_owned(), directory }),
+            Err(source) => Err(TargetError::Cgroup { name: name.to_owned(), path, source }),
+        }
+    }
+
+    /// The name as it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}

@@ -1,0 +1,68 @@
+//! Control groups that perf events can be bound to.
+//!
+//! Under cgroup v1 the `perf_event` controller has its own hierarchy; under v2 (and where v1 leaves it
+//! free) every cgroup of the unified hierarchy can be counted. Hands on the directory to open.
+
+use std::path::PathBuf;
+
+use super::Host;
+
+impl Host {
+    /// Where the hierarchy that perf events are bound to is mounted; `None` if nowhere.
+    pub fn cgroup_mount(&self) -> Option<PathBuf> {
+        let mounts = self.text("/proc/self/mounts").or_else(|| self.text("/proc/mounts"))?;
+        let mut unified = None;
+        for line in mounts.lines() {
+            let mut fields = line.split(' ');
+            let (Some(_), Some(at), Some(kind), Some(options)) =
+                (fields.next(), fields.next(), fields.next(), fields.next())
+            else {
+                continue;
+            };
+            let at = unescape(at);
+            match kind {
+                "cgroup" if options.split(',').any(|o| o == "perf_event") => return Some(at.into()),
+                "cgroup2" if unified.is_none() => unified = Some(at.into()),
+                _ => {}
+            }
+        }
+        unified
+    }
+
+    /// The directory of a cgroup given by its path below the mount; a leading `/` is allowed.
+    pub fn cgroup(&self, name: &str) -> Option<PathBuf> {
+        Some(self.path(self.cgroup_mount()?.join(name.trim_start_matches('/'))))
+    }
+}
+
+/// Spaces and the like in a mount point are written as `\040` (`proc_pid_mounts(5)`).
+fn unescape(field: &str) -> String {
+    let mut out = String::with_capacity(field.len());
+    let mut rest = field;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let code = rest.get(at + 1..at + 4).and_then(|octal| u8::from_str_radix(octal, 8).ok());
+        match code {
+            Some(code) => {
+                out.push(code as char);
+                rest = &rest[at + 4..];
+            }
+            None => {
+                out.push('\\');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octal_escapes_are_undone() {
+        assert_eq!(unescape(r"/a\040b\134"), r"/a b\");
+        assert_eq!(unescape(r"/a\x"), r"/a\x");
+    }
+}

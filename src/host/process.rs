@@ -1,0 +1,109 @@
+//! Processes and threads as `/proc` shows them at one moment.
+//!
+//! Everything here may be gone when it is used; callers treat a vanished thread as news, not as an error.
+
+use super::Host;
+
+/// A thread: its id, the process it belongs to, and its name as it is (not cleaned).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Thread id; equal to `pid` for the first thread.
+    pub tid: u32,
+    /// Process id (thread group id).
+    pub pid: u32,
+    /// `comm`: at most 15 bytes, may hold anything.
+    pub comm: String,
+}
+
+impl Host {
+    /// The threads of a process, ascending; `None` if there is no such process.
+    ///
+    /// Read again until nothing new appears, so that a thread started meanwhile is not missed.
+    pub fn threads(&self, pid: u32) -> Option<Vec<Thread>> {
+        let folder = self.path(format!("/proc/{pid}/task"));
+        let mut seen: Vec<u32> = Vec::new();
+        loop {
+            let before = seen.len();
+            let entries = std::fs::read_dir(&folder).ok()?;
+            seen.extend(entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()));
+            seen.sort_unstable();
+            seen.dedup();
+            if seen.len() == before || before > 0 && seen.len() < before + before / 8 {
+                break;
+            }
+        }
+        if seen.is_empty() {
+            return None;
+        }
+        Some(seen.into_iter().map(|tid| Thread { tid, pid, comm: self.comm(tid) }).collect())
+    }
+
+    /// The thread with this id; `None` if there is none.
+    pub fn thread(&self, tid: u32) -> Option<Thread> {
+        let status = self.bytes(format!("/proc/{tid}/status"))?;
+        let pid = field(&status, "Tgid:")?.parse().ok()?;
+        Some(Thread { tid, pid, comm: self.comm(tid) })
+    }
+
+    /// All processes, ascending.
+    pub fn processes(&self) -> Vec<u32> {
+        let mut pids: Vec<u32> = std::fs::read_dir(self.path("/proc"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|e| e.file_name().to_str()?.parse().ok())
+            .collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    /// The real user of a process; `None` if there is no such process.
+    pub fn owner(&self, pid: u32) -> Option<u32> {
+        let status = self.bytes(format!("/proc/{pid}/status"))?;
+        field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// The number of a user given by name or number (`/etc/passwd`).
+    pub fn user(&self, name: &str) -> Option<u32> {
+        if let Ok(uid) = name.parse() {
+            return Some(uid);
+        }
+        let passwd = self.bytes("/etc/passwd")?;
+        passwd.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
+        })
+    }
+
+    /// The name of a thread, not cleaned; empty if it has gone.
+    pub fn comm(&self, tid: u32) -> String {
+        let comm = self.bytes(format!("/proc/{tid}/comm")).unwrap_or_default();
+        comm.strip_suffix('\n').unwrap_or(&comm).to_owned()
+    }
+
+    /// A file whose bytes need not be UTF-8, since names are in it.
+    fn bytes(&self, absolute: impl AsRef<std::path::Path>) -> Option<String> {
+        let bytes = std::fs::read(self.path(absolute)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_threads_are_found() {
+        let host = Host::live();
+        let pid = std::process::id();
+        let threads = host.threads(pid).unwrap();
+        assert!(threads.iter().any(|t| t.tid == pid));
+        assert_eq!(host.thread(pid).unwrap().pid, pid);
+        assert!(host.processes().contains(&pid));
+        assert!(host.threads(0).is_none());
+    }
+}

@@ -1,0 +1,31 @@
+//! Resource limits that stand in the way of many counters.
+
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Makes room for `needed` open descriptors: raises the soft limit as far as the hard one, and beyond it if we may.
+///
+/// # Errors
+/// The kernel's, when the limit stays below `needed`; the limits as they are now are in [`open_files`].
+pub fn raise_open_files(needed: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let enough = |bound: Option<u64>| bound.is_none_or(|b| b >= needed);
+    if enough(limit.current) {
+        return Ok(());
+    }
+    if enough(limit.maximum) {
+        return Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: limit.maximum })?);
+    }
+    // Only root may pass the hard limit.
+    setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: Some(needed) }).map_err(|error| {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+        error.into()
+    })
+}
+
+/// The soft and hard limit of open descriptors; `None`: no limit.
+pub fn open_files() -> (Option<u64>, Option<u64>) {
+    let limit = getrlimit(Resource::Nofile);
+    (limit.current, limit.maximum)
+}

@@ -1,0 +1,229 @@
+//! Starting a command behind a gate, and learning how it ended.
+//!
+//! The command is forked first and held; counters are attached to its pid; then the gate opens and it
+//! executes. So nothing of the command runs uncounted, and a command that cannot be started is told apart
+//! from one that fails.
+//!
+//! ```text
+//!   pmc                                  child
+//!   fork ------------------------------> reset signals
+//!   open counters on the child's pid     read(gate)          ... blocks
+//!   release(): write(gate) ------------> execvp
+//!   read(verdict) <--- end of file ----- (descriptor closed by exec: started)
+//!                 <--- errno ----------- (exec failed: exit 127 or 126)
+//!   wait() <---------------------------- exit status, rusage
+//! ```
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use super::signal;
+
+/// A forked child that has not yet executed its command. Dropped without release, it ends without a trace.
+#[derive(Debug)]
+pub struct Held {
+    pid: u32,
+    gate: Option<OwnedFd>,
+    verdict: OwnedFd,
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub struct Running {
+    pid: u32,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this status.
+    Exited(u8),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// What `wait4(2)` says of a command that ended: its own and its waited-for children's use.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// Nanoseconds in user mode (microsecond steps).
+    pub user_ns: u64,
+    /// Nanoseconds in the kernel (microsecond steps).
+    pub system_ns: u64,
+}
+
+impl Held {
+    /// Forks a child that waits for [`Held::release`] and then executes `argv[0]` (looked for on the PATH).
+    ///
+    /// # Errors
+    /// `EINVAL` for an argument with a NUL in it, otherwise what `pipe2` and `fork` say.
+    pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
+        let words = argv
+            .iter()
+            .map(|word| CString::new(word.as_ref().as_bytes()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let mut pointers: Vec<*const libc::c_char> = words.iter().map(|w| w.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        let (gate_out, gate_in) = pipe()?;
+        let (verdict_out, verdict_in) = pipe()?;
+        // SAFETY: between fork and exec the child only calls async-signal-safe functions on memory that was
+        // prepared before; it never returns from the block.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if pid == 0 {
+            // SAFETY: as above. `pointers` ends in NULL and points into `words`, both alive.
+            unsafe {
+                // The parent's end must not keep our own gate open.
+                libc::close(gate_in.as_raw_fd());
+                signal::reset_in_child();
+                let mut byte = 0u8;
+                let got = loop {
+                    let got = libc::read(gate_out.as_raw_fd(), (&raw mut byte).cast(), 1);
+                    if got >= 0 || *libc::__errno_location() != libc::EINTR {
+                        break got;
+                    }
+                };
+                if got != 1 {
+                    libc::_exit(0); // The gate closed without a word: pmc gave up.
+                }
+                libc::execvp(pointers[0], pointers.as_ptr());
+                let errno = *libc::__errno_location();
+                libc::write(verdict_in.as_raw_fd(), (&raw const errno).cast(), size_of::<i32>());
+                libc::_exit(127);
+            }
+        }
+        Ok(Self { pid: pid as u32, gate: Some(gate_in), verdict: verdict_out })
+    }
+
+    /// The pid that the command will have.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets the command execute; returns when it has.
+    ///
+    /// # Errors
+    /// Why it could not be executed, as `execvp(3)` says it; the child is then gone.
+    pub fn release(mut self) -> io::Result<Running> {
+        let gate = self.gate.take().ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: one byte of a static; the descriptor is ours.
+        unsafe { libc::write(gate.as_raw_fd(), b"!".as_ptr().cast(), 1) };
+        drop(gate);
+        let mut errno = 0i32;
+        // SAFETY: four bytes into an i32; any bytes are valid.
+        let got = loop {
+            let got =
+                unsafe { libc::read(self.verdict.as_raw_fd(), (&raw mut errno).cast(), size_of::<i32>()) };
+            if got >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                break got;
+            }
+        };
+        let running = Running { pid: self.pid };
+        if got == size_of::<i32>() as isize {
+            let _ = running.wait();
+            return Err(io::Error::from_raw_os_error(errno));
+        }
+        Ok(running)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.gate.take().is_some() {
+            // The gate has just closed: the child ends; take it off the process table.
+            let _ = Running { pid: self.pid }.wait();
+        }
+    }
+}
+
+impl Running {
+    /// Waits until the command has ended.
+    pub fn wait(&self) -> io::Result<Outcome> {
+        loop {
+            match self.wait4(0) {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The outcome if the command has ended; `None` while it runs.
+    pub fn try_wait(&self) -> io::Result<Option<Outcome>> {
+        self.wait4(libc::WNOHANG)
+    }
+
+    /// Sends a signal to the command.
+    pub fn kill(&self, signal: i32) {
+        // SAFETY: no memory is involved; the pid is our unreaped child's.
+        unsafe { libc::kill(self.pid as i32, signal) };
+    }
+
+    fn wait4(&self, options: i32) -> io::Result<Option<Outcome>> {
+        let mut status = 0;
+        // SAFETY: rusage is plain old data, for which zero is a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to live locals of the right types.
+        let pid = unsafe { libc::wait4(self.pid as i32, &raw mut status, options, &raw mut usage) };
+        match pid {
+            0 => Ok(None),
+            p if p < 0 => Err(io::Error::last_os_error()),
+            _ => Ok(Some(Outcome {
+                ended: if libc::WIFSIGNALED(status) {
+                    Ended::Killed(libc::WTERMSIG(status))
+                } else {
+                    Ended::Exited(libc::WEXITSTATUS(status) as u8)
+                },
+                user_ns: nanoseconds(usage.ru_utime),
+                system_ns: nanoseconds(usage.ru_stime),
+            })),
+        }
+    }
+}
+
+fn nanoseconds(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds = [0i32; 2];
+    // SAFETY: the array has room for the two descriptors.
+    if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us both, and nobody else knows them.
+    Ok(unsafe { (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_command_starts_when_released() {
+        let held = Held::start(&["sh", "-c", "exit 7"]).unwrap();
+        let running = held.release().unwrap();
+        assert_eq!(running.wait().unwrap().ended, Ended::Exited(7));
+    }
+
+    #[test]
+    fn a_command_that_does_not_exist_is_told_by_its_errno() {
+        let held = Held::start(&["/nowhere/at/all"]).unwrap();
+        assert_eq!(held.release().unwrap_err().raw_os_error(), Some(libc::ENOENT));
+    }
+
+    #[test]
+    fn giving_up_leaves_no_child() {
+        let held = Held::start(&["sleep", "1000"]).unwrap();
+        let pid = held.pid();
+        drop(held);
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+}

@@ -1,0 +1,88 @@
+//! Signals as a descriptor: blocked, then read, so that nothing happens between two statements.
+//!
+//! Receives the signals to catch; hands on which one came. What to do about it is the command's decision.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// The interrupt key.
+pub const INT: i32 = libc::SIGINT;
+/// The polite request to end.
+pub const TERM: i32 = libc::SIGTERM;
+/// The terminal has gone.
+pub const HUP: i32 = libc::SIGHUP;
+/// A child changed its state.
+pub const CHLD: i32 = libc::SIGCHLD;
+/// The quit key.
+pub const QUIT: i32 = libc::SIGQUIT;
+/// A user's signal: `record` takes a snapshot at it.
+pub const USR2: i32 = libc::SIGUSR2;
+
+/// Caught signals, readable through a descriptor (`signalfd(2)`, Linux 2.6.22).
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+}
+
+impl Signals {
+    /// Blocks these signals in this thread (and those it starts later) and collects them instead.
+    pub fn catch(signals: &[i32]) -> io::Result<Self> {
+        // SAFETY: the set is initialised by sigemptyset before use; signalfd gives a descriptor that is ours.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for &signal in signals {
+                libc::sigaddset(&raw mut set, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+            let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self { fd: OwnedFd::from_raw_fd(fd) })
+        }
+    }
+
+    /// The next signal that came; `None` when there is none.
+    pub fn next(&self) -> Option<i32> {
+        // SAFETY: plain old data, for which zero is a value.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: `info` is `size` bytes of plain old data.
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
+        (got == size as isize).then_some(info.ssi_signo as i32)
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust ignores it).
+///
+/// # Safety
+/// To be called between fork and exec only; it is async-signal-safe.
+pub(super) unsafe fn reset_in_child() {
+    // SAFETY: the caller's promise; the set is initialised before use.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
+/// Ends this process by `signal`, as if it had never been caught; returns only if the signal is not deadly.
+pub fn die_by(signal: i32) {
+    // SAFETY: no memory of ours is involved.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+}
