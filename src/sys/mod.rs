@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod attr;
+pub mod credentials;
 pub mod perf;
 
 pub use attr::Attr;
