@@ -5,8 +5,10 @@
 //! events; hands on plain values.
 
 pub mod cgroup;
+pub mod cpu;
 pub mod cpulist;
 pub mod process;
+pub mod settings;
 
 use std::path::{Path, PathBuf};
 
@@ -50,4 +52,10 @@ impl Host {
     pub fn online_cpus(&self) -> CpuList {
         self.text("/sys/devices/system/cpu/online").and_then(|t| t.parse().ok()).unwrap_or_default()
     }
+}
+
+/// A saved machine of `tests/data/host`.
+#[cfg(test)]
+pub(crate) fn saved(name: &str) -> Host {
+    Host::rooted(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/host").join(name))
 }

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Makes room for `needed` open descriptors: raises the soft limit as far as the hard one, and beyond it if we may.
 ///
 /// # Errors
-/// The kernel's, when the limit stays below `needed`; the limits as they are now are in [`open_files`].
+/// The kernel's, when the limit stays below `needed`; [`super::credentials::Limits`] has the limits as they are.
 pub fn raise_open_files(needed: u64) -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let enough = |bound: Option<u64>| bound.is_none_or(|b| b >= needed);
@@ -22,10 +22,4 @@ pub fn raise_open_files(needed: u64) -> io::Result<()> {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
         error.into()
     })
-}
-
-/// The soft and hard limit of open descriptors; `None`: no limit.
-pub fn open_files() -> (Option<u64>, Option<u64>) {
-    let limit = getrlimit(Resource::Nofile);
-    (limit.current, limit.maximum)
 }

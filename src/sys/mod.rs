@@ -6,6 +6,7 @@
 
 pub mod attr;
 pub mod clock;
+pub mod credentials;
 pub mod limits;
 pub mod perf;
 pub mod process;

@@ -1,0 +1,230 @@
+//! `pmc stat`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// Count events while a command runs, in running processes, or on whole CPUs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc stat -- make -j4                          the default events
+  pmc stat -e cycles:u,instructions:u -- ls     chosen events, user mode
+  pmc stat -a -I 1000                           the whole machine, every second
+  pmc stat -r 10 -- ./bench                     ten runs, with their spread
+  pmc stat --vs './old' --vs './new' -r 20      which is faster, and is it more than noise?
+Event syntax: docs/event-syntax.md, or `pmc list`.")]
+pub struct Stat {
+    /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
+    #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
+    pub events: Vec<String>,
+
+    /// Do not count children that the command or the processes start
+    #[arg(short = 'i', long)]
+    pub no_inherit: bool,
+
+    /// Count in these running processes, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    pub pids: Vec<String>,
+
+    /// Count in these running threads
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
+    pub tids: Vec<String>,
+
+    /// Count in all processes of this user (name or number)
+    #[arg(short = 'u', long = "uid", value_name = "USER")]
+    pub uid: Option<String>,
+
+    /// Count everything on all CPUs
+    #[arg(short = 'a', long)]
+    pub all_cpus: bool,
+
+    /// Count everything on these CPUs, such as 0-3,8
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
+    pub cpus: Option<String>,
+
+    /// A row for each CPU instead of the sum (with -a or -C)
+    #[arg(short = 'A', long = "no-aggr", group = "aggregation")]
+    pub no_aggr: bool,
+
+    /// A row for each thread
+    #[arg(long, group = "aggregation")]
+    pub per_thread: bool,
+
+    /// A row for each core
+    #[arg(long, group = "aggregation")]
+    pub per_core: bool,
+
+    /// A row for each die
+    #[arg(long, group = "aggregation")]
+    pub per_die: bool,
+
+    /// A row for each socket
+    #[arg(long, group = "aggregation")]
+    pub per_socket: bool,
+
+    /// A row for each NUMA node
+    #[arg(long, group = "aggregation")]
+    pub per_node: bool,
+
+    /// Count only in this cgroup; a list goes with the events in order (needs -a or -C)
+    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", conflicts_with = "for_each_cgroup")]
+    pub cgroups: Option<String>,
+
+    /// Count every event in each of these cgroups
+    #[arg(long, value_name = "NAME,…")]
+    pub for_each_cgroup: Option<String>,
+
+    /// Count in user mode only
+    #[arg(long, conflicts_with = "all_kernel")]
+    pub all_user: bool,
+
+    /// Count in the kernel only
+    #[arg(long)]
+    pub all_kernel: bool,
+
+    /// More events: caches; -dd and -ddd for more
+    #[arg(short = 'd', long = "detailed", action = ArgAction::Count)]
+    pub detailed: u8,
+
+    /// Run the command N times and show mean and spread; 0: for ever
+    #[arg(short = 'r', long = "repeat", value_name = "N")]
+    pub repeat: Option<u32>,
+
+    /// With -r: show every run's time as a table
+    #[arg(long)]
+    pub table: bool,
+
+    /// Count nothing, measure only the time
+    #[arg(short = 'n', long)]
+    pub null: bool,
+
+    /// Say more: what was opened, counts before scaling
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Print no counts of the command's run, only what -I, --vs or a file gets
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+
+    /// Group the digits of large numbers (the default; --no-big-num for none)
+    #[arg(short = 'B', long, overrides_with = "no_big_num")]
+    pub big_num: bool,
+
+    /// Do not group digits
+    #[arg(long, overrides_with = "big_num")]
+    pub no_big_num: bool,
+
+    /// Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)
+    #[arg(long, overrides_with = "no_scale")]
+    pub scale: bool,
+
+    /// Show raw counts
+    #[arg(short = 'c', long, overrides_with = "scale")]
+    pub no_scale: bool,
+
+    /// Print CSV with this separator, with perf's fields
+    #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "json")]
+    pub field_separator: Option<String>,
+
+    /// Print JSON: lines with perf's fields (1), or one document with real numbers (2)
+    #[arg(short = 'j', long, value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub json: Option<u8>,
+
+    /// Write to this file instead of stderr
+    #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "log_fd")]
+    pub output: Option<PathBuf>,
+
+    /// With -o: append to the file
+    #[arg(long)]
+    pub append: bool,
+
+    /// Write to this open descriptor instead of stderr
+    #[arg(long, value_name = "FD")]
+    pub log_fd: Option<i32>,
+
+    /// Run this shell command before each run
+    #[arg(long, value_name = "COMMAND")]
+    pub pre: Option<String>,
+
+    /// Run this shell command after each run
+    #[arg(long, value_name = "COMMAND")]
+    pub post: Option<String>,
+
+    /// Print what was counted in each N milliseconds
+    #[arg(short = 'I', long = "interval-print", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub interval: Option<u32>,
+
+    /// With -I: end after this many intervals
+    #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u32).range(1..))]
+    pub interval_count: Option<u32>,
+
+    /// With -I: clear the screen before each interval
+    #[arg(long, requires = "interval")]
+    pub interval_clear: bool,
+
+    /// End counting after this many milliseconds
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub timeout: Option<u32>,
+
+    /// Start counting this many milliseconds after the start; -1: only when --control says so
+    #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true)]
+    pub delay: Option<i64>,
+
+    /// With -I: print the totals at the end too
+    #[arg(long, requires = "interval")]
+    pub summary: bool,
+
+    /// Do not put `summary` before the totals' CSV lines
+    #[arg(long)]
+    pub no_csv_summary: bool,
+
+    /// A row for each instance of a PMU instead of their sum
+    #[arg(long)]
+    pub no_merge: bool,
+
+    /// Only metrics, no counts
+    #[arg(long)]
+    pub metric_only: bool,
+
+    /// Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …
+    #[arg(short = 'M', long = "metrics", value_name = "NAME,…", action = ArgAction::Append)]
+    pub metrics: Vec<String>,
+
+    /// A metric of your own: 'name=expression over events'
+    #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
+    pub expressions: Vec<String>,
+
+    /// Where the pipeline's slots go (top-down level 1)
+    #[arg(long)]
+    pub topdown: bool,
+
+    /// Never scale: where the events do not fit on the counters, split them over several runs
+    #[arg(long)]
+    pub exact: bool,
+
+    /// Compare commands, run alternately (repeatable)
+    #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
+    pub vs: Vec<String>,
+
+    /// Keep an OpenMetrics scrape file current (with -I)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub openmetrics: Option<PathBuf>,
+
+    /// Serve OpenMetrics over HTTP at this address (with -I)
+    #[arg(long, value_name = "ADDR", requires = "interval")]
+    pub listen: Option<String>,
+
+    /// Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
+    #[arg(long, value_name = "fd:…|fifo:…")]
+    pub control: Option<String>,
+
+    /// What to do about a hardware reservation: auto, check, require, yield, off
+    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
+    pub reserve: String,
+
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<std::ffi::OsString>,
+}

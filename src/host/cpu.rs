@@ -1,0 +1,282 @@
+//! The CPUs: where each one sits (node, socket, die, core, hardware thread), what they are, and who runs them.
+//!
+//! Receives a [`Host`]; hands on [`Topology`] for aggregation and [`Processor`] for explanations. Decides only what the
+//! kernel leaves open: a machine that does not number its sockets or dies has one, number 0.
+//!
+//! ```text
+//! node 0                       node 1
+//! socket 0                     socket 1
+//!   die 0          die 1         die 0 ...
+//!     core 0         core 0
+//!       cpu 0, 8       cpu 4, 12
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CpuList, Host};
+
+/// Where a CPU sits. Core numbers are unique within a die, die numbers within a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seat {
+    /// NUMA node; `None` on kernels without NUMA.
+    pub node: Option<u32>,
+    /// `physical_package_id`.
+    pub socket: u32,
+    /// `die_id`.
+    pub die: u32,
+    /// `core_id`.
+    pub core: u32,
+    /// Which of the hardware threads of its core: 0 for the first.
+    pub thread: u32,
+}
+
+/// The seats of all CPUs that are on line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Topology {
+    seats: BTreeMap<u32, Seat>,
+}
+
+impl Topology {
+    /// Reads `/sys/devices/system/cpu` and `/sys/devices/system/node`: some five small files for each CPU.
+    pub fn read(host: &Host) -> Self {
+        let nodes = nodes(host);
+        let seats = host
+            .online_cpus()
+            .iter()
+            .map(|cpu| {
+                let topology = format!("/sys/devices/system/cpu/cpu{cpu}/topology");
+                // Firmware that says nothing leaves -1, which is no u32.
+                let id = |name: &str| host.number::<u32>(format!("{topology}/{name}"));
+                let siblings: CpuList = ["core_cpus_list", "thread_siblings_list"]
+                    .iter()
+                    .find_map(|name| host.text(format!("{topology}/{name}"))?.parse().ok())
+                    .unwrap_or_default();
+                let seat = Seat {
+                    node: nodes.get(&cpu).copied(),
+                    socket: id("physical_package_id").unwrap_or(0),
+                    die: id("die_id").unwrap_or(0),
+                    core: id("core_id").unwrap_or(cpu),
+                    thread: siblings.iter().take_while(|&sibling| sibling < cpu).count() as u32,
+                };
+                (cpu, seat)
+            })
+            .collect();
+        Self { seats }
+    }
+
+    /// Where this CPU sits; `None` if it is not on line.
+    pub fn seat(&self, cpu: u32) -> Option<Seat> {
+        self.seats.get(&cpu).copied()
+    }
+
+    /// All CPUs with their seats, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Seat)> + '_ {
+        self.seats.iter().map(|(&cpu, &seat)| (cpu, seat))
+    }
+
+    /// CPUs that are on line.
+    pub fn cpus(&self) -> CpuList {
+        self.seats.keys().copied().collect()
+    }
+
+    /// How many sockets there are.
+    pub fn sockets(&self) -> usize {
+        self.distinct(|seat| seat.socket)
+    }
+
+    /// How many dies there are.
+    pub fn dies(&self) -> usize {
+        self.distinct(|seat| (seat.socket, seat.die))
+    }
+
+    /// How many cores there are.
+    pub fn cores(&self) -> usize {
+        self.distinct(|seat| (seat.socket, seat.die, seat.core))
+    }
+
+    /// How many NUMA nodes have CPUs.
+    pub fn nodes(&self) -> usize {
+        self.distinct(|seat| seat.node)
+    }
+
+    /// Whether a core runs more than one hardware thread.
+    pub fn smt(&self) -> bool {
+        self.seats.values().any(|seat| seat.thread > 0)
+    }
+
+    fn distinct<T: Ord>(&self, key: impl Fn(&Seat) -> T) -> usize {
+        self.seats.values().map(key).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// CPU → node, from the nodes' `cpulist`.
+fn nodes(host: &Host) -> BTreeMap<u32, u32> {
+    let online: CpuList =
+        host.text("/sys/devices/system/node/online").and_then(|t| t.parse().ok()).unwrap_or_default();
+    let mut of = BTreeMap::new();
+    for node in online.iter() {
+        let cpus = host.text(format!("/sys/devices/system/node/node{node}/cpulist"));
+        if let Some(cpus) = cpus.and_then(|t| t.parse::<CpuList>().ok()) {
+            of.extend(cpus.iter().map(|cpu| (cpu, node)));
+        }
+    }
+    of
+}
+
+/// What the CPUs are and who runs them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Processor {
+    /// The maker's name for it; on Arm the kinds of cores.
+    pub model: Option<String>,
+    /// `AMD 25/17/1` or `Arm 0xd0c`: vendor and the numbers that event tables go by.
+    pub id: Option<String>,
+    /// Whether a hypervisor runs this machine.
+    pub virtual_machine: bool,
+    /// Whose it is, if the files say so.
+    pub hypervisor: Option<String>,
+}
+
+impl Processor {
+    /// Reads `/proc/cpuinfo`, `/sys/hypervisor`, the DMI tables and the device tree.
+    pub fn read(host: &Host) -> Self {
+        let cpuinfo = host.text("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| field(&cpuinfo, name);
+        let flag =
+            field("flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+        let arm = arm_cores(&cpuinfo);
+        let model = field("model name").map(str::to_owned).or_else(|| arm.clone().map(|(model, _)| model));
+        let id = match (field("vendor_id"), field("cpu family"), field("model"), field("stepping")) {
+            (Some(vendor), Some(family), Some(model), Some(stepping)) => {
+                Some(format!("{vendor} {family}/{model}/{stepping}"))
+            }
+            _ => arm.map(|(_, id)| id),
+        };
+        let hypervisor = hypervisor(host, flag);
+        Self { model, id, virtual_machine: flag || hypervisor.is_some(), hypervisor }
+    }
+}
+
+fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
+    cpuinfo
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim_end() == name)
+        .map(|(_, value)| value.trim())
+}
+
+/// Who runs the machine, where a file says so. `flag`: the CPU says that somebody does. Names of makers in the DMI tables
+/// are believed only then or when they name a virtual product, since the same makers sell real machines.
+fn hypervisor(host: &Host, flag: bool) -> Option<String> {
+    if let Some(kind) = host.text("/sys/hypervisor/type").filter(|kind| !kind.is_empty()) {
+        return Some(kind);
+    }
+    // Device tree strings end in NUL; a list of them is separated by it.
+    let tree = |path: &str| {
+        host.text(path).map(|t| t.split('\0').next().unwrap_or_default().to_owned()).filter(|t| !t.is_empty())
+    };
+    if let Some(compatible) = tree("/proc/device-tree/hypervisor/compatible") {
+        return Some(compatible);
+    }
+    if tree("/proc/device-tree/compatible").is_some_and(|c| c == "linux,dummy-virt") {
+        return Some("QEMU virt machine".to_owned());
+    }
+    let vendor = host.text("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    let product = host.text("/sys/class/dmi/id/product_name").unwrap_or_default();
+    let virtual_product = ["KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine", "HVM domU", "BHYVE"]
+        .iter()
+        .any(|name| product.contains(name) || vendor.contains(name));
+    match (flag || virtual_product, vendor.trim(), product.trim()) {
+        (false, ..) | (true, "", "") => None,
+        (true, vendor, product) => Some(format!("{vendor} {product}").trim().to_owned()),
+    }
+}
+
+/// Names and part numbers of the Arm cores in `/proc/cpuinfo`, each once.
+fn arm_cores(cpuinfo: &str) -> Option<(String, String)> {
+    let mut names = Vec::new();
+    let mut ids = Vec::new();
+    let mut implementer = "";
+    for (key, value) in cpuinfo.lines().filter_map(|line| line.split_once(':')) {
+        match key.trim_end() {
+            "CPU implementer" => implementer = value.trim(),
+            "CPU part" => {
+                let part = value.trim();
+                let id = format!("{implementer} {part}");
+                if !ids.contains(&id) {
+                    names.push(
+                        arm_name(implementer, part).map_or_else(|| format!("part {part}"), str::to_owned),
+                    );
+                    ids.push(id);
+                }
+            }
+            _ => {}
+        }
+    }
+    (!ids.is_empty()).then(|| (names.join(" + "), format!("Arm {}", ids.join(" + "))))
+}
+
+/// Cores of Arm Ltd (implementer 0x41) and a few others, by the part number of `MIDR_EL1`.
+fn arm_name(implementer: &str, part: &str) -> Option<&'static str> {
+    Some(match (implementer, part) {
+        ("0x41", "0xd03") => "Cortex-A53",
+        ("0x41", "0xd05") => "Cortex-A55",
+        ("0x41", "0xd07") => "Cortex-A57",
+        ("0x41", "0xd08") => "Cortex-A72",
+        ("0x41", "0xd09") => "Cortex-A73",
+        ("0x41", "0xd0a") => "Cortex-A75",
+        ("0x41", "0xd0b") => "Cortex-A76",
+        ("0x41", "0xd0c") => "Neoverse N1",
+        ("0x41", "0xd0d") => "Cortex-A77",
+        ("0x41", "0xd40") => "Neoverse V1",
+        ("0x41", "0xd41") => "Cortex-A78",
+        ("0x41", "0xd44") => "Cortex-X1",
+        ("0x41", "0xd49") => "Neoverse N2",
+        ("0x41", "0xd4f") => "Neoverse V2",
+        ("0xc0", "0xac3") => "Ampere-1",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::saved;
+
+    #[test]
+    fn every_cpu_has_its_seat() {
+        let topology = Topology::read(&saved("two-sockets"));
+        assert_eq!(topology.cpus().to_string(), "0-2,4-7", "CPU 3 is off line");
+        assert_eq!(
+            topology.seat(5),
+            Some(Seat { node: Some(1), socket: 1, die: 0, core: 0, thread: 1 }),
+            "cpu5 is the second thread of socket 1's first core"
+        );
+        assert_eq!(topology.seat(3), None);
+        assert_eq!((topology.sockets(), topology.dies(), topology.cores(), topology.nodes()), (2, 2, 4, 2));
+        assert!(topology.smt());
+    }
+
+    #[test]
+    fn a_machine_that_says_little_is_one_socket() {
+        let topology = Topology::read(&saved("arm-guest"));
+        assert_eq!(topology.seat(1), Some(Seat { node: None, socket: 0, die: 0, core: 1, thread: 0 }));
+        assert_eq!((topology.sockets(), topology.cores(), topology.smt()), (1, 2, false));
+    }
+
+    #[test]
+    fn hypervisors_are_named_from_files() {
+        let guest = Processor::read(&saved("arm-guest"));
+        assert_eq!(guest.model.as_deref(), Some("Cortex-A57"));
+        assert_eq!(guest.hypervisor.as_deref(), Some("QEMU virt machine"));
+        assert!(guest.virtual_machine);
+
+        let server = Processor::read(&saved("two-sockets"));
+        assert_eq!(server.id.as_deref(), Some("GenuineIntel 6/106/6"));
+        assert!(!server.virtual_machine, "a real machine of a maker that also rents virtual ones");
+        assert_eq!(server.hypervisor, None);
+
+        let rented = Processor::read(&saved("vm-without-pmu"));
+        assert!(rented.virtual_machine);
+        assert_eq!(rented.hypervisor.as_deref(), Some("Amazon EC2 t3.micro"));
+    }
+}

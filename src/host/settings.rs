@@ -1,0 +1,125 @@
+//! The kernel's settings that a profiler meets, and what the paranoid level lets a user do.
+//!
+//! Receives a [`Host`]; hands on plain values, `None` where this kernel has no such setting. Changes nothing.
+//! Source: `Documentation/admin-guide/sysctl/kernel.rst`; the checks of `kernel/events/core.c` and `include/linux/perf_event.h`.
+
+use super::Host;
+
+/// What `/proc/sys/kernel` says about perf events and the neighbourhood.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// `perf_event_paranoid`; `None`: this kernel was built without perf events (or hides them).
+    pub paranoid: Option<i32>,
+    /// `perf_event_mlock_kb`: KiB of ring memory that one user may lock for each CPU besides `RLIMIT_MEMLOCK`.
+    pub mlock_kb: Option<u64>,
+    /// `perf_event_max_sample_rate`, samples a second.
+    pub max_sample_rate: Option<u64>,
+    /// `perf_cpu_time_max_percent`: the part of a CPU that sampling may take before the rate is lowered; 0 and 100 switch that off.
+    pub cpu_time_max_percent: Option<u32>,
+    /// `perf_event_max_stack`: frames in a call chain.
+    pub max_stack: Option<u32>,
+    /// `perf_event_max_contexts_per_stack`.
+    pub max_contexts_per_stack: Option<u32>,
+    /// `nmi_watchdog`: whether the lock-up detector holds a hardware counter on each CPU.
+    pub nmi_watchdog: Option<bool>,
+    /// `kptr_restrict`: 0 addresses of kernel symbols are shown, 1 to the privileged, 2 to nobody.
+    pub kptr_restrict: Option<u32>,
+    /// `yama/ptrace_scope`: 0 own processes may be traced, 1 children only, 2 by the administrator, 3 none.
+    pub ptrace_scope: Option<u32>,
+    /// Reading counters from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc` (x86: 0 never, 1 with an event, 2 always).
+    pub user_access: Option<u32>,
+    /// `unprivileged_bpf_disabled`.
+    pub unprivileged_bpf_disabled: Option<u32>,
+}
+
+/// What a user may count and sample (`perf_event_open(2)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// Events of own processes in user mode.
+    pub user: bool,
+    /// Events of own processes in the kernel, too.
+    pub kernel: bool,
+    /// Everything on a CPU (`-a`, `-C`).
+    pub cpu_wide: bool,
+    /// The raw data of tracepoints.
+    pub raw_tracepoint: bool,
+}
+
+impl Allowance {
+    /// What `paranoid` leaves to a user; `privileged` is [`crate::sys::credentials::Credentials::perfmon`].
+    ///
+    /// Levels 3 and 4 are those of distributions' kernels, which refuse everything.
+    pub fn new(paranoid: i32, privileged: bool) -> Self {
+        Self {
+            user: privileged || paranoid <= 2,
+            kernel: privileged || paranoid <= 1,
+            cpu_wide: privileged || paranoid <= 0,
+            raw_tracepoint: privileged || paranoid <= -1,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads them all: some ten small files.
+    pub fn read(host: &Host) -> Self {
+        fn number<T: std::str::FromStr>(host: &Host, name: &str) -> Option<T> {
+            host.number(format!("/proc/sys/kernel/{name}"))
+        }
+        Self {
+            paranoid: number(host, "perf_event_paranoid"),
+            mlock_kb: number(host, "perf_event_mlock_kb"),
+            max_sample_rate: number(host, "perf_event_max_sample_rate"),
+            cpu_time_max_percent: number(host, "perf_cpu_time_max_percent"),
+            max_stack: number(host, "perf_event_max_stack"),
+            max_contexts_per_stack: number(host, "perf_event_max_contexts_per_stack"),
+            nmi_watchdog: number::<u32>(host, "nmi_watchdog").map(|on| on != 0),
+            kptr_restrict: number(host, "kptr_restrict"),
+            ptrace_scope: number(host, "yama/ptrace_scope"),
+            user_access: number(host, "perf_user_access")
+                .or_else(|| host.number("/sys/bus/event_source/devices/cpu/rdpmc"))
+                .or_else(|| host.number("/sys/bus/event_source/devices/cpu_core/rdpmc")),
+            unprivileged_bpf_disabled: number(host, "unprivileged_bpf_disabled"),
+        }
+    }
+
+    /// What these settings leave to a user. A kernel without the setting leaves nothing.
+    pub fn allowance(&self, privileged: bool) -> Allowance {
+        match self.paranoid {
+            Some(level) => Allowance::new(level, privileged),
+            None => Allowance { user: false, kernel: false, cpu_wide: false, raw_tracepoint: false },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::saved;
+
+    #[test]
+    fn settings_are_read_from_a_saved_machine() {
+        let settings = Settings::read(&saved("two-sockets"));
+        assert_eq!(settings.paranoid, Some(2));
+        assert_eq!(settings.nmi_watchdog, Some(true));
+        assert_eq!(settings.mlock_kb, Some(516));
+        assert_eq!(settings.user_access, Some(1));
+        assert_eq!(settings.ptrace_scope, None, "the saved machine has no Yama");
+    }
+
+    #[test]
+    fn a_machine_without_perf_allows_nothing() {
+        let settings = Settings::read(&saved("no-such-machine"));
+        assert_eq!(settings, Settings::default());
+        assert!(!settings.allowance(true).user);
+    }
+
+    #[test]
+    fn the_level_takes_one_thing_after_the_other() {
+        let allowed = |level, privileged| {
+            let a = Allowance::new(level, privileged);
+            [a.user, a.kernel, a.cpu_wide, a.raw_tracepoint].iter().filter(|&&yes| yes).count()
+        };
+        assert_eq!([-1, 0, 1, 2, 3, 4].map(|level| allowed(level, false)), [4, 3, 2, 1, 0, 0]);
+        assert_eq!([-1, 2, 4].map(|level| allowed(level, true)), [4, 4, 4]);
+    }
+}

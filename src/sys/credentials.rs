@@ -1,0 +1,162 @@
+//! Who we are to the kernel: user, capabilities, seccomp, and the limits that concern profiling.
+//!
+//! Receives nothing (the calling process is the subject) or the text of a `/proc/PID/status`; hands on values. What they
+//! allow is decided by `host::settings` and explained by `counter`.
+
+use std::fs;
+
+/// Capabilities that the kernel's perf code asks about (`linux/capability.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Capability {
+    /// Traces any process: lifts the access check on a target.
+    SysPtrace = 19,
+    /// Everything that `CAP_PERFMON` allows, on kernels before 5.8 the only way.
+    SysAdmin = 21,
+    /// Locks memory beyond `RLIMIT_MEMLOCK` and `perf_event_mlock_kb`.
+    IpcLock = 14,
+    /// Raises hard limits.
+    SysResource = 24,
+    /// Performance monitoring of everything (Linux 5.8).
+    Perfmon = 38,
+}
+
+impl Capability {
+    /// The kernel's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SysPtrace => "CAP_SYS_PTRACE",
+            Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::IpcLock => "CAP_IPC_LOCK",
+            Self::SysResource => "CAP_SYS_RESOURCE",
+            Self::Perfmon => "CAP_PERFMON",
+        }
+    }
+
+    /// All that pmc cares about.
+    pub const ALL: [Self; 5] =
+        [Self::Perfmon, Self::SysAdmin, Self::SysPtrace, Self::IpcLock, Self::SysResource];
+}
+
+/// How seccomp restricts the process (`seccomp(2)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seccomp {
+    /// Not at all.
+    #[default]
+    Off,
+    /// `read`, `write`, `_exit` and `sigreturn` only.
+    Strict,
+    /// Filters decide each call; a container's default filter refuses `perf_event_open` with EPERM.
+    Filter,
+}
+
+/// What the kernel knows of the process that counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Credentials {
+    /// Effective user id.
+    pub uid: u32,
+    /// Effective capabilities, bit by bit (`CapEff`).
+    pub capabilities: u64,
+    /// Seccomp mode.
+    pub seccomp: Seccomp,
+    /// Inside a user namespace of its own: capabilities there do not count for perf, which asks the first namespace.
+    pub user_namespace: bool,
+}
+
+impl Credentials {
+    /// Those of the calling process; nobody's, without capabilities, where `/proc` is not mounted.
+    pub fn own() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        let mut own = Self::from_status(&status, &uid_map);
+        own.uid = rustix::process::geteuid().as_raw();
+        own
+    }
+
+    /// Reads them from the texts of `/proc/PID/status` and `/proc/PID/uid_map` (`proc(5)`).
+    ///
+    /// The first user namespace maps every id to itself: `0 0 4294967295`.
+    pub fn from_status(status: &str, uid_map: &str) -> Self {
+        let field = |name: &str| {
+            status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
+        };
+        Self {
+            uid: field("Uid").and_then(|ids| ids.split_whitespace().nth(1)?.parse().ok()).unwrap_or(u32::MAX),
+            capabilities: field("CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(0),
+            seccomp: match field("Seccomp") {
+                Some("1") => Seccomp::Strict,
+                Some("2") => Seccomp::Filter,
+                _ => Seccomp::Off,
+            },
+            user_namespace: !uid_map.trim().is_empty()
+                && uid_map.split_whitespace().ne(["0", "0", "4294967295"]),
+        }
+    }
+
+    /// Whether this capability is in effect (in the process's own user namespace).
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities >> capability as u8 & 1 == 1
+    }
+
+    /// Whether the kernel lifts `perf_event_paranoid` for us: `CAP_PERFMON` or `CAP_SYS_ADMIN` in the first user namespace.
+    pub fn perfmon(&self) -> bool {
+        !self.user_namespace && (self.has(Capability::Perfmon) || self.has(Capability::SysAdmin))
+    }
+
+    /// Whether the kernel lets us lock ring memory beyond the allowances.
+    pub fn ipc_lock(&self) -> bool {
+        !self.user_namespace && self.has(Capability::IpcLock)
+    }
+}
+
+/// Resource limits that a profiler meets; `None` is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Open files, soft.
+    pub open_files: Option<u64>,
+    /// Open files, up to which the soft limit may be raised.
+    pub open_files_most: Option<u64>,
+    /// Bytes of locked memory.
+    pub locked_memory: Option<u64>,
+}
+
+impl Limits {
+    /// Those of the calling process.
+    pub fn own() -> Self {
+        use rustix::process::{Resource, getrlimit};
+        let files = getrlimit(Resource::Nofile);
+        Self {
+            open_files: files.current,
+            open_files_most: files.maximum,
+            locked_memory: getrlimit(Resource::Memlock).current,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str = "Name:\tpmc\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000004000004000\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+
+    #[test]
+    fn capabilities_are_read_bit_by_bit() {
+        let who = Credentials::from_status(STATUS, "         0          0 4294967295\n");
+        assert_eq!((who.uid, who.seccomp, who.user_namespace), (1000, Seccomp::Filter, false));
+        assert!(who.has(Capability::Perfmon) && who.has(Capability::IpcLock));
+        assert!(!who.has(Capability::SysAdmin));
+        assert!(who.perfmon() && who.ipc_lock());
+    }
+
+    #[test]
+    fn capabilities_of_a_child_user_namespace_do_not_count() {
+        let who = Credentials::from_status(STATUS, "0 1000 1\n");
+        assert!(who.user_namespace && who.has(Capability::Perfmon) && !who.perfmon() && !who.ipc_lock());
+    }
+
+    #[test]
+    fn an_empty_status_is_nobody() {
+        let who = Credentials::from_status("", "");
+        assert_eq!((who.uid, who.capabilities, who.perfmon()), (u32::MAX, 0, false));
+    }
+}
