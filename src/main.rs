@@ -1,6 +1,14 @@
 //! The binary: hands the arguments to the library and leaves with the status that it decided.
-//! This is the only place where the process exits.
+//! This is the only place where the process ends.
 
-fn main() -> std::process::ExitCode {
-    pmc::command::main()
+use std::process::ExitCode;
+
+use pmc::error::Exit;
+
+fn main() -> ExitCode {
+    let exit = pmc::command::main();
+    if let Exit::Interrupted(signal) = exit {
+        pmc::sys::signal::die_by(signal);
+    }
+    exit.into()
 }

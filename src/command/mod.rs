@@ -2,27 +2,25 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
-use std::process::ExitCode;
-
 use clap::Parser;
 
 use crate::cli::Cli;
 use crate::error::{Exit, Result, say};
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
-pub fn main() -> ExitCode {
+pub fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
     match run(cli) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => exit,
         Err(error) => {
             say::error(&error);
-            error.exit_status().into()
+            error.exit_status()
         }
     }
 }

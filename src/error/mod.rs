@@ -25,8 +25,10 @@ pub enum Exit {
     Usage,
     /// The profiled command's own status.
     Command(u8),
-    /// The profiled command, or pmc itself, was ended by this signal: 128 + signal.
+    /// The profiled command was ended by this signal: 128 + signal, as the shell says it.
     Signal(i32),
+    /// pmc itself was told to end by this signal: it dies by it, so that a shell's loop ends too.
+    Interrupted(i32),
     /// The command was found but could not be executed: 126, as the shell says it.
     NotExecutable,
     /// The command was not found: 127, as the shell says it.
@@ -41,7 +43,7 @@ impl Exit {
             Self::Failure => 1,
             Self::Usage => 2,
             Self::Command(status) => status,
-            Self::Signal(signal) => 128u8.wrapping_add(signal as u8),
+            Self::Signal(signal) | Self::Interrupted(signal) => 128u8.wrapping_add(signal as u8),
             Self::NotExecutable => 126,
             Self::NotFound => 127,
         }

@@ -45,6 +45,12 @@ impl Host {
         Some(Thread { tid, pid, comm: self.comm(tid) })
     }
 
+    /// Whether a thread with this id exists (a zombie counts as dead).
+    pub fn lives(&self, tid: u32) -> bool {
+        self.bytes(format!("/proc/{tid}/status"))
+            .is_some_and(|status| !field(&status, "State:").is_some_and(|s| s.starts_with(['Z', 'X'])))
+    }
+
     /// All processes, ascending.
     pub fn processes(&self) -> Vec<u32> {
         let mut pids: Vec<u32> = std::fs::read_dir(self.path("/proc"))

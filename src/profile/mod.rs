@@ -4,3 +4,4 @@
 //! Receives plain readings from a command; hands read-only [`counts::Counts`] to `view`.
 
 pub mod counts;
+pub mod tally;

@@ -7,6 +7,7 @@
 pub mod attr;
 pub mod clock;
 pub mod credentials;
+pub mod descriptor;
 pub mod limits;
 pub mod perf;
 pub mod process;
@@ -34,6 +35,6 @@ pub fn page_size() -> usize {
 pub mod errno {
     pub use libc::{
         E2BIG, EACCES, EAGAIN, EBADF, EBUSY, ECHILD, EINTR, EINVAL, EMFILE, ENFILE, ENODEV, ENOENT, ENOMEM,
-        ENOSPC, ENOSYS, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM, ESRCH,
+        ENOSPC, ENOEXEC, ENOSYS, ENXIO, EOPNOTSUPP, EOVERFLOW, EPERM, ESRCH,
     };
 }

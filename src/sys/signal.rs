@@ -18,6 +18,15 @@ pub const QUIT: i32 = libc::SIGQUIT;
 /// A user's signal: `record` takes a snapshot at it.
 pub const USR2: i32 = libc::SIGUSR2;
 
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caught {
+    /// Its number.
+    pub signal: i32,
+    /// The kernel sent it for a key: every process in the foreground of the terminal got it too.
+    pub from_terminal: bool,
+}
+
 /// Caught signals, readable through a descriptor (`signalfd(2)`, Linux 2.6.22).
 #[derive(Debug)]
 pub struct Signals {
@@ -44,13 +53,14 @@ impl Signals {
     }
 
     /// The next signal that came; `None` when there is none.
-    pub fn next(&self) -> Option<i32> {
+    pub fn next(&self) -> Option<Caught> {
         // SAFETY: plain old data, for which zero is a value.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: `info` is `size` bytes of plain old data.
         let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
-        (got == size as isize).then_some(info.ssi_signo as i32)
+        (got == size as isize)
+            .then_some(Caught { signal: info.ssi_signo as i32, from_terminal: info.ssi_code == libc::SI_KERNEL })
     }
 }
 

@@ -1,0 +1,139 @@
+//! Adding up: single readings become the rows of a table.
+//!
+//! Receives readings with the place each belongs to (already reduced to what the aggregation tells apart); hands on
+//! [`Row`]s in the order of their places.
+
+use std::collections::BTreeMap;
+
+use super::counts::{PlaceLabel, Reason, Row, Value};
+use crate::units::Count;
+
+/// How counts of several counters that are shown as one event are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Join {
+    /// Each counts its own part all the time (CPUs, threads, PMU instances): everything is added.
+    #[default]
+    Parts,
+    /// They take turns on the same task (the PMUs of a hybrid machine): values and running times are added, the time they
+    /// were enabled is the same time.
+    Turns,
+}
+
+/// A table being filled.
+#[derive(Debug)]
+pub struct Tally {
+    events: usize,
+    rows: BTreeMap<PlaceLabel, Vec<Cell>>,
+    spots: BTreeMap<PlaceLabel, std::collections::BTreeSet<u64>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    seen: bool,
+    /// `None` while no reading of the cell could be counted.
+    count: Option<Count>,
+}
+
+impl Tally {
+    /// A table of so many events.
+    pub fn new(events: usize) -> Self {
+        Self { events, rows: BTreeMap::new(), spots: BTreeMap::new() }
+    }
+
+    /// Makes sure that there is a row for this place, even if nothing is counted in it.
+    pub fn row(&mut self, place: PlaceLabel) {
+        self.rows.entry(place).or_insert_with(|| vec![Cell::default(); self.events]);
+    }
+
+    /// Adds a reading of `event` to the row of `place`. `spot` tells the summed CPUs or threads apart. `None`: the counter
+    /// never ran.
+    pub fn add(&mut self, place: PlaceLabel, spot: u64, event: usize, count: Option<Count>, join: Join) {
+        self.spots.entry(place.clone()).or_default().insert(spot);
+        self.row(place.clone());
+        let Some(cell) = self.rows.get_mut(&place).and_then(|row| row.get_mut(event)) else { return };
+        cell.seen = true;
+        let Some(count) = count else { return };
+        let sum = cell.count.get_or_insert_default();
+        let enabled = sum.enabled_ns.max(count.enabled_ns);
+        *sum += count;
+        if join == Join::Turns {
+            sum.enabled_ns = enabled;
+        }
+    }
+
+    /// The rows. `missing` says why an event has no counters at all (`None`: it is just not counted in that place);
+    /// `idle` why one that has counters never ran.
+    pub fn rows(self, missing: impl Fn(usize) -> Option<Reason>, idle: impl Fn(usize) -> Reason) -> Vec<Row> {
+        let Self { rows, spots, .. } = self;
+        rows.into_iter()
+            .map(|(place, cells)| Row {
+                summed: spots.get(&place).map_or(0, |s| s.len() as u32),
+                values: cells
+                    .into_iter()
+                    .enumerate()
+                    .map(|(event, cell)| match (cell, missing(event)) {
+                        (_, Some(reason)) => Value::NotSupported(reason),
+                        (Cell { seen: false, .. }, None) => Value::Absent,
+                        (Cell { count: Some(count), .. }, None) if count.running_ns > 0 => {
+                            Value::Counted { count, runs: Vec::new() }
+                        }
+                        _ => Value::NotCounted(idle(event)),
+                    })
+                    .collect(),
+                place,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(cpu: u32) -> PlaceLabel {
+        PlaceLabel { cpu: Some(cpu), ..PlaceLabel::default() }
+    }
+
+    fn count(value: u64, enabled_ns: u64, running_ns: u64) -> Option<Count> {
+        Some(Count { value, enabled_ns, running_ns })
+    }
+
+    fn only(rows: &[Row]) -> Count {
+        match rows {
+            [Row { values, .. }] => match values[0] {
+                Value::Counted { count, .. } => count,
+                ref other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let mut tally = Tally::new(1);
+        let place = PlaceLabel::default();
+        tally.add(place.clone(), 0, 0, count(1, 10, 10), Join::Parts);
+        tally.add(place, 1, 0, count(2, 10, 5), Join::Parts);
+        let rows = tally.rows(|_| None, |_| Reason::default());
+        assert_eq!(only(&rows), Count { value: 3, enabled_ns: 20, running_ns: 15 });
+        assert_eq!(rows[0].summed, 2);
+    }
+
+    #[test]
+    fn turns_share_the_enabled_time() {
+        let mut tally = Tally::new(1);
+        for _ in 0..2 {
+            tally.add(PlaceLabel::default(), 0, 0, count(50, 100, 50), Join::Turns);
+        }
+        let rows = tally.rows(|_| None, |_| Reason::default());
+        assert_eq!(only(&rows).scaled(), Some(100.0));
+    }
+
+    #[test]
+    fn what_never_ran_is_not_counted_and_what_is_elsewhere_is_absent() {
+        let mut tally = Tally::new(2);
+        tally.add(cpu(0), 0, 0, count(0, 10, 0), Join::Parts);
+        let rows = tally.rows(|_| None, |_| Reason::default());
+        assert!(matches!(rows[0].values[..], [Value::NotCounted(_), Value::Absent]));
+    }
+}

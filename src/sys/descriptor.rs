@@ -1,0 +1,50 @@
+//! Descriptors that somebody else opened: given by number on the command line, or inherited and perhaps closed.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::fcntl_dupfd_cloexec;
+
+/// `O_NONBLOCK`, for `OpenOptionsExt::custom_flags`.
+pub const NONBLOCK: i32 = libc::O_NONBLOCK;
+
+/// A file of our own for an open descriptor given by its number.
+///
+/// # Errors
+/// `EBADF` when it is not open.
+pub fn duplicate(number: i32) -> io::Result<File> {
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: borrowed for this one call, which fails with EBADF if the number is nobody's.
+    let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+    Ok(File::from(fcntl_dupfd_cloexec(theirs, 3)?))
+}
+
+/// Makes reads return at once when there is nothing.
+pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
+    let flags = fcntl_getfl(file)?;
+    Ok(fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
+}
+
+/// Whether standard output was closed when the process started. The runtime has put `/dev/null` in its place since then,
+/// so that what is written would vanish without an error.
+pub fn stdout_was_closed() -> bool {
+    STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+static STDOUT_CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+extern "C" fn look_at_stdout() {
+    // SAFETY: a query without memory.
+    let closed = unsafe { libc::fcntl(1, libc::F_GETFD) } < 0;
+    STDOUT_CLOSED.store(closed, std::sync::atomic::Ordering::Relaxed);
+}
+
+/// Run by the loader before `main`, hence before the runtime repairs closed descriptors.
+// SAFETY: the section holds pointers to functions without arguments that we need; this one touches only its own static.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
