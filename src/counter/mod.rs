@@ -4,6 +4,8 @@
 //! request, as FreeBSD's `pmc_allocate(3)` does. [`target`] says where to count, [`set`] opens whole
 //! lists of groups there and reads them. What the kernel refused is handed on as it said it.
 
+pub mod facts;
+pub mod refusal;
 pub mod set;
 pub mod target;
 

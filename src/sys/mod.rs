@@ -4,6 +4,7 @@
 //! Decides nothing about events or policy.
 #![allow(unsafe_code)]
 
+pub mod arch;
 pub mod attr;
 pub mod clock;
 pub mod credentials;

@@ -1,0 +1,431 @@
+//! The table: one function for each errno, which looks at the facts in the order of their weight.
+//!
+//! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`, `perf_event_open(2)`.
+
+use super::RefusalKind::{self, *};
+use super::privilege::{access, perm};
+use super::{Asked, Call, Feature};
+use crate::counter::facts::{Facts, KnownPmu};
+use crate::sys::Attr;
+use crate::sys::attr::{Flag, kind};
+use crate::sys::credentials::Seccomp;
+use crate::sys::perf::Place;
+
+/// Kind, cause and remedy.
+pub(super) type Explained = (RefusalKind, String, String);
+
+pub(super) fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> Explained {
+    (kind, cause.into(), remedy.into())
+}
+
+/// The row of this errno.
+pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
+    use rustix::io::Errno;
+    // A CPU that is not there is the reason whatever the kernel says of it.
+    if asked.call == Call::Open
+        && let Some(explained) = asked.place.cpu().and_then(|cpu| missing_cpu(cpu, facts))
+    {
+        return explained;
+    }
+    match Errno::from_raw_os_error(errno) {
+        Errno::NOENT => noent(asked, facts),
+        Errno::INVAL => inval(asked, facts),
+        Errno::TOOBIG => explained(
+            BadRequest,
+            format!("this kernel does not know a field in use: the request has {} bytes", asked.attr.size()),
+            "leave out config3, config4 and the terms that use them, or take a newer kernel",
+        ),
+        Errno::ACCESS => access(asked, facts),
+        Errno::PERM => perm(asked, facts),
+        Errno::SRCH => explained(
+            NotFound,
+            match asked.place.task() {
+                Some(tid) => format!("there is no thread {tid}, or it has ended"),
+                None => "the process has ended".to_owned(),
+            },
+            "look for the process with ps -eL",
+        ),
+        Errno::BADF => match asked.place {
+            Place::CgroupOnCpu(..) => explained(
+                BadRequest,
+                "the directory is not a cgroup that perf can count",
+                "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
+            ),
+            _ => explained(BadRequest, "the group leader is no perf event", ""),
+        },
+        Errno::OPNOTSUPP => notsupp(asked, facts),
+        Errno::BUSY => match asked.call {
+            Call::Map { .. } => explained(Busy, "the ring of this event is in use by another one", ""),
+            _ => explained(
+                Busy,
+                format!("{} is in exclusive use by somebody else", pmu_words(asked.attr, facts)),
+                "pmc info names the processes with open perf events: end the other measurement first",
+            ),
+        },
+        Errno::NODEV => nodev(asked, facts),
+        Errno::MFILE => explained(
+            OutOfDescriptors,
+            match facts.open_files {
+                Some(most) => format!("all {most} descriptors of this process are in use, and each event takes one for each CPU or thread"),
+                None => "all descriptors of this process are in use, and each event takes one for each CPU or thread".to_owned(),
+            },
+            "raise the limit (ulimit -n), or count fewer events, CPUs or threads",
+        ),
+        Errno::NFILE => explained(
+            OutOfDescriptors,
+            "the whole machine has no descriptor left",
+            "raise it: sysctl fs.file-max",
+        ),
+        Errno::NOSPC => match (asked.call, asked.attr.kind()) {
+            (Call::Read, _) => explained(BadRequest, "the buffer is smaller than the group", ""),
+            (_, kind::BREAKPOINT) => explained(
+                Busy,
+                "every breakpoint register of the CPU is in use",
+                "use fewer mem: events (x86 has four registers), or end the debugger that holds them",
+            ),
+            _ => explained(Busy, "the PMU has no room left for this event", "count fewer events of this PMU at once"),
+        },
+        Errno::OVERFLOW => explained(
+            BadRequest,
+            match (asked.attr.sample_max_stack(), facts.settings.max_stack) {
+                (asked, Some(most)) if asked > 0 => {
+                    format!("{asked} frames were asked for, and kernel.perf_event_max_stack is {most}")
+                }
+                _ => "the call chain asked for is deeper than kernel.perf_event_max_stack".to_owned(),
+            },
+            "ask for fewer frames, or raise kernel.perf_event_max_stack",
+        ),
+        Errno::NOSYS => nosys(asked, facts),
+        Errno::CHILD => explained(Other, "the group of an inheriting process has changed while it was read", "read again"),
+        Errno::NOMEM => match asked.call {
+            Call::Map { bytes } => explained(
+                OutOfMemory,
+                format!("the kernel has no {bytes} bytes for a ring"),
+                "take smaller rings (-m), or fewer CPUs",
+            ),
+            _ => explained(OutOfMemory, "the kernel has no memory for another event", "count fewer events, CPUs or threads"),
+        },
+        Errno::FAULT => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
+        Errno::INTR | Errno::AGAIN => explained(Busy, "the kernel was interrupted in setting the event up", "try again"),
+        Errno::NOTTY => explained(NoCapability, "this kernel does not know the control operation", "take a newer kernel"),
+        Errno::NXIO => explained(NoHardware, "the device behind the event is absent or switched off", ""),
+        _ => explained(Other, "the kernel gives no reason, and nothing known about this machine explains it", ""),
+    }
+}
+
+/// A CPU that is off line, or that the machine does not have.
+fn missing_cpu(cpu: u32, facts: &Facts) -> Option<Explained> {
+    if facts.online.is_empty() || facts.online.contains(cpu) {
+        return None;
+    }
+    let remedy = format!("choose from the CPUs that are on line: {}", facts.online);
+    let known = facts.possible.is_empty() || facts.possible.contains(cpu);
+    let why = if known { "is off line" } else { "does not exist in this machine" };
+    Some(explained(CpuOffline, format!("CPU {cpu} {why}"), remedy))
+}
+
+/// Nobody serves this type, or its server lacks the event.
+fn noent(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    let attr = asked.attr;
+    let pmu = facts.pmu_of(attr);
+    match (attr.kind(), pmu) {
+        (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => no_core_pmu(attr, facts),
+        (kind::HARDWARE | kind::HW_CACHE | kind::RAW, Some(pmu)) => {
+            if let Some(other) = wrong_core(pmu, asked.place.cpu(), facts) {
+                return other;
+            }
+            let what =
+                if attr.kind() == kind::RAW { "event with this code" } else { "event of this generic name" };
+            explained(
+                NoHardware,
+                format!("the PMU `{}` of this CPU has no {what}", pmu.name),
+                "choose one that opens here: pmc list hw cache pmu",
+            )
+        }
+        (kind::SOFTWARE, _) => explained(
+            NoHardware,
+            format!("this kernel has no software event number {}", attr.config()),
+            "choose one that opens here: pmc list sw",
+        ),
+        (kind::TRACEPOINT, _) => explained(
+            NoHardware,
+            "this kernel has no such tracepoint",
+            "choose one that exists: pmc list tracepoint",
+        ),
+        (kind::BREAKPOINT, _) => explained(NoHardware, "this kernel or CPU has no hardware breakpoints", ""),
+        (_, Some(pmu)) => {
+            if let Some(other) = wrong_core(pmu, asked.place.cpu(), facts) {
+                return other;
+            }
+            match attr.config1_text() {
+                Some(path) if pmu.name == "uprobe" => explained(
+                    BadRequest,
+                    format!("there is no file {}", path.to_string_lossy()),
+                    "name the program or library by its full path",
+                ),
+                Some(function) => explained(
+                    BadRequest,
+                    format!("the kernel has no function {}", function.to_string_lossy()),
+                    "look for it in /proc/kallsyms",
+                ),
+                None => explained(
+                    NoHardware,
+                    format!("the PMU `{}` has no event with config {:#x}", pmu.name, attr.config()),
+                    format!("choose one that it has: pmc list {}", pmu.name),
+                ),
+            }
+        }
+        (number, None) => explained(
+            NoHardware,
+            format!(
+                "no PMU of type {number} is registered: its driver is not loaded, or this machine lacks it"
+            ),
+            "pmc info shows the PMUs there are",
+        ),
+    }
+}
+
+/// No PMU of the core: usual in virtual machines, and without interrupt or driver elsewhere.
+fn no_core_pmu(attr: &Attr, facts: &Facts) -> Explained {
+    const SOFTWARE: &str = "count software events such as task-clock and page-faults";
+    if let Some(named) =
+        Some((attr.config() >> 32) as u32).filter(|&named| named != 0 && attr.kind() != kind::RAW)
+    {
+        return explained(
+            NoHardware,
+            format!("the request names the PMU of type {named}, and no such PMU is registered"),
+            "pmc info shows the PMUs there are",
+        );
+    }
+    match (facts.virtual_machine, &facts.hypervisor) {
+        (true, Some(name)) => explained(
+            NoHardware,
+            format!("this virtual machine has no hardware counters (hypervisor: {name})"),
+            format!("enable the virtual PMU in the hypervisor, or {SOFTWARE}"),
+        ),
+        (true, None) => explained(
+            NoHardware,
+            "this virtual machine has no hardware counters",
+            format!("enable the virtual PMU in the hypervisor, or {SOFTWARE}"),
+        ),
+        (false, _) => explained(
+            NoHardware,
+            "the kernel has registered no PMU for the cores of this machine",
+            format!("see what dmesg says of `Performance Events` or `PMU`, or {SOFTWARE}"),
+        ),
+    }
+}
+
+/// The CPU has another kind of core than the PMU is for.
+fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explained> {
+    let (cpu, cpus) = (cpu?, pmu.cpus.as_ref()?);
+    if cpus.contains(cpu) {
+        return None;
+    }
+    let own = facts.core_pmus().find(|other| other.cpus.as_ref().is_some_and(|cpus| cpus.contains(cpu)));
+    let owner = own.map(|other| format!(" (it is counted by `{}`)", other.name)).unwrap_or_default();
+    Some(explained(
+        NoHardware,
+        format!("CPU {cpu} is not a core of the PMU `{}`{owner}", pmu.name),
+        format!("count on CPUs {cpus}, or name the other PMU"),
+    ))
+}
+
+/// Something in the request does not fit.
+fn inval(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    let attr = asked.attr;
+    if asked.call == Call::Control {
+        return explained(
+            BadRequest,
+            "the kernel cannot do this to an event of this kind, or cannot parse the filter",
+            "",
+        );
+    }
+    if let Some(feature) = asked.culprit {
+        let kind = if feature == Feature::NewFields { BadRequest } else { NoCapability };
+        return explained(kind, feature.cause(), feature.remedy());
+    }
+    let pmu = facts.pmu_of(attr);
+    if attr.get(Flag::Freq) {
+        if let Some(most) = facts.settings.max_sample_rate.filter(|&most| attr.period() > most) {
+            return explained(
+                BadRequest,
+                format!(
+                    "{} samples a second were asked for, and kernel.perf_event_max_sample_rate is {most}",
+                    attr.period()
+                ),
+                format!("ask for at most {most} (-F max), or raise the setting"),
+            );
+        }
+    } else if attr.period() >> 63 == 1 {
+        return explained(BadRequest, "the period is beyond 2^63", "choose a smaller period");
+    }
+    if let (Some(pmu), Some(_)) = (pmu.filter(|pmu| pmu.cpumask.is_some()), asked.place.task()) {
+        return explained(
+            BadRequest,
+            format!("the PMU `{}` counts for a whole package or device and cannot follow a task", pmu.name),
+            "count system-wide: -a, or -C with a list of CPUs",
+        );
+    }
+    if asked.group_before > 0 {
+        if attr.get(Flag::Pinned) || attr.get(Flag::Exclusive) {
+            return explained(
+                BadRequest,
+                "only the first event of a group can be pinned or exclusive",
+                "give D and e to the first event",
+            );
+        }
+        return explained(
+            NoHardware,
+            format!(
+                "the group does not fit on the PMU at once: {} events were taken, this one not",
+                asked.group_before
+            ),
+            "split the group, or write :W so that it is opened singly when it does not fit",
+        );
+    }
+    match (attr.kind(), pmu) {
+        (kind::TRACEPOINT, _) => explained(
+            NoHardware,
+            format!("this kernel has no tracepoint number {}", attr.config()),
+            "choose one that exists: pmc list tracepoint",
+        ),
+        (kind::BREAKPOINT, _) => explained(
+            BadRequest,
+            "the CPU cannot watch this address, length or kind of access",
+            "use a length of 1, 2, 4 or 8 with an address that is a multiple of it; :x takes no length",
+        ),
+        (_, Some(pmu)) if attr.config1_text().is_some() => explained(
+            BadRequest,
+            format!(
+                "the PMU `{}` cannot place a probe there: no regular file, or no instruction begins at this offset",
+                pmu.name
+            ),
+            "give the offset in the file of the function's first instruction",
+        ),
+        (kind::HARDWARE | kind::HW_CACHE, Some(pmu)) => explained(
+            NoHardware,
+            format!("the PMU `{}` of this CPU does not take this generic event", pmu.name),
+            "choose one that opens here: pmc list hw cache",
+        ),
+        (_, Some(pmu)) => explained(
+            BadRequest,
+            format!("the PMU `{}` does not take config {:#x}", pmu.name, attr.config()),
+            format!("compare with what it has: pmc list --long {}", pmu.name),
+        ),
+        (_, None) => explained(
+            BadRequest,
+            "the kernel finds the request contradictory and does not say where",
+            "see the request with -vv",
+        ),
+    }
+}
+
+/// The PMU lacks something.
+fn notsupp(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    if let Some(feature) = asked.culprit {
+        return explained(NoCapability, feature.cause(), feature.remedy());
+    }
+    let (attr, pmu) = (asked.attr, pmu_words(asked.attr, facts));
+    for feature in [Feature::BranchStack, Feature::Precise, Feature::Sampling] {
+        let used = match feature {
+            Feature::BranchStack => attr.branch_sample_type() != 0,
+            Feature::Precise => attr.precise_ip() > 0,
+            _ => attr.period() != 0,
+        };
+        if !used {
+            continue;
+        }
+        let cause = match feature {
+            Feature::BranchStack => format!("{pmu} records no branch stack"),
+            Feature::Precise => format!("{pmu} has no precise sampling of level {}", attr.precise_ip()),
+            _ => format!("{pmu} has no interrupt: it can count but not sample"),
+        };
+        return explained(NoCapability, cause, feature.remedy());
+    }
+    explained(NoCapability, format!("{pmu} lacks something that this request needs"), "")
+}
+
+/// The CPU or the driver has gone.
+fn nodev(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    match (asked.place.cpu(), facts.pmu_of(asked.attr)) {
+        (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
+            explained(
+                NoHardware,
+                format!("the PMU `{}` is there but does not answer: its device may have gone", pmu.name),
+                "",
+            )
+        }),
+        (Some(cpu), None) => {
+            explained(CpuOffline, format!("CPU {cpu} went off line, or has no such PMU"), "")
+        }
+        (None, None) => no_core_pmu(asked.attr, facts),
+    }
+}
+
+/// No such call: no perf events, or hidden.
+fn nosys(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    if asked.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
+        return explained(
+            NoCapability,
+            "this architecture's kernel cannot copy user stacks",
+            "use --call-graph fp",
+        );
+    }
+    match (facts.settings.paranoid, facts.credentials.seccomp) {
+        (_, Seccomp::Filter) => explained(
+            NoPerfEvents,
+            "a seccomp filter is on, as sandboxes and container runtimes install it, and hides perf_event_open",
+            "run outside the sandbox, or with a profile that allows perf_event_open",
+        ),
+        (None, _) => explained(
+            NoPerfEvents,
+            "this kernel was built without perf events (CONFIG_PERF_EVENTS), or is an imitation of one",
+            "boot another kernel; in gVisor or WSL 1 there is none",
+        ),
+        _ => explained(NoPerfEvents, "the kernel does not offer perf_event_open", ""),
+    }
+}
+
+/// Enabled, but never on a counter.
+pub(super) fn never_ran(attr: &Attr, facts: &Facts) -> Explained {
+    let Some(pmu) = facts.pmu_of(attr) else {
+        return explained(
+            Other,
+            "it was enabled but nothing ran while it was",
+            "measure something that runs longer",
+        );
+    };
+    if !pmu.is_core() {
+        return explained(
+            Busy,
+            format!("it never had a counter of the PMU `{}`, or nothing ran meanwhile", pmu.name),
+            "count fewer events of this PMU at once",
+        );
+    }
+    let mut holders = Vec::new();
+    if facts.settings.nmi_watchdog == Some(true) {
+        holders.push("the NMI watchdog holds one on each CPU".to_owned());
+    }
+    holders.extend(facts.reservation.clone());
+    let cause = match holders.is_empty() {
+        true => format!(
+            "it never had a counter of the PMU `{}`: all were taken, or nothing ran meanwhile",
+            pmu.name
+        ),
+        false => format!("it never had a counter of the PMU `{}`: {}", pmu.name, holders.join("; ")),
+    };
+    let remedy = if facts.settings.nmi_watchdog == Some(true) {
+        "free one with `sysctl kernel.nmi_watchdog=0`, or count fewer events"
+    } else {
+        "count fewer events or run longer; pmc info names who holds counters"
+    };
+    explained(Busy, cause, remedy)
+}
+
+/// The PMU in a sentence: "the PMU `cpu`", or "this kind of event".
+fn pmu_words(attr: &Attr, facts: &Facts) -> String {
+    facts
+        .pmu_of(attr)
+        .map_or_else(|| "this kind of event".to_owned(), |pmu| format!("the PMU `{}`", pmu.name))
+}

@@ -1,0 +1,155 @@
+//! EACCES and EPERM: the paranoid level, capabilities, user namespaces, ptrace access, seccomp, lockdown, SELinux.
+//!
+//! Receives what was asked and the facts; looks at them in the order in which the kernel does. Hands on kind, cause and remedy.
+//! Source: `perf_allow_*` and `perf_check_permission` of the kernel's perf core.
+
+use super::RefusalKind::{NoPrivilege, OutOfMemory};
+use super::causes::{Explained, explained};
+use super::{Asked, Call};
+use crate::counter::facts::Facts;
+use crate::sys::attr::{Flag, kind};
+use crate::sys::credentials::Seccomp;
+
+/// The paranoid level, ptrace access, or a security module.
+pub(super) fn access(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    let attr = asked.attr;
+    let who = who(facts);
+    let Some(level) = facts.settings.paranoid else {
+        return explained(
+            NoPrivilege,
+            "the kernel refuses, and shows no perf_event_paranoid to tell why",
+            "try as root",
+        );
+    };
+    let allowed = facts.settings.allowance(facts.credentials.perfmon());
+    let raise =
+        |to: i32| format!("run as root or with CAP_PERFMON, or `sysctl kernel.perf_event_paranoid={to}`");
+    let level_is = format!("kernel.perf_event_paranoid is {level}");
+    if !allowed.user {
+        return explained(
+            NoPrivilege,
+            format!("{level_is}, which leaves nothing to users without privilege, and {who}"),
+            raise(2),
+        );
+    }
+    if asked.place.task().is_none() && !allowed.cpu_wide {
+        return explained(
+            NoPrivilege,
+            format!("{level_is}: counting all that runs on a CPU needs 0 or lower, or privilege, and {who}"),
+            format!("{}, or measure a command or a process of your own", raise(0)),
+        );
+    }
+    if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
+        return explained(
+            NoPrivilege,
+            format!("{level_is}: counting in the kernel needs 1 or lower, or privilege, and {who}"),
+            format!("count user mode only (:u), {}", raise(1)),
+        );
+    }
+    if matches!(facts.pmu_of(attr), Some(pmu) if pmu.name == "uprobe" || pmu.name == "kprobe") {
+        return explained(
+            NoPrivilege,
+            format!("placing a probe needs CAP_PERFMON, and {who}"),
+            "run as root or with CAP_PERFMON",
+        );
+    }
+    if attr.kind() == kind::TRACEPOINT && !allowed.raw_tracepoint {
+        return explained(
+            NoPrivilege,
+            format!("{level_is}: the data of tracepoints needs -1, or privilege, and {who}"),
+            raise(-1),
+        );
+    }
+    if let Some(tid) = asked.place.task().filter(|&tid| tid != 0)
+        && !facts.credentials.perfmon()
+    {
+        let yama = match facts.settings.ptrace_scope {
+            Some(scope @ 1..) => format!(" (kernel.yama.ptrace_scope is {scope})"),
+            _ => String::new(),
+        };
+        return explained(
+            NoPrivilege,
+            format!("thread {tid} belongs to another user or may not be traced{yama}, and {who}"),
+            "run as its user, as root, or with CAP_PERFMON",
+        );
+    }
+    security_module(facts).unwrap_or_else(|| {
+        explained(
+            NoPrivilege,
+            format!("the kernel refuses although {level_is} and {who}"),
+            "ask for what a security module logged: dmesg, journalctl -k",
+        )
+    })
+}
+
+/// A filter, a lock, or an old kernel's way to say "no privilege".
+pub(super) fn perm(asked: &Asked<'_>, facts: &Facts) -> Explained {
+    if let Call::Map { bytes } = asked.call {
+        let allowance = match facts.settings.mlock_kb {
+            Some(kb) => format!("kernel.perf_event_mlock_kb is {kb} for each CPU"),
+            None => "the allowance is used up".to_owned(),
+        };
+        return explained(
+            OutOfMemory,
+            format!("a ring of {bytes} bytes is more locked memory than this user has left: {allowance}"),
+            "take smaller rings (-m), or raise kernel.perf_event_mlock_kb, or `ulimit -l`",
+        );
+    }
+    if let Some(explained) = security_module(facts) {
+        return explained;
+    }
+    if facts.credentials.seccomp == Seccomp::Filter {
+        return explained(
+            NoPrivilege,
+            "a seccomp filter is on, as container runtimes install it, and those refuse perf_event_open with this errno",
+            "start the container with --cap-add PERFMON, or with a seccomp profile that allows perf_event_open",
+        );
+    }
+    if asked.attr.kind() == kind::BREAKPOINT && !facts.credentials.perfmon() {
+        return explained(
+            NoPrivilege,
+            format!("a breakpoint in the kernel needs privilege, and {}", who(facts)),
+            "run as root, or add :u",
+        );
+    }
+    if facts.credentials.perfmon() {
+        return explained(
+            NoPrivilege,
+            format!("the kernel refuses although {}", who(facts)),
+            "ask for what a security module logged: dmesg, journalctl -k",
+        );
+    }
+    // Kernels before 4.8 said EPERM where they now say EACCES, and tracepoint data still has it.
+    access(asked, facts)
+}
+
+/// Kernel lockdown and SELinux, if in force.
+fn security_module(facts: &Facts) -> Option<Explained> {
+    if facts.lockdown.as_deref() == Some("confidentiality") {
+        return Some(explained(
+            NoPrivilege,
+            "the kernel is locked down (confidentiality), which forbids perf events to everybody",
+            "boot with lockdown=integrity or none",
+        ));
+    }
+    (facts.selinux && facts.credentials.perfmon()).then(|| {
+        explained(
+            NoPrivilege,
+            "SELinux is enforcing, and its policy decides on perf events",
+            "see `ausearch -m avc -ts recent` for the denial",
+        )
+    })
+}
+
+/// Who we are, as a clause that follows "and".
+fn who(facts: &Facts) -> String {
+    let who = &facts.credentials;
+    let user = if who.uid == 0 { "root".to_owned() } else { format!("uid {}", who.uid) };
+    if who.perfmon() {
+        format!("{user} has CAP_PERFMON or CAP_SYS_ADMIN")
+    } else if who.user_namespace {
+        format!("{user} is so in a user namespace only, whose capabilities do not count here")
+    } else {
+        format!("{user} has no CAP_PERFMON")
+    }
+}

@@ -1,0 +1,395 @@
+//! Every errno of the table on saved machines, and a few from the kernel that runs the tests.
+
+use super::*;
+use crate::host::{Host, saved};
+use crate::sys::attr::{Flag, kind};
+use crate::sys::credentials::{Credentials, Seccomp};
+
+/// Names as in `errno(3)`, so that the tests read like the table.
+fn number(name: &str) -> i32 {
+    (1..134).find(|&n| errno_name(n) == Some(name)).unwrap_or_else(|| panic!("no errno {name}"))
+}
+
+fn user() -> Credentials {
+    Credentials { uid: 1000, ..Credentials::default() }
+}
+
+fn root() -> Credentials {
+    Credentials { uid: 0, capabilities: u64::MAX, ..Credentials::default() }
+}
+
+fn facts(machine: &str, who: Credentials) -> Facts {
+    Facts::read(&saved(machine), who)
+}
+
+fn refused(errno: &str, asked: &Asked<'_>, facts: &Facts) -> Refusal {
+    let refusal = explain(&io::Error::from_raw_os_error(number(errno)), asked, facts);
+    assert_eq!(refusal.errno_name(), Some(errno));
+    assert!(!refusal.cause.is_empty() && !refusal.cause.ends_with('.'), "{:?}", refusal.cause);
+    refusal
+}
+
+#[track_caller]
+fn says(refusal: &Refusal, kind: RefusalKind, cause: &str, remedy: &str) {
+    assert_eq!(refusal.kind, kind, "{refusal:?}");
+    assert!(refusal.cause.contains(cause), "{cause:?} not in {refusal:?}");
+    assert!(refusal.remedy.contains(remedy), "{remedy:?} not in {refusal:?}");
+}
+
+const OWN: Place<'static> = Place::Task(0);
+
+fn cycles() -> Attr {
+    Attr::new(kind::HARDWARE, 0)
+}
+
+#[test]
+fn hardware_events_without_a_pmu() {
+    let asked = cycles();
+    let refusal = refused("ENOENT", &Asked::opening(&asked, OWN), &facts("vm-without-pmu", root()));
+    says(
+        &refusal,
+        RefusalKind::NoHardware,
+        "no hardware counters (hypervisor: Amazon EC2 t3.micro)",
+        "task-clock",
+    );
+    assert_eq!(refusal.kind.freebsd_errno(), Some("ENXIO"));
+
+    let mut bare = facts("vm-without-pmu", root());
+    (bare.virtual_machine, bare.hypervisor) = (false, None);
+    let refusal = refused("ENOENT", &Asked::opening(&asked, OWN), &bare);
+    says(&refusal, RefusalKind::NoHardware, "has registered no PMU for the cores", "dmesg");
+
+    let error = refusal.into_error("opening cycles").to_string();
+    assert!(error.starts_with("opening cycles: No such file or directory (ENOENT)\n  why: "), "{error}");
+}
+
+#[test]
+fn events_that_the_pmu_lacks() {
+    let server = facts("two-sockets", root());
+    for (attr, cause) in [
+        (Attr::new(kind::HARDWARE, 7), "`cpu` of this CPU has no event of this generic name"),
+        (Attr::new(kind::RAW, 0xffff), "`cpu` of this CPU has no event with this code"),
+        (Attr::new(kind::SOFTWARE, 99), "no software event number 99"),
+        (Attr::new(kind::TRACEPOINT, 9), "no such tracepoint"),
+        (Attr::new(12, 0x77), "`power` has no event with config 0x77"),
+        (Attr::new(99, 0), "no PMU of type 99"),
+        (Attr::new(kind::HARDWARE, 44 << 32), "PMU of type 44"),
+    ] {
+        // The last asks for a PMU by the upper half of config: it is not there.
+        let refusal = refused("ENOENT", &Asked::opening(&attr, OWN), &server);
+        says(&refusal, RefusalKind::NoHardware, cause, "pmc ");
+    }
+    let mut probe = Attr::new(8, 0);
+    probe.set_config1_text(c"/no/such/file".to_owned());
+    let refusal = refused("ENOENT", &Asked::opening(&probe, OWN), &facts("hybrid", root()));
+    says(&refusal, RefusalKind::BadRequest, "no file /no/such/file", "full path");
+}
+
+#[test]
+fn the_other_kind_of_core() {
+    let hybrid = facts("hybrid", root());
+    let attr = Attr::new(kind::HARDWARE, 10 << 32);
+    for errno in ["ENOENT", "ENODEV"] {
+        let refusal = refused(errno, &Asked::opening(&attr, Place::Cpu(2)), &hybrid);
+        says(
+            &refusal,
+            RefusalKind::NoHardware,
+            "CPU 2 is not a core of the PMU `cpu_atom` (it is counted by `cpu_core`)",
+            "CPUs 4-7",
+        );
+    }
+}
+
+#[test]
+fn cpus_that_are_not_there() {
+    let server = facts("two-sockets", root());
+    let attr = cycles();
+    for (cpu, cause) in [(3, "CPU 3 is off line"), (99, "CPU 99 does not exist")] {
+        for errno in ["EINVAL", "ENODEV"] {
+            let refusal = refused(errno, &Asked::opening(&attr, Place::Cpu(cpu)), &server);
+            says(&refusal, RefusalKind::CpuOffline, cause, "0-2,4-7");
+        }
+    }
+}
+
+#[test]
+fn requests_that_do_not_fit() {
+    let server = facts("two-sockets", root());
+    let refuse = |attr: &Attr, group_before| {
+        refused("EINVAL", &Asked { group_before, ..Asked::opening(attr, OWN) }, &server)
+    };
+
+    let mut fast = cycles();
+    fast.set_freq(200_000);
+    says(&refuse(&fast, 0), RefusalKind::BadRequest, "max_sample_rate is 100000", "-F max");
+
+    let mut long = cycles();
+    long.set_period(1 << 63);
+    says(&refuse(&long, 0), RefusalKind::BadRequest, "2^63", "smaller");
+
+    says(&refuse(&Attr::new(12, 2), 0), RefusalKind::BadRequest, "`power` counts for a whole package", "-a");
+
+    says(&refuse(&cycles(), 4), RefusalKind::NoHardware, "4 events were taken", ":W");
+    let mut pinned = cycles();
+    pinned.set(Flag::Pinned, true);
+    says(&refuse(&pinned, 1), RefusalKind::BadRequest, "pinned", "first event");
+
+    says(
+        &refuse(&Attr::new(kind::TRACEPOINT, 9), 0),
+        RefusalKind::NoHardware,
+        "tracepoint number 9",
+        "pmc list",
+    );
+    says(&refuse(&Attr::new(kind::BREAKPOINT, 0), 0), RefusalKind::BadRequest, "length", "multiple");
+    says(
+        &refuse(&Attr::new(kind::HW_CACHE, 0x10001), 0),
+        RefusalKind::NoHardware,
+        "generic event",
+        "pmc list",
+    );
+    says(
+        &refuse(&Attr::new(kind::RAW, 0xabc), 0),
+        RefusalKind::BadRequest,
+        "does not take config 0xabc",
+        "--long",
+    );
+}
+
+#[test]
+fn the_feature_found_by_trying_is_named() {
+    let server = facts("two-sockets", root());
+    let mut attr = Attr::new(12, 2);
+    attr.set(Flag::ExcludeKernel, true);
+    // A PMU that filters no levels, as the kernel's core checks it.
+    let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
+    assert_eq!(found, Some(Feature::Levels));
+    let asked = Asked { culprit: found, ..Asked::opening(&attr, Place::Cpu(0)) };
+    says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
+
+    assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
+    assert_eq!(culprit(&cycles(), |_| true), None, "nothing to leave out");
+}
+
+#[test]
+fn sampling_without_an_interrupt() {
+    let mut sampling = Attr::new(12, 2);
+    sampling.set_period(1000);
+    let server = facts("two-sockets", root());
+    says(
+        &refused("EOPNOTSUPP", &Asked::opening(&sampling, Place::Cpu(0)), &server),
+        RefusalKind::NoCapability,
+        "`power` has no interrupt",
+        "cpu-clock",
+    );
+    let mut precise = cycles();
+    precise.set_period(1000);
+    precise.set_precise_ip(3);
+    says(
+        &refused("EOPNOTSUPP", &Asked::opening(&precise, OWN), &server),
+        RefusalKind::NoCapability,
+        "precise sampling of level 3",
+        "one p less",
+    );
+    let mut branches = cycles();
+    branches.set_branch_sample_type(8);
+    says(
+        &refused("EOPNOTSUPP", &Asked::opening(&branches, OWN), &server),
+        RefusalKind::NoCapability,
+        "no branch stack",
+        "dwarf",
+    );
+}
+
+#[test]
+fn the_paranoid_level_explains() {
+    let asked = cycles();
+    let refuse = |machine, who, attr: &Attr, place| {
+        refused("EACCES", &Asked::opening(attr, place), &facts(machine, who))
+    };
+    says(
+        &refuse("two-sockets", user(), &asked, Place::Cpu(0)),
+        RefusalKind::NoPrivilege,
+        "perf_event_paranoid is 2: counting all that runs on a CPU needs 0",
+        "sysctl kernel.perf_event_paranoid=0",
+    );
+    says(
+        &refuse("two-sockets", user(), &asked, OWN),
+        RefusalKind::NoPrivilege,
+        "counting in the kernel needs 1",
+        ":u",
+    );
+    says(
+        &refuse("hybrid", user(), &asked, OWN),
+        RefusalKind::NoPrivilege,
+        "perf_event_paranoid is 4, which leaves nothing",
+        "CAP_PERFMON",
+    );
+    let contained = Credentials { user_namespace: true, ..root() };
+    says(
+        &refuse("two-sockets", contained, &asked, Place::Cpu(0)),
+        RefusalKind::NoPrivilege,
+        "root is so in a user namespace only",
+        "",
+    );
+
+    let mut in_user = cycles();
+    in_user.set(Flag::ExcludeKernel, true);
+    says(
+        &refuse("two-sockets", user(), &in_user, Place::Task(1)),
+        RefusalKind::NoPrivilege,
+        "thread 1 belongs to another user",
+        "run as its user",
+    );
+    let mut data = Attr::new(kind::TRACEPOINT, 5);
+    data.set(Flag::ExcludeKernel, true);
+    says(
+        &refuse("two-sockets", user(), &data, OWN),
+        RefusalKind::NoPrivilege,
+        "data of tracepoints needs -1",
+        "=-1",
+    );
+
+    let mut enforcing = facts("two-sockets", root());
+    enforcing.selinux = true;
+    says(
+        &refused("EACCES", &Asked::opening(&asked, OWN), &enforcing),
+        RefusalKind::NoPrivilege,
+        "SELinux",
+        "ausearch",
+    );
+}
+
+#[test]
+fn filters_and_locks_explain() {
+    let asked = cycles();
+    let filtered = Credentials { seccomp: Seccomp::Filter, ..root() };
+    let server = facts("two-sockets", filtered.clone());
+    says(
+        &refused("EPERM", &Asked::opening(&asked, OWN), &server),
+        RefusalKind::NoPrivilege,
+        "seccomp",
+        "--cap-add PERFMON",
+    );
+    says(
+        &refused("ENOSYS", &Asked::opening(&asked, OWN), &server),
+        RefusalKind::NoPerfEvents,
+        "seccomp",
+        "sandbox",
+    );
+    let mut locked = facts("two-sockets", root());
+    locked.lockdown = Some("confidentiality".to_owned());
+    says(
+        &refused("EPERM", &Asked::opening(&asked, OWN), &locked),
+        RefusalKind::NoPrivilege,
+        "locked down",
+        "boot",
+    );
+
+    let ring = Asked { call: Call::Map { bytes: 1 << 20 }, ..Asked::opening(&asked, OWN) };
+    says(
+        &refused("EPERM", &ring, &facts("two-sockets", user())),
+        RefusalKind::OutOfMemory,
+        "perf_event_mlock_kb is 516",
+        "-m",
+    );
+    says(
+        &refused("ENOSYS", &Asked::opening(&asked, OWN), &facts("no-such-machine", root())),
+        RefusalKind::NoPerfEvents,
+        "without perf events",
+        "",
+    );
+}
+
+#[test]
+fn the_rest_of_the_table() {
+    let mut server = facts("two-sockets", user());
+    server.open_files = Some(1024);
+    let attr = cycles();
+    let mut deep = cycles();
+    deep.set_sample_max_stack(500);
+    let (watch, asked) = (Attr::new(kind::BREAKPOINT, 0), Asked::opening(&attr, OWN));
+    for (errno, asked, kind, cause, remedy) in [
+        ("E2BIG", asked, RefusalKind::BadRequest, "does not know a field", "config3"),
+        (
+            "ESRCH",
+            Asked::opening(&attr, Place::Task(999_999)),
+            RefusalKind::NotFound,
+            "no thread 999999",
+            "ps",
+        ),
+        ("EBADF", asked, RefusalKind::BadRequest, "group leader", ""),
+        ("EBUSY", asked, RefusalKind::Busy, "exclusive use", "pmc info"),
+        ("EBUSY", Asked { call: Call::Map { bytes: 1 }, ..asked }, RefusalKind::Busy, "ring", ""),
+        ("ENODEV", asked, RefusalKind::NoHardware, "does not answer", ""),
+        ("EMFILE", asked, RefusalKind::OutOfDescriptors, "all 1024 descriptors", "ulimit -n"),
+        ("ENFILE", asked, RefusalKind::OutOfDescriptors, "whole machine", "fs.file-max"),
+        ("ENOSPC", Asked::opening(&watch, OWN), RefusalKind::Busy, "breakpoint register", "four"),
+        (
+            "ENOSPC",
+            Asked { call: Call::Read, ..asked },
+            RefusalKind::BadRequest,
+            "smaller than the group",
+            "",
+        ),
+        ("EOVERFLOW", Asked::opening(&deep, OWN), RefusalKind::BadRequest, "500 frames", "max_stack"),
+        ("ECHILD", Asked { call: Call::Read, ..asked }, RefusalKind::Other, "changed", "again"),
+        ("ENOMEM", asked, RefusalKind::OutOfMemory, "memory", "fewer"),
+        ("EFAULT", asked, RefusalKind::Other, "pmc's own", ""),
+        ("EINTR", asked, RefusalKind::Busy, "interrupted", "again"),
+        ("ENOTTY", Asked { call: Call::Control, ..asked }, RefusalKind::NoCapability, "control", "newer"),
+        ("EINVAL", Asked { call: Call::Control, ..asked }, RefusalKind::BadRequest, "filter", ""),
+        ("ENXIO", asked, RefusalKind::NoHardware, "absent", ""),
+        ("EXDEV", asked, RefusalKind::Other, "no reason", ""),
+    ] {
+        says(&refused(errno, &asked, &server), kind, cause, remedy);
+    }
+}
+
+#[test]
+fn counters_that_were_never_free() {
+    let mut server = facts("two-sockets", root());
+    server.reservation = Some("pid 77 (perfalloc) has reserved the counters".to_owned());
+    let refusal = never_ran(&cycles(), &server);
+    says(&refusal, RefusalKind::Busy, "NMI watchdog", "nmi_watchdog=0");
+    says(&refusal, RefusalKind::Busy, "pid 77", "");
+    assert_eq!(refusal.errno, None);
+    says(&never_ran(&cycles(), &facts("hybrid", root())), RefusalKind::Busy, "`cpu_core`", "fewer");
+}
+
+/// The kernel that runs the test must say what the table expects of it.
+#[test]
+fn this_kernel_agrees() {
+    use crate::sys::perf::probe;
+    let facts = Facts::own(&Host::live());
+    let mut own_process = Attr::new(kind::SOFTWARE, 1);
+    own_process.set(Flag::ExcludeKernel, true);
+    if probe(&own_process, OWN).is_err() {
+        return;
+    }
+    let explain_probe = |attr: &Attr, place| {
+        let error = probe(attr, place).expect_err("refused");
+        explain(&error, &Asked::opening(attr, place), &facts)
+    };
+    let user_mode = |kind, config| {
+        let mut attr = Attr::new(kind, config);
+        attr.set(Flag::ExcludeKernel, true);
+        attr
+    };
+    let no_software = explain_probe(&user_mode(kind::SOFTWARE, 99), OWN);
+    says(&no_software, RefusalKind::NoHardware, "no software event number 99", "");
+    assert_eq!(no_software.errno_name(), Some("ENOENT"));
+
+    let nobody = explain_probe(&own_process, Place::Task(4_194_303));
+    says(&nobody, RefusalKind::NotFound, "4194303", "");
+
+    let no_cpu = explain_probe(&own_process, Place::TaskOnCpu(0, 9999));
+    says(&no_cpu, RefusalKind::CpuOffline, "CPU 9999", "");
+
+    let no_pmu = explain_probe(&user_mode(0x7fff_0000, 0), OWN);
+    says(&no_pmu, RefusalKind::NoHardware, "no PMU of type", "");
+
+    if facts.core_pmus().count() == 0 {
+        let refusal = explain_probe(&user_mode(kind::HARDWARE, 0), OWN);
+        assert_eq!((refusal.errno_name(), refusal.kind), (Some("ENOENT"), RefusalKind::NoHardware));
+    }
+}

@@ -1,0 +1,31 @@
+//! What only one architecture can say: the same function names in each file.
+//!
+//! ```text
+//! counters()    how many counters a core has, as the CPU says it itself
+//! hypervisor()  who runs this virtual machine, as it says it itself
+//! ```
+
+/// Counters of a core, as its identification says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CoreCounters {
+    /// Counters that take any event.
+    pub general: u32,
+    /// Bits of those.
+    pub general_width: Option<u32>,
+    /// Counters wired to one event each.
+    pub fixed: u32,
+    /// Bits of those.
+    pub fixed_width: Option<u32>,
+    /// Where this stands, such as `CPUID leaf 0xA`.
+    pub source: &'static str,
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::{counters, hypervisor};
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::{counters, hypervisor};
