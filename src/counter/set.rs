@@ -22,8 +22,8 @@ use super::{Allocated, Flags, Mode, allocate};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
 use crate::sys::attr::Flag;
-use crate::sys::errno;
 use crate::sys::perf::{EventFd, Place, format};
+use crate::sys::{Attr, errno};
 use crate::units::Count;
 
 /// Where a bundle counts: a thread, a CPU, or a thread while it is on a CPU.
@@ -74,10 +74,12 @@ pub struct Fate {
 pub struct Refused {
     /// What the kernel said.
     pub error: io::Error,
+    /// What it was asked.
+    pub attr: Attr,
     /// Where.
     pub spot: Spot,
-    /// The event was a member of a group whose leader had been opened: the group as a whole may be what does not fit.
-    pub in_group: bool,
+    /// Members of its kernel group that were open already: the group as a whole may be what does not fit.
+    pub group_before: usize,
     /// The event itself was not tried, because its group's leader (an index into the events) was refused.
     pub leader: Option<usize>,
 }
@@ -299,26 +301,29 @@ impl Set {
         let mut opened: Vec<(usize, EventFd)> = Vec::with_capacity(members.len());
         let on_exec = self.options.enable_on_exec && spot.tid.is_some();
         for (position, &event) in members.iter().enumerate() {
-            if self.events[event].spec.attr().is_none() || self.events[event].fate.refused.is_some() {
+            let Some(attr) = self.events[event].spec.attr() else { continue };
+            if self.events[event].fate.refused.is_some() {
                 continue;
             }
-            if position > 0 && opened.is_empty() {
-                // The group has no leader: the kernel's group cannot be.
+            if position > 0 && self.events[members[0]].fate.refused.is_some() {
+                // Without its leader the kernel's group cannot be.
                 let error = io::Error::from_raw_os_error(errno::EINVAL);
-                let leader = Some(members[0]).filter(|&l| self.events[l].fate.refused.is_some());
-                if leader.is_some() {
-                    self.refuse(event, Refused { error, spot, in_group: false, leader });
-                    continue;
-                }
+                let leader = Some(members[0]);
+                let refused = Refused { error, attr: attr.clone(), spot, group_before: 0, leader };
+                self.refuse(event, refused);
+                continue;
             }
             let leads = opened.is_empty();
             match self.open_event(event, spot, opened.first().map(|(_, fd)| fd), leads && on_exec, grouped) {
                 Ok(fd) => opened.push((event, fd)),
-                Err(error) => match error.raw_os_error() {
+                Err((attr, error)) => match error.raw_os_error() {
                     Some(errno::ESRCH) if spot.tid.is_some() => return Attempt::Gone,
                     Some(errno::ENODEV) if spot.cpu.is_some() => return Attempt::Gone,
                     Some(errno::EINVAL) if weak && !leads => return Attempt::DoesNotFit,
-                    _ => self.refuse(event, Refused { error, spot, in_group: !leads, leader: None }),
+                    _ => {
+                        let group_before = opened.len();
+                        self.refuse(event, Refused { error, attr, spot, group_before, leader: None });
+                    }
                 },
             }
         }
@@ -344,12 +349,13 @@ impl Set {
         leader: Option<&EventFd>,
         on_exec: bool,
         grouped: bool,
-    ) -> io::Result<EventFd> {
+    ) -> Result<EventFd, (Attr, io::Error)> {
         let options = self.options;
         let Event { spec, cgroup, fate } = &mut self.events[event];
         let mode = if spot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
         let flags = Flags { descendants: options.inherit, ..Flags::default() };
-        let mut request = allocate(spec, mode, flags, spot.cpu.filter(|_| spot.tid.is_none()))?;
+        let mut request = allocate(spec, mode, flags, spot.cpu.filter(|_| spot.tid.is_none()))
+            .map_err(|error| (spec.attr().cloned().unwrap_or_default(), error))?;
         let attr = request.attr_mut();
         attr.set(Flag::Disabled, leader.is_none());
         attr.set(Flag::EnableOnExec, on_exec);
@@ -375,11 +381,13 @@ impl Set {
             (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
             (Some(tid), None, _) => Place::Task(tid),
             (None, Some(cpu), None) => Place::Cpu(cpu),
-            (None, None, _) => return Err(io::Error::from_raw_os_error(errno::EINVAL)),
+            (None, None, _) => {
+                return Err((request.attr().clone(), io::Error::from_raw_os_error(errno::EINVAL)));
+            }
         };
         let mut error = match request.open(place, leader) {
             Err(error) => error,
-            opened => return opened,
+            Ok(fd) => return Ok(fd),
         };
         if error.raw_os_error() == Some(errno::EACCES)
             && options.may_drop_kernel
@@ -405,7 +413,7 @@ impl Set {
                 return Ok(fd);
             }
         }
-        Err(error)
+        Err((request.attr().clone(), error))
     }
 
     /// Starts what the kernel does not start by itself at exec.
