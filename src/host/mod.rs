@@ -5,6 +5,8 @@
 //! events; hands on plain values.
 
 pub mod cpulist;
+pub mod pmu;
+pub mod tracepoint;
 
 use std::path::{Path, PathBuf};
 
