@@ -68,6 +68,9 @@ pub struct Allocated {
 pub fn allocate(spec: &EventSpec, mode: Mode, flags: Flags, cpu: Option<u32>) -> io::Result<Allocated> {
     let invalid = || io::Error::from_raw_os_error(errno::EINVAL);
     let Source::Kernel(attr) = &spec.source else { return Err(invalid()) };
+    if spec.persistent {
+        return Err(io::Error::from_raw_os_error(errno::ENXIO));
+    }
     if mode.system() != cpu.is_some()
         || flags.callchain && !mode.samples()
         || (flags.log_cswitch || flags.log_exit) && mode != Mode::TaskCounting
@@ -114,22 +117,7 @@ mod tests {
     use crate::sys::attr::kind;
 
     fn task_clock() -> EventSpec {
-        EventSpec {
-            name: "task-clock".into(),
-            source: Source::Kernel(Attr::new(kind::SOFTWARE, 1)),
-            pmu: None,
-            cpus: None,
-            system_wide: false,
-            bound_to: None,
-            scale: 1.0,
-            unit: String::new(),
-            snapshot: false,
-            per_package: false,
-            levels_chosen: false,
-            precise_max: false,
-            merge: None,
-            qualifiers: crate::event::Qualifiers::default(),
-        }
+        EventSpec::new("task-clock", Source::Kernel(Attr::new(kind::SOFTWARE, 1)))
     }
 
     fn code(result: io::Result<Allocated>) -> Option<i32> {

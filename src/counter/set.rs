@@ -215,24 +215,27 @@ impl Set {
         let mut group = 0;
         while group < self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
-            let here = match (spot.tid, spot.cpu) {
-                (Some(_), _) => !leader.system_wide,
-                (None, Some(cpu)) => leader.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu)),
-                (None, None) => false,
-            };
-            if here {
-                let opened = match (spot.tid, &leader.bound_to) {
-                    // `cpu=LIST` on a task: a counter for each of these CPUs.
-                    (Some(_), Some(cpus)) => {
-                        let cpus = cpus.clone();
-                        self.open_on_each(group, spot.tid, &cpus)
-                    }
-                    (None, Some(cpus)) if !spot.cpu.is_some_and(|cpu| cpus.contains(cpu)) => Opened::Yes,
-                    _ => self.open_group(group, spot),
-                };
-                if opened == Opened::Gone {
-                    return Opened::Gone;
+            let bound = leader.cpus.as_ref();
+            let opened = match (spot.tid, spot.cpu) {
+                // What counts a device is opened once, on the CPUs that stand for it.
+                (Some(_), _) if leader.uncore => Opened::Yes,
+                // `cpu=LIST` on a task: a counter for each of these CPUs.
+                (Some(_), _) if bound.is_some() => {
+                    let cpus = bound.cloned().unwrap_or_default();
+                    self.open_on_each(group, spot.tid, &cpus)
                 }
+                (None, Some(cpu)) => {
+                    let there = |cpus: Option<&CpuList>| cpus.is_none_or(|cpus| cpus.contains(cpu));
+                    if there(bound) && there(leader.core_cpus.as_ref()) {
+                        self.open_group(group, spot)
+                    } else {
+                        Opened::Yes
+                    }
+                }
+                _ => self.open_group(group, spot),
+            };
+            if opened == Opened::Gone {
+                return Opened::Gone;
             }
             group += 1;
         }
@@ -243,7 +246,7 @@ impl Set {
     pub fn open_devices(&mut self, online: &CpuList) {
         for group in 0..self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
-            if leader.system_wide {
+            if leader.uncore {
                 let cpus =
                     leader.cpus.as_ref().map_or_else(|| online.clone(), |cpus| cpus.intersection(online));
                 self.open_on_each(group, None, &cpus);
@@ -405,7 +408,7 @@ impl Set {
         }
         if error.raw_os_error() == Some(errno::EINVAL)
             && (request.attr().get(Flag::ExcludeGuest) || request.attr().get(Flag::ExcludeHost))
-            && !spec.levels_chosen
+            && !spec.sides_chosen
         {
             request.attr_mut().set(Flag::ExcludeGuest, false);
             request.attr_mut().set(Flag::ExcludeHost, false);

@@ -3,9 +3,31 @@
 //!
 //! Receives text and a [`Host`](crate::host::Host) (a snapshot: nothing is opened, the machine is not needed). Hands on specs
 //! without a target; `counter` adds where and how they are opened.
+//!
+//! ```text
+//! text ──syntax──► words ──resolve──► EventGroup
+//!                            │ asks, in this order, and stops at the first that knows the name:
+//!                            ├ generic     cycles, task-clock, L1-dcache-load-misses, duration_time
+//!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
+//!                            ├ probe       mem:, uprobe:, tracepoints
+//!                            └ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
+//! ```
+
+mod error;
+mod freebsd;
+pub mod generic;
+pub mod glob;
+mod modifiers;
+mod probe;
+mod resolve;
+mod syntax;
+mod terms;
 
 use crate::host::CpuList;
 use crate::sys::Attr;
+
+pub use error::{ParseError, Span};
+pub use resolve::{Parser, parse};
 
 /// Events that go on the hardware together or not at all.
 #[derive(Debug, Clone)]
@@ -30,13 +52,8 @@ pub struct EventSpec {
     /// The PMU that counts it, as sysfs names it (`cpu`, `uncore_imc_0`, `software`); the generic types have
     /// `None` unless the text or the machine (hybrid) names one.
     pub pmu: Option<String>,
-    /// The CPUs on which it is opened when whole CPUs are counted: the PMU's `cpumask` (one CPU stands for its device) or
-    /// `cpus` (the cores of a hybrid PMU). `None`: all.
+    /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=` qualifier.
     pub cpus: Option<CpuList>,
-    /// The PMU counts a device, not tasks (it has a `cpumask`: uncore, power): opened on its `cpus` whatever the target is.
-    pub system_wide: bool,
-    /// The `cpu=LIST` qualifier: counted only there, also for tasks.
-    pub bound_to: Option<CpuList>,
     /// Factor from the count to `unit` (`events/NAME.scale`); 1 where there is none.
     pub scale: f64,
     /// Unit of the scaled value (`events/NAME.unit`), such as `Joules`; empty for plain counts.
@@ -52,6 +69,22 @@ pub struct EventSpec {
     /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number: shown as one row
     /// unless `--no-merge`.
     pub merge: Option<u32>,
+    /// The PMU counts a package or a device (it has a `cpumask`), never one task.
+    pub uncore: bool,
+    /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened for a CPU,
+    /// and a task is counted only while it runs on one of them.
+    pub core_cpus: Option<CpuList>,
+    /// The event is one of the persistent PMU: its request is understood by pmc's own holder process only and must never be
+    /// given to the kernel, for which the same bits mean something else.
+    pub persistent: bool,
+    /// `G`, `H`, `guest` or `host` chose between host and guests.
+    pub sides_chosen: bool,
+    /// `S`: in a sample, the values of the group are read too.
+    pub sample_read: bool,
+    /// `b`: counted by a BPF program that several users share.
+    pub bpf_counter: bool,
+    /// The filter expression that belongs to the event's meaning, for tracepoints.
+    pub filter: Option<String>,
     /// What else the qualifiers asked for.
     pub qualifiers: Qualifiers,
 }
@@ -99,9 +132,57 @@ pub struct Qualifiers {
     pub overwrite: Option<bool>,
     /// `time`/`time=0`.
     pub time: Option<bool>,
+    /// `branch_type=WORD`, as written.
+    pub branch_type: Option<String>,
+    /// `nr=N`: stop after so many events.
+    pub max_events: Option<u64>,
+    /// `aux-output`.
+    pub aux_output: Option<bool>,
+    /// `aux-sample-size=BYTES`.
+    pub aux_sample_size: Option<u32>,
+    /// `@NAME` and `@NAME=VALUE`: words for the PMU's driver, without the `@`.
+    pub driver: Vec<String>,
 }
 
 impl EventSpec {
+    /// A spec that has a name and a source, and everything else as it is when nothing is said.
+    pub fn new(name: impl Into<String>, source: Source) -> Self {
+        Self {
+            name: name.into(),
+            source,
+            pmu: None,
+            cpus: None,
+            scale: 1.0,
+            unit: String::new(),
+            snapshot: false,
+            per_package: false,
+            levels_chosen: false,
+            precise_max: false,
+            merge: None,
+            uncore: false,
+            core_cpus: None,
+            persistent: false,
+            sides_chosen: false,
+            sample_read: false,
+            bpf_counter: false,
+            filter: None,
+            qualifiers: Qualifiers::default(),
+        }
+    }
+
+    /// An event of the kernel. As perf does, guests are left out unless the text asks for them.
+    fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
+        let mut attr = Attr::new(kind, config);
+        attr.set(crate::sys::attr::Flag::ExcludeGuest, true);
+        Self::new(name, Source::Kernel(attr))
+    }
+
+    /// Whether several events shown as one take turns on the same task (the PMUs of a hybrid machine's cores), so that their
+    /// times are not to be added.
+    pub fn takes_turns(&self) -> bool {
+        self.core_cpus.is_some() && self.merge.is_some()
+    }
+
     /// The kernel request, if the kernel counts this event.
     pub fn attr(&self) -> Option<&Attr> {
         match &self.source {

@@ -7,8 +7,10 @@
 pub mod cgroup;
 pub mod cpu;
 pub mod cpulist;
+pub mod pmu;
 pub mod process;
 pub mod settings;
+pub mod tracepoint;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,142 @@
+//! What was wrong with event text: where, what was expected there, and what may have been meant.
+//!
+//! Receives spans from `syntax` and `resolve`; hands on an [`Error`] whose detail shows the text with carets.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::text;
+
+/// Bytes of the event text, `start..end`.
+pub type Span = Range<usize>;
+
+/// Columns of the text that are shown around the word.
+const SHOWN: usize = 90;
+
+/// Why event text could not be turned into requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// The whole text.
+    pub text: String,
+    /// The word at fault; may be empty where something is missing.
+    pub span: Span,
+    /// What is wrong with it, one clause without a full stop.
+    pub message: String,
+    /// What could stand there.
+    pub expected: Option<String>,
+    /// Names that may have been meant, the nearest first.
+    pub suggestions: Vec<String>,
+    /// Why this usually is.
+    pub cause: Option<String>,
+    /// Another thing to do about it.
+    pub remedy: Option<String>,
+}
+
+/// A fault that does not know yet which text it belongs to.
+#[derive(Debug, Clone)]
+pub(super) struct Fault(Box<ParseError>);
+
+/// Shorthand of this folder.
+pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl Fault {
+    pub(super) fn at(span: &Span, message: impl Into<String>) -> Self {
+        Self(Box::new(ParseError {
+            text: String::new(),
+            span: span.clone(),
+            message: message.into(),
+            expected: None,
+            suggestions: Vec::new(),
+            cause: None,
+            remedy: None,
+        }))
+    }
+
+    pub(super) fn expected(mut self, what: impl Into<String>) -> Self {
+        self.0.expected = Some(what.into());
+        self
+    }
+
+    pub(super) fn why(mut self, cause: impl Into<String>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    pub(super) fn try_this(mut self, remedy: impl Into<String>) -> Self {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Adds the names nearest to the word.
+    pub(super) fn meant<'a>(mut self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+        // A word longer than any name is no slip of the finger, and comparing costs its length each time.
+        if word.len() <= 100 {
+            self.0.suggestions = text::nearest(word, candidates, 3).into_iter().map(str::to_owned).collect();
+        }
+        self
+    }
+
+    pub(super) fn within(mut self, text: &str) -> ParseError {
+        text.clone_into(&mut self.0.text);
+        *self.0
+    }
+}
+
+impl ParseError {
+    /// The text, and below it carets under the word.
+    pub fn drawing(&self) -> String {
+        let clean = |part: &str| text::clean(part).into_owned();
+        let cut = |at: usize| {
+            (0..=at.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0)
+        };
+        let (start, end) = (cut(self.span.start), cut(self.span.end.max(self.span.start)));
+        // A long text is shown around the word.
+        let from = if end <= SHOWN { 0 } else { cut(start.saturating_sub(SHOWN / 3)) };
+        let to = if self.text.len() <= from + SHOWN {
+            self.text.len()
+        } else {
+            cut((from + SHOWN).max(start + 1))
+        };
+        let end = end.min(to);
+        let before = format!("{}{}", if from > 0 { "…" } else { "" }, clean(&self.text[from..start]));
+        let word = clean(&self.text[start..end]);
+        let after = format!("{}{}", clean(&self.text[end..to]), if to < self.text.len() { "…" } else { "" });
+        let carets = "^".repeat(text::width(&word).max(1));
+        format!("{before}{word}{after}\n{}{carets}", " ".repeat(text::width(&before)))
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Error::from(self.clone()).fmt(f)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+impl From<ParseError> for Error {
+    fn from(wrong: ParseError) -> Self {
+        let mut detail = wrong.drawing();
+        if let Some(expected) = &wrong.expected {
+            detail.push_str("\nexpected ");
+            detail.push_str(expected);
+        }
+        let mut error = Self::usage(format!("event: {}", wrong.message)).detail(detail);
+        if let Some(cause) = wrong.cause {
+            error = error.why(cause);
+        }
+        match wrong.suggestions.as_slice() {
+            [] => {}
+            [one] => error = error.try_this(format!("did you mean `{one}`?")),
+            [rest @ .., last] => {
+                let rest: Vec<String> = rest.iter().map(|s| format!("`{s}`")).collect();
+                error = error.try_this(format!("did you mean {} or `{last}`?", rest.join(", ")));
+            }
+        }
+        if let Some(remedy) = wrong.remedy {
+            error = error.try_this(remedy);
+        }
+        error
+    }
+}

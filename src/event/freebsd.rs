@@ -1,0 +1,112 @@
+//! The names FreeBSD's `pmc_allocate(3)` takes, as what Linux counts in their place.
+//!
+//! Receives a word that nothing else knew; hands on event text, which `resolve` reads again. Case is ignored, and `.`, `_`, `-` and space
+//! are the same character. Where Linux has no equal the nearest is taken and `docs/event-syntax.md` says so.
+
+use crate::host::Host;
+
+/// A name of FreeBSD and what is opened for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alias {
+    /// As FreeBSD's manual writes it.
+    pub(super) name: &'static str,
+    /// Event text.
+    pub(super) means: &'static str,
+    /// Only the records that fit are counted.
+    pub(super) filter: Option<&'static str>,
+}
+
+const fn alias(name: &'static str, means: &'static str) -> Alias {
+    Alias { name, means, filter: None }
+}
+
+const fn filtered(name: &'static str, means: &'static str, filter: &'static str) -> Alias {
+    Alias { name, means, filter: Some(filter) }
+}
+
+/// All names except `interrupts`, which depends on the processor.
+pub(super) const ALIASES: &[Alias] = &[
+    alias("unhalted-cycles", "cpu-cycles"),
+    alias("unhalted-core-cycles", "cpu-cycles"),
+    alias("unhalted-reference-cycles", "ref-cycles"),
+    alias("instruction-retired", "instructions"),
+    alias("branch-mispredicts", "branch-misses"),
+    alias("branch-instruction-retired", "branch-instructions"),
+    alias("branch-misses-retired", "branch-misses"),
+    alias("ic-misses", "L1-icache-load-misses"),
+    alias("dc-misses", "L1-dcache-load-misses"),
+    alias("LLC-reference", "cache-references"),
+    alias("LLC-misses", "cache-misses"),
+    alias("resource-stall", "stalled-cycles-backend"),
+    alias("iaf-instr-retired.any", "instructions"),
+    alias("iaf-cpu-clk-unhalted.core", "cpu-cycles"),
+    alias("iaf-cpu-clk-unhalted.ref", "ref-cycles"),
+    alias("k8-bu-cpu-clk-unhalted", "cpu-cycles"),
+    alias("k8-fr-retired-x86-instructions", "instructions"),
+    alias("tsc", "msr/tsc/"),
+    alias("tsc-tsc", "msr/tsc/"),
+    alias("perf-mperf", "msr/mperf/"),
+    alias("perf-aperf", "msr/aperf/"),
+    // Ticks become time: the counter is in nanoseconds, the period that of the tick.
+    alias("soft-clock.hard", "cpu-clock/period=1000000/"),
+    alias("soft-clock.stat", "cpu-clock/period=7874016/"),
+    alias("soft-clock.prof", "cpu-clock/period=123031/"),
+    alias("soft-lock.failed", "lock:contention_begin"),
+    alias("soft-page_fault.all", "page-faults"),
+    filtered("soft-page_fault.read", "exceptions:page_fault_user", "!(error_code & 2)"),
+    filtered("soft-page_fault.write", "exceptions:page_fault_user", "error_code & 2"),
+];
+
+/// What the name stands for on this machine.
+pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
+    let wanted = normal(name);
+    // The class may be left out: `CLOCK.HARD` is `SOFT-CLOCK.HARD`.
+    let found = |wanted: &str| ALIASES.iter().find(|alias| normal(alias.name) == wanted);
+    if let Some(alias) = found(&wanted).or_else(|| found(&format!("soft-{wanted}"))) {
+        return Some(*alias);
+    }
+    (wanted == "interrupts").then(|| Alias { name: "interrupts", means: interrupts(host), filter: None })
+}
+
+/// Interrupts taken: the processors count them under a code of their own; without counters, those of devices.
+fn interrupts(host: &Host) -> &'static str {
+    if host.pmu("cpu").is_none() {
+        return "irq:irq_handler_entry";
+    }
+    match vendor(host).as_deref() {
+        Some("GenuineIntel") => "cpu/event=0xcb,umask=0x1/",
+        Some("AuthenticAMD") => "cpu/event=0x2c/",
+        _ => "irq:irq_handler_entry",
+    }
+}
+
+/// The processor's maker, from the first lines of `/proc/cpuinfo` (the whole of it is long on large machines).
+fn vendor(host: &Host) -> Option<String> {
+    use std::io::{BufRead, BufReader};
+    let file = std::fs::File::open(host.path("/proc/cpuinfo")).ok()?;
+    let line = BufReader::new(file)
+        .lines()
+        .take(10)
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("vendor_id"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn normal(name: &str) -> String {
+    name.chars().map(|c| if matches!(c, '.' | '_' | ' ') { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_and_punctuation_do_not_matter() {
+        let host = Host::rooted("/nonexistent");
+        for name in ["SOFT-CLOCK.HARD", "soft_clock hard", "CLOCK.HARD"] {
+            assert_eq!(find(name, &host).unwrap().means, "cpu-clock/period=1000000/", "{name}");
+        }
+        assert_eq!(find("Unhalted.Cycles", &host).unwrap().means, "cpu-cycles");
+        assert!(find("cycels", &host).is_none());
+    }
+}

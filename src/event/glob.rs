@@ -1,0 +1,89 @@
+//! Shell patterns over names: `sys_enter_*`, `uncore_imc_?`, `[ab]*`.
+//!
+//! Decides only whether a name fits. Time grows with pattern × name, never worse, whatever the pattern is.
+
+/// Whether the word is a pattern at all.
+pub fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '['])
+}
+
+/// Whether `name` fits `pattern`: `*` any text, `?` one character, `[a-c]` and `[!a-c]` one of a set.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    let (mut p, mut n) = (0, 0);
+    // After the last star: where the pattern goes on, and how much of the name the star has taken.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        let step = match pattern.get(p) {
+            Some('*') => {
+                retry = Some((p + 1, n));
+                p += 1;
+                continue;
+            }
+            Some('?') => Some(p + 1),
+            Some('[') => set(&pattern, p, name[n]),
+            Some(&c) if c == name[n] => Some(p + 1),
+            _ => None,
+        };
+        match (step, retry) {
+            (Some(next), _) => (p, n) = (next, n + 1),
+            (None, Some((after, taken))) => {
+                retry = Some((after, taken + 1));
+                (p, n) = (after, taken + 1);
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+/// Where the pattern goes on if `c` is in the set that opens at `open`. An unclosed `[` stands for itself.
+fn set(pattern: &[char], open: usize, c: char) -> Option<usize> {
+    let negated = matches!(pattern.get(open + 1), Some('!' | '^'));
+    let first = open + 1 + usize::from(negated);
+    let Some(close) = (first + 1..pattern.len()).find(|&i| pattern[i] == ']') else {
+        return (c == '[').then_some(open + 1);
+    };
+    let mut found = false;
+    let mut i = first;
+    while i < close {
+        if i + 2 < close && pattern[i + 1] == '-' {
+            found |= (pattern[i]..=pattern[i + 2]).contains(&c);
+            i += 3;
+        } else {
+            found |= pattern[i] == c;
+            i += 1;
+        }
+    }
+    (found != negated).then_some(close + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name) in [
+            ("*", ""),
+            ("a*", "abc"),
+            ("*imc*", "uncore_imc_0"),
+            ("a?c", "abc"),
+            ("[a-c]x", "bx"),
+            ("[!a]", "b"),
+            ("[", "["),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("a", "ab"), ("a*d", "abc"), ("[a-c]", "d"), ("[!a]", "a"), ("?", "")] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn hostile_patterns_end() {
+        let pattern = "a*".repeat(1000) + "b";
+        assert!(!matches(&pattern, &"a".repeat(5000)));
+    }
+}

@@ -1,0 +1,623 @@
+//! Words to requests: finds out what each name means on this machine and applies modifiers and qualifiers.
+//!
+//! Receives the tree of `syntax` and the [`Host`]; hands on [`EventGroup`]s. Asks the host only for what a word needs:
+//! `task-clock` reads nothing, `cycles` one folder (are the cores alike?), `pmu/…/` that PMU's files.
+//!
+//! One event of the text may become several: a pattern over PMUs or tracepoints, a generic event on cores that differ. In
+//! a group those are dealt out, so that each kernel group holds one PMU's events:
+//!
+//! ```text
+//! {cycles,instructions}   on   cpu_core and cpu_atom
+//!    cycles/core  cycles/atom          group 1: cycles/core, instructions/core
+//!    instr./core  instr./atom    ──►   group 2: cycles/atom, instructions/atom
+//! ```
+
+use super::error::{Fault, ParseError, Result};
+use super::generic::{self, NoCacheEvent, What};
+use super::modifiers::Modifiers;
+use super::syntax::{self, Body, Event, Group, Item, Term, Word, number};
+use super::{EventGroup, EventSpec, Source, freebsd, glob, probe, terms};
+use crate::host::Host;
+use crate::host::pmu::Pmu;
+use crate::sys::attr::{Flag, kind};
+
+/// Requests that one text may stand for: more than any kernel would open, less than memory holds.
+const MOST_EVENTS: usize = 100_000;
+
+/// Reads event text.
+///
+/// # Errors
+/// The first word that cannot be understood on this machine.
+pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, ParseError> {
+    Parser::new(host).parse(text)
+}
+
+/// Reads several event texts (`-e` given several times) whose merge numbers must not collide.
+#[derive(Debug)]
+pub struct Parser<'h> {
+    host: &'h Host,
+    /// The core PMUs where cores differ; `None` until somebody asks.
+    hybrid: Option<Vec<Pmu>>,
+    merges: u32,
+}
+
+impl<'h> Parser<'h> {
+    /// A parser for this machine.
+    pub fn new(host: &'h Host) -> Self {
+        Self { host, hybrid: None, merges: 0 }
+    }
+
+    /// Reads one text.
+    ///
+    /// # Errors
+    /// The first word that cannot be understood on this machine.
+    pub fn parse(&mut self, text: &str) -> Result<Vec<EventGroup>, ParseError> {
+        self.groups(text).map_err(|fault| fault.within(text))
+    }
+
+    fn groups(&mut self, text: &str) -> Result<Vec<EventGroup>> {
+        let mut groups = Vec::new();
+        let mut count = 0;
+        for item in syntax::read(text)? {
+            let more = match &item {
+                Item::Event(event) => self.event(event)?.into_iter().map(single).collect(),
+                Item::Group(group) => self.group(group)?,
+            };
+            count += more.iter().map(|group| group.events.len()).sum::<usize>();
+            if count > MOST_EVENTS {
+                return Err(Fault::at(
+                    &(0..text.len()),
+                    format!("this text stands for more than {MOST_EVENTS} events"),
+                ));
+            }
+            groups.extend(more);
+        }
+        Ok(groups)
+    }
+
+    fn group(&mut self, group: &Group<'_>) -> Result<Vec<EventGroup>> {
+        let modifiers = group.modifiers.map(Modifiers::read).transpose()?;
+        let mut dealt: Vec<(Option<String>, Vec<EventSpec>)> = Vec::new();
+        for event in &group.events {
+            let mut specs = self.event(event)?;
+            for spec in &mut specs {
+                if let Some(modifiers) = modifiers {
+                    modifiers.add(spec);
+                }
+            }
+            self.qualify(&mut specs, &group.qualifiers)?;
+            for spec in specs {
+                // Instances of a wildcard and halves of a hybrid machine part; everything else stays with the first.
+                let own =
+                    if spec.merge.is_some() || spec.core_cpus.is_some() { spec.pmu.clone() } else { None };
+                let at = match &own {
+                    None => 0,
+                    Some(_) => match dealt.iter().position(|(pmu, _)| *pmu == own) {
+                        Some(at) => at,
+                        // Only neutral events so far: this PMU takes them over.
+                        None => match dealt.iter_mut().position(|(pmu, _)| pmu.is_none()) {
+                            Some(at) => {
+                                dealt[at].0 = own;
+                                at
+                            }
+                            None => dealt.len(),
+                        },
+                    },
+                };
+                match dealt.get_mut(at) {
+                    Some((_, members)) => members.push(spec),
+                    None => dealt.push((
+                        if spec.merge.is_some() || spec.core_cpus.is_some() {
+                            spec.pmu.clone()
+                        } else {
+                            None
+                        },
+                        vec![spec],
+                    )),
+                }
+            }
+        }
+        let weak = modifiers.is_some_and(|m| m.has('W'));
+        let leader_sampling = modifiers.is_some_and(|m| m.has('S'));
+        let groups = dealt.into_iter().map(|(_, mut events)| {
+            // The kernel takes `pinned` and `exclusive` of the leader for the whole group and refuses them on members.
+            let said = |flag| events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(flag));
+            let (pinned, exclusive) = (said(Flag::Pinned), said(Flag::Exclusive));
+            for (index, event) in events.iter_mut().enumerate() {
+                if let Source::Kernel(attr) = &mut event.source {
+                    attr.set(Flag::Pinned, pinned && index == 0);
+                    attr.set(Flag::Exclusive, exclusive && index == 0);
+                }
+            }
+            EventGroup { events, braces: true, weak, leader_sampling }
+        });
+        Ok(groups.collect())
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+        let modifiers = event.modifiers.map(Modifiers::read).transpose()?;
+        let mut specs = self.body(event)?;
+        if let Some(modifiers) = modifiers {
+            for spec in &mut specs {
+                modifiers.replace(spec);
+            }
+        }
+        self.qualify(&mut specs, &event.qualifiers)?;
+        Ok(specs)
+    }
+
+    /// What stands before the modifiers, with its terms.
+    fn body(&mut self, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+        let name = event.text.text;
+        let mut specs = match event.body {
+            Body::Name(word) => match &event.terms {
+                None => return self.bare(word, event),
+                Some(given) => match self.everywhere(word.text, name) {
+                    Some(specs) => specs,
+                    None => return self.with_terms(word, given, event),
+                },
+            },
+            Body::Pair(first, second) => self.pair(first, second, event)?,
+            Body::Breakpoint { address, length, access } => {
+                vec![probe::breakpoint(address, length, access, name)?]
+            }
+            Body::Uprobe { path, place } => vec![probe::uprobe(self.host, path, place, name)?],
+        };
+        for term in event.terms.iter().flatten() {
+            for spec in &mut specs {
+                if !terms::common(spec, term)? {
+                    return Err(Fault::at(
+                        &term.span(),
+                        format!("this event has no term `{}`", term.name.text),
+                    )
+                    .expected(format!("one of the terms {}", terms::COMMON.join(", ")))
+                    .meant(term.name.text, terms::COMMON.iter().copied()));
+                }
+            }
+        }
+        Ok(specs)
+    }
+
+    /// A word that means the same on every machine: generic, cache and raw events.
+    fn everywhere(&mut self, word: &str, name: &str) -> Option<Vec<EventSpec>> {
+        if let Some(generic) = generic::find(word) {
+            return Some(match generic.what {
+                What::Software(config) => vec![EventSpec::kernel(name, kind::SOFTWARE, config)],
+                What::Tool(tool) => vec![EventSpec::new(name, Source::Tool(tool))],
+                What::Hardware(config) => self.on_cores(kind::HARDWARE, config, name),
+            });
+        }
+        if let Ok(config) = generic::cache(word) {
+            return Some(self.on_cores(kind::HW_CACHE, config, name));
+        }
+        let code = terms::raw_code(word)?;
+        Some(self.on_cores(kind::RAW, code, name))
+    }
+
+    /// A hardware event: one, or one for each kind of core.
+    fn on_cores(&mut self, kind: u32, config: u64, name: &str) -> Vec<EventSpec> {
+        let cores = self.hybrid().to_vec();
+        if cores.is_empty() {
+            return vec![EventSpec::kernel(name, kind, config)];
+        }
+        let merge = self.merge();
+        cores
+            .iter()
+            .map(|pmu| {
+                // Generic types name the PMU in the config's upper half; a raw code belongs to the PMU's own type.
+                let mut spec = match kind {
+                    kind::RAW => EventSpec::kernel(name, pmu.kind, config),
+                    _ => EventSpec::kernel(name, kind, config | u64::from(pmu.kind) << 32),
+                };
+                terms::place(&mut spec, pmu);
+                spec.merge = Some(merge);
+                spec
+            })
+            .collect()
+    }
+
+    fn hybrid(&mut self) -> &[Pmu] {
+        self.hybrid.get_or_insert_with(|| self.host.hybrid_pmus())
+    }
+
+    fn merge(&mut self) -> u32 {
+        self.merges += 1;
+        self.merges
+    }
+
+    /// A word alone.
+    fn bare(&mut self, word: Word<'_>, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+        let name = event.text.text;
+        if let Some(specs) = self.everywhere(word.text, name) {
+            return Ok(specs);
+        }
+        let impossible = generic::cache(word.text) == Err(NoCacheEvent::Impossible);
+        let term = Term { name: word, value: None };
+        if let Some(specs) = self.named_by_pmus(&term, &[], name)? {
+            return Ok(specs);
+        }
+        // `sched:u` could be a tracepoint whose name is made of modifiers' letters.
+        if let Some(letters) = event.modifiers
+            && let Ok(id) = self.host.tracepoint_id(word.text, letters.text)
+            && id > 0
+        {
+            return probe::tracepoints(self.host, word, letters);
+        }
+        if let Some(alias) = freebsd::find(word.text, self.host) {
+            return self.freebsd(&alias, word, name);
+        }
+        if impossible {
+            return Err(Fault::at(
+                &word.span(),
+                format!("`{}` is no event: that cache has no such operation", word.text),
+            )
+            .meant(word.text, cache_names().iter().map(String::as_str)));
+        }
+        if let Some(pmu) = self.host.pmu(word.text) {
+            let events = pmu.events();
+            let example = events.first().map_or("config=1", String::as_str);
+            return Err(Fault::at(
+                &word.span(),
+                format!("`{}` is a PMU, and no event of it is named", word.text),
+            )
+            .expected(format!("{0}/EVENT/ or {0}/TERM=VALUE,…/, as in {0}/{example}/", word.text)));
+        }
+        Err(self.unknown(word))
+    }
+
+    /// An event that one or several PMUs list in sysfs under this name.
+    fn named_by_pmus(
+        &mut self,
+        event: &Term<'_>,
+        more: &[Term<'_>],
+        name: &str,
+    ) -> Result<Option<Vec<EventSpec>>> {
+        let word = event.name.text;
+        let mut given = vec![*event];
+        given.extend_from_slice(more);
+        let mut specs = Vec::new();
+        for pmu in self.host.pmu_names() {
+            let Some(pmu) = self.host.pmu(&pmu) else { continue };
+            if pmu.event(word).is_some() {
+                let hybrid = pmu.core_cpus().is_some();
+                specs.push(terms::pmu_event(&pmu, &given, name, hybrid)?);
+            }
+        }
+        if specs.is_empty() {
+            return Ok(None);
+        }
+        self.number_instances(&mut specs);
+        Ok(Some(specs))
+    }
+
+    fn number_instances(&mut self, specs: &mut [EventSpec]) {
+        if specs.len() > 1 {
+            let merge = self.merge();
+            for spec in specs {
+                spec.merge = Some(merge);
+            }
+        }
+    }
+
+    /// `word/terms/` where the word is no generic event: a PMU, several of them, or a sysfs event with further terms.
+    fn with_terms(
+        &mut self,
+        word: Word<'_>,
+        given: &[Term<'_>],
+        event: &Event<'_>,
+    ) -> Result<Vec<EventSpec>> {
+        let name = event.text.text;
+        let mut pmus: Vec<Pmu> = self.host.pmu(word.text).into_iter().collect();
+        if pmus.is_empty() {
+            let names = self.host.pmu_names();
+            let fitting = names.iter().filter(|name| fits(word.text, name));
+            pmus = fitting.filter_map(|name| self.host.pmu(name)).collect();
+        }
+        let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
+        let mut specs = Vec::new();
+        let mut first_fault = None;
+        for pmu in &pmus {
+            // Instances may differ; one that has the event is enough.
+            match terms::pmu_event(pmu, given, name, hybrid) {
+                Ok(spec) => specs.push(spec),
+                Err(fault) => first_fault = first_fault.or(Some(fault)),
+            }
+        }
+        match (specs.is_empty(), first_fault) {
+            (true, Some(fault)) => Err(fault),
+            (true, None) => {
+                if let Some(specs) = self.named_by_pmus(&Term { name: word, value: None }, given, name)? {
+                    return Ok(specs);
+                }
+                Err(self.unknown_pmu(word))
+            }
+            (false, _) => {
+                self.number_instances(&mut specs);
+                Ok(specs)
+            }
+        }
+    }
+
+    /// `a:b`: a numeric event, a tracepoint, or modifiers that are none.
+    fn pair(&mut self, first: Word<'_>, second: Word<'_>, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+        if let Some(kind) = number(first.text) {
+            let kind = u32::try_from(kind)
+                .map_err(|_| Fault::at(&first.span(), "a type number has 32 bits").expected("TYPE:CONFIG"))?;
+            let config = number(second.text).ok_or_else(|| {
+                Fault::at(&second.span(), format!("`{}` is no config", second.text))
+                    .expected("TYPE:CONFIG, two numbers as in 4:0x1a8")
+            })?;
+            return Ok(vec![EventSpec::kernel(event.text.text, kind, config)]);
+        }
+        let known = generic::find(first.text).is_some()
+            || generic::cache(first.text).is_ok()
+            || terms::raw_code(first.text).is_some();
+        if known {
+            Modifiers::read(second)?;
+            let again = event.modifiers.unwrap_or(second);
+            return Err(Fault::at(&again.span(), "modifiers are given twice")
+                .expected(format!("all letters after one colon, as in {}:uk", first.text)));
+        }
+        match probe::tracepoints(self.host, first, second) {
+            Ok(specs) => Ok(specs),
+            Err(fault) => {
+                if let Some(pmu) = self.host.pmu(first.text)
+                    && !matches!(pmu.name.as_str(), "tracepoint" | "breakpoint")
+                {
+                    return Err(Fault::at(
+                        &second.span(),
+                        format!("`{}` is a PMU: its events stand between slashes", pmu.name),
+                    )
+                    .expected(format!("{}/{}/", pmu.name, second.text)));
+                }
+                let events = self.event_names();
+                let near = crate::text::nearest(first.text, events.iter().map(String::as_str), 1);
+                Err(match near.first() {
+                    // A slip in a generic name with wrong modifiers is no tracepoint.
+                    Some(name) if first.text.len() <= 100 && !self.is_system(first.text) => {
+                        fault.try_this(format!("if an event was meant: `{name}` is one"))
+                    }
+                    _ => fault,
+                })
+            }
+        }
+    }
+
+    fn is_system(&self, name: &str) -> bool {
+        self.host.tracepoint_names(name).is_ok_and(|names| !names.is_empty())
+    }
+
+    /// A FreeBSD name: its meaning is event text again.
+    fn freebsd(&mut self, alias: &freebsd::Alias, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
+        let items = syntax::read(alias.means)?;
+        let Some(Item::Event(event)) = items.first() else { return Err(self.unknown(word)) };
+        let mut specs = self.body(event).map_err(|_| {
+            Fault::at(
+                &word.span(),
+                format!("`{}` stands for `{}`, which this machine does not have", word.text, alias.means),
+            )
+        })?;
+        for spec in &mut specs {
+            name.clone_into(&mut spec.name);
+            spec.filter = alias.filter.map(str::to_owned);
+        }
+        Ok(specs)
+    }
+
+    /// Applies the qualifiers of an event or a group.
+    fn qualify(&mut self, specs: &mut [EventSpec], qualifiers: &[Term<'_>]) -> Result<()> {
+        let mut letters = String::new();
+        for qualifier in qualifiers {
+            let on = match qualifier.value {
+                Some(value) if syntax::FLAGS.contains(&qualifier.name.text) => match number(value.text) {
+                    Some(0) => false,
+                    Some(1) => true,
+                    _ => {
+                        return Err(Fault::at(
+                            &qualifier.span(),
+                            format!("`{}` is said or not", qualifier.name.text),
+                        )
+                        .expected(format!("{0}, {0}=1 or {0}=0", qualifier.name.text)));
+                    }
+                },
+                _ => true,
+            };
+            let letter = match qualifier.name.text {
+                "usr" => 'u',
+                "os" => 'k',
+                "hv" => 'h',
+                "guest" => 'G',
+                "host" => 'H',
+                "pinned" => 'D',
+                "exclusive" => 'e',
+                // Time spent idle is counted unless it is said not to be.
+                "idle" if !on => {
+                    letters.push('I');
+                    continue;
+                }
+                "idle" => continue,
+                _ => {
+                    for spec in &mut *specs {
+                        self.qualifier(spec, qualifier, on)?;
+                    }
+                    continue;
+                }
+            };
+            if on && !letters.contains(letter) {
+                letters.push(letter);
+            }
+        }
+        if !letters.is_empty() {
+            for spec in specs {
+                Modifiers::trusted(&letters).add(spec);
+                let shown: String = letters.chars().filter(|c| "ukhGH".contains(*c)).collect();
+                let named = qualifiers.iter().any(|q| q.name.text == "name");
+                if !shown.is_empty() && !named {
+                    spec.name = with_letters(&spec.name, &shown);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn qualifier(&mut self, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
+        match qualifier.name.text {
+            "descendants" => spec.qualifiers.descendants = on,
+            "log-cswitch" => spec.qualifiers.log_cswitch = on,
+            "log-exit" => spec.qualifiers.log_exit = on,
+            "percore" => spec.qualifiers.percore = on,
+            "precise" => {
+                let level = qualifier
+                    .value
+                    .and_then(|v| number(v.text))
+                    .filter(|&level| level <= 3)
+                    .ok_or_else(|| {
+                        Fault::at(&qualifier.span(), "no such level of precision")
+                            .expected("precise=0 (any skid), 1 (constant), 2 (zero requested) or 3 (zero)")
+                    })?;
+                if let Source::Kernel(attr) = &mut spec.source {
+                    attr.set_precise_ip(level as u8);
+                    if level > 0 && !spec.sides_chosen {
+                        attr.set(Flag::ExcludeGuest, true);
+                    }
+                }
+            }
+            // FreeBSD's word for the threshold on AMD; its `anythread` is Intel's field `any`.
+            "count" => self.field(spec, "cmask", qualifier)?,
+            "anythread" => self.field(spec, "any", qualifier)?,
+            "cmask" | "umask" | "inv" | "edge" | "any" => self.field(spec, qualifier.name.text, qualifier)?,
+            _ => {
+                terms::common(spec, qualifier)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a field of the event's PMU. A generic event becomes the code that the core PMU lists for it, since
+    /// generic requests have no fields.
+    fn field(&mut self, spec: &mut EventSpec, field: &str, qualifier: &Term<'_>) -> Result<()> {
+        let cannot = |why: &str| {
+            Err(Fault::at(
+                &qualifier.span(),
+                format!("`{}` cannot be applied to this event", qualifier.name.text),
+            )
+            .why(why))
+        };
+        let Source::Kernel(attr) = &spec.source else { return cannot("pmc itself measures it") };
+        let pmu = match (attr.kind(), &spec.pmu) {
+            (kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT, _) => {
+                return cannot("the kernel counts it without hardware");
+            }
+            (_, Some(pmu)) => self.host.pmu(pmu),
+            (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => self.host.core_pmu(),
+            (_, None) => None,
+        };
+        let Some(pmu) = pmu else { return cannot("this machine shows no PMU for it") };
+        let term = Term { name: Word { text: field, at: qualifier.name.at }, value: qualifier.value };
+        let code = terms::pmu_event(&pmu, &[term], "", false)?;
+        let base = match attr.kind() {
+            kind::HW_CACHE => return cannot("generic cache events have no code that could be refined"),
+            kind::HARDWARE => {
+                let wanted = attr.config() & 0xffff_ffff;
+                let names = generic::GENERIC
+                    .iter()
+                    .find(|g| g.what == What::Hardware(wanted))
+                    .map_or(&[][..], |g| g.names);
+                let Some(name) = names.iter().find(|name| pmu.event(name).is_some()) else {
+                    return cannot("the machine does not say which code it has");
+                };
+                let event = Term { name: Word { text: name, at: qualifier.name.at }, value: None };
+                Some(terms::pmu_event(&pmu, &[event], "", false)?)
+            }
+            _ => None,
+        };
+        let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
+        if let Some(base) = base.as_ref().and_then(EventSpec::attr) {
+            attr.set_kind(base.kind());
+            attr.set_config(0);
+        }
+        for from in [base.as_ref(), Some(&code)].into_iter().flatten().filter_map(EventSpec::attr) {
+            for word in [1, 7, 8, 16, 17] {
+                attr.or_word(word, from.word(word).unwrap_or(0));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every name this machine knows, for a guess.
+    fn event_names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            generic::GENERIC.iter().flat_map(|g| g.names).map(|&n| n.to_owned()).collect();
+        names.extend(cache_names());
+        for pmu in self.host.pmu_names() {
+            if let Some(pmu) = self.host.pmu(&pmu) {
+                names.extend(pmu.events());
+            }
+        }
+        names.extend(freebsd::ALIASES.iter().map(|alias| alias.name.to_owned()));
+        names
+    }
+
+    fn unknown(&self, word: Word<'_>) -> Fault {
+        let mut names = self.event_names();
+        if let Ok(tracepoints) = self.host.tracepoints() {
+            names.extend(tracepoints);
+        }
+        let pmus = self.host.pmu_names();
+        if fits_any(word.text, &pmus) {
+            return Fault::at(&word.span(), format!("`{}` is a PMU, and no event of it is named", word.text))
+                .expected(format!("{}/EVENT/ or {0}/TERM=VALUE,…/", word.text));
+        }
+        Fault::at(&word.span(), format!("no event is called `{}`", word.text))
+            .meant(word.text, names.iter().map(String::as_str))
+            .try_this("pmc list shows the events of this machine")
+    }
+
+    fn unknown_pmu(&self, word: Word<'_>) -> Fault {
+        let pmus = self.host.pmu_names();
+        let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
+        Fault::at(&word.span(), format!("this machine has no PMU called `{}`", word.text))
+            .expected(format!("one of its PMUs ({list})"))
+            .meant(
+                word.text,
+                pmus.iter()
+                    .map(String::as_str)
+                    .chain(generic::GENERIC.iter().flat_map(|g| g.names.iter().copied())),
+            )
+    }
+}
+
+fn single(event: EventSpec) -> EventGroup {
+    let leader_sampling = event.sample_read;
+    EventGroup { events: vec![event], braces: false, weak: false, leader_sampling }
+}
+
+fn cache_names() -> Vec<String> {
+    generic::cache_events().map(|(name, _, _)| name).collect()
+}
+
+/// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading `uncore_`
+/// may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
+fn fits(wanted: &str, pmu: &str) -> bool {
+    let short = pmu.strip_prefix("uncore_").unwrap_or(pmu);
+    if glob::is_pattern(wanted) {
+        return glob::matches(wanted, pmu) || glob::matches(wanted, short);
+    }
+    [pmu, short].into_iter().any(|name| {
+        name.strip_prefix(wanted).is_some_and(|rest| {
+            let digits = rest.strip_prefix('_').unwrap_or(rest);
+            rest.is_empty() || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        })
+    })
+}
+
+fn fits_any(wanted: &str, pmus: &[String]) -> bool {
+    pmus.iter().any(|pmu| fits(wanted, pmu))
+}
+
+/// The name with further letters behind it.
+fn with_letters(name: &str, letters: &str) -> String {
+    let behind = name.rsplit([':', '/']).next().unwrap_or_default();
+    let has_modifiers = behind.len() < name.len() && behind.chars().all(|c| syntax::MODIFIERS.contains(c));
+    if has_modifiers { format!("{name}{letters}") } else { format!("{name}:{letters}") }
+}

@@ -1,0 +1,500 @@
+//! Event text to a tree of words. Pure: knows the shape of event text, not one event's name.
+//!
+//! Receives text; hands on [`Item`]s whose [`Word`]s know where they stand. What a word means is `resolve`'s concern;
+//! the only names known here are those of the qualifiers, because one comma separates events and qualifiers alike:
+//!
+//! ```text
+//! {cycles:u , instructions , period=1000} :S , uncore_imc / event=4,umask=3 / , usr , sched : sched_switch : k
+//! └────────────── group ─────────────────┘    └──── name      └── terms ──┘    │     └───── pair ─────┘   └ modifiers
+//!                            └ qualifier of the word before it ────────────────┘
+//! ```
+//!
+//! Runs once over the text without recursion, so hostile text costs no more than its length.
+
+use super::error::{Fault, Result, Span};
+
+/// A piece of the text and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+impl Word<'_> {
+    pub(super) fn span(&self) -> Span {
+        self.at..self.at + self.text.len()
+    }
+}
+
+/// What stands between two commas of the outermost level.
+#[derive(Debug)]
+pub(super) enum Item<'a> {
+    Event(Event<'a>),
+    Group(Group<'a>),
+}
+
+/// `{a,b}:S,usr`
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    pub(super) events: Vec<Event<'a>>,
+    pub(super) modifiers: Option<Word<'a>>,
+    pub(super) qualifiers: Vec<Term<'a>>,
+}
+
+/// One event as it was written.
+#[derive(Debug)]
+pub(super) struct Event<'a> {
+    /// All of it without the qualifiers: its name for the user.
+    pub(super) text: Word<'a>,
+    pub(super) body: Body<'a>,
+    /// Between slashes; `None` where there were no slashes.
+    pub(super) terms: Option<Vec<Term<'a>>>,
+    pub(super) modifiers: Option<Word<'a>>,
+    pub(super) qualifiers: Vec<Term<'a>>,
+}
+
+/// What stands before the slashes and the modifiers.
+#[derive(Debug)]
+pub(super) enum Body<'a> {
+    /// `cycles`, `cpu`, `r1a8`
+    Name(Word<'a>),
+    /// `sched:sched_switch`, `4:0x1a8`
+    Pair(Word<'a>, Word<'a>),
+    /// `mem:0x1000/8:rw`
+    Breakpoint { address: Word<'a>, length: Option<Word<'a>>, access: Option<Word<'a>> },
+    /// `uprobe:/bin/sh:main`
+    Uprobe { path: Word<'a>, place: Word<'a> },
+}
+
+/// `umask=0x3`, `edge`, `@driver=word`
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term<'a> {
+    pub(super) name: Word<'a>,
+    pub(super) value: Option<Word<'a>>,
+}
+
+impl Term<'_> {
+    pub(super) fn span(&self) -> Span {
+        self.name.at..self.value.map_or(self.name.span().end, |v| v.span().end)
+    }
+}
+
+/// Letters that may stand behind an event: see `modifiers`.
+pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
+
+/// Qualifiers that stand alone.
+pub(super) const FLAGS: [&str; 16] = [
+    "usr",
+    "os",
+    "hv",
+    "idle",
+    "guest",
+    "host",
+    "pinned",
+    "exclusive",
+    "percore",
+    "inv",
+    "edge",
+    "any",
+    "anythread",
+    "descendants",
+    "log-cswitch",
+    "log-exit",
+];
+
+/// Qualifiers that take a value.
+pub(super) const VALUED: [&str; 15] = [
+    "precise",
+    "period",
+    "freq",
+    "count",
+    "cpu",
+    "name",
+    "cmask",
+    "umask",
+    "config",
+    "config1",
+    "config2",
+    "config3",
+    "config4",
+    "call-graph",
+    "stack-size",
+];
+
+/// Reads the whole text.
+pub(super) fn read(text: &str) -> Result<Vec<Item<'_>>> {
+    let mut reader = Reader { text, at: 0 };
+    let mut items: Vec<Item<'_>> = Vec::new();
+    reader.skip_blanks();
+    if reader.peek().is_none() {
+        return Err(Fault::at(&(0..text.len()), "there is no event here").expected(AN_EVENT));
+    }
+    loop {
+        reader.skip_blanks();
+        if let Some(qualifier) = reader.qualifier()? {
+            match items.last_mut() {
+                Some(Item::Event(event)) => event.qualifiers.push(qualifier),
+                Some(Item::Group(group)) => group.qualifiers.push(qualifier),
+                None => return Err(nothing_to_qualify(&qualifier)),
+            }
+        } else if reader.opens_group() {
+            items.push(Item::Group(reader.group()?));
+        } else {
+            items.push(Item::Event(reader.event()?));
+        }
+        reader.skip_blanks();
+        match reader.peek() {
+            None => return Ok(items),
+            Some(',') => reader.at += 1,
+            Some('}') => {
+                return Err(Fault::at(&reader.here(), "this brace closes nothing").expected("`,` or the end"));
+            }
+            Some(_) => return Err(reader.unexpected("`,` or the end")),
+        }
+    }
+}
+
+const AN_EVENT: &str = "an event, such as cycles, task-clock, sched:sched_switch or cpu/event=0x3c/";
+
+fn nothing_to_qualify(qualifier: &Term<'_>) -> Fault {
+    let name = qualifier.name.text;
+    Fault::at(&qualifier.span(), format!("`{name}` qualifies the event before it, and there is none"))
+        .expected("an event first, then its qualifiers, as in cycles,usr")
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn here(&self) -> Span {
+        self.at..self.at + self.peek().map_or(0, char::len_utf8)
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    fn unexpected(&self, expected: &str) -> Fault {
+        match self.peek() {
+            Some(c) => Fault::at(&self.here(), format!("`{c}` cannot stand here")).expected(expected),
+            None => Fault::at(&self.here(), "the text ends too early").expected(expected),
+        }
+    }
+
+    /// The text up to one of the delimiters, blanks around it left out.
+    fn until(&mut self, delimiters: &[char]) -> Word<'a> {
+        let rest = &self.text[self.at..];
+        let length = rest.find(delimiters).unwrap_or(rest.len());
+        let start = self.at;
+        self.at += length;
+        let part = &rest[..length];
+        let lead = part.len() - part.trim_start().len();
+        Word { text: part.trim(), at: start + lead }
+    }
+
+    /// The word that begins here, if it is a qualifier of the event before it.
+    fn qualifier(&mut self) -> Result<Option<Term<'a>>> {
+        let start = self.at;
+        let name = self.until(&['=', ',', '{', '}', ':', '/']);
+        let next = self.peek();
+        let known = match next {
+            Some('=') => {
+                VALUED.contains(&name.text)
+                    || FLAGS.contains(&name.text)
+                    || numbered_word(name.text).is_some()
+            }
+            None | Some(',' | '}') => FLAGS.contains(&name.text) || VALUED.contains(&name.text),
+            _ => false,
+        };
+        if !known {
+            self.at = start;
+            return Ok(None);
+        }
+        if !self.eat('=') {
+            if VALUED.contains(&name.text) {
+                return Err(Fault::at(&name.span(), format!("`{}` needs a value", name.text))
+                    .expected(format!("{}=VALUE", name.text)));
+            }
+            return Ok(Some(Term { name, value: None }));
+        }
+        let mut value = self.value(&[',', '}', '{'])?;
+        // The commas of a CPU list: a number is no event, so it goes on.
+        while name.text == "cpu" && self.peek() == Some(',') {
+            let rest = &self.text[self.at + 1..];
+            let length = rest.find([',', '}', '{']).unwrap_or(rest.len());
+            let word = &rest[..length];
+            let is_range = !word.trim().is_empty()
+                && word.trim().chars().all(|c| c.is_ascii_digit() || c == '-')
+                && word.trim().starts_with(|c: char| c.is_ascii_digit());
+            if !is_range {
+                break;
+            }
+            self.at += 1 + length;
+            value = Word { text: self.text[value.at..self.at].trim_end(), at: value.at };
+        }
+        Ok(Some(Term { name, value: Some(value) }))
+    }
+
+    /// A value, quoted or plain.
+    fn value(&mut self, delimiters: &[char]) -> Result<Word<'a>> {
+        if self.peek() != Some('\'') {
+            let value = self.until(delimiters);
+            if value.text.is_empty() {
+                return Err(
+                    Fault::at(&(value.at..value.at), "the value is missing").expected("a value after `=`")
+                );
+            }
+            return Ok(value);
+        }
+        let open = self.at;
+        self.at += 1;
+        let rest = &self.text[self.at..];
+        let Some(length) = rest.find('\'') else {
+            return Err(Fault::at(&(open..open + 1), "this quote is not closed").expected("another `'`"));
+        };
+        let word = Word { text: &rest[..length], at: self.at };
+        self.at += length + 1;
+        Ok(word)
+    }
+
+    /// Whether a group begins here, perhaps after its name.
+    fn opens_group(&self) -> bool {
+        let rest = &self.text[self.at..];
+        rest.find(['{', ',', '}', '/', ':']).is_some_and(|at| rest[at..].starts_with('{'))
+    }
+
+    fn group(&mut self) -> Result<Group<'a>> {
+        // perf takes a name before the brace and shows it nowhere in `stat`; so do we.
+        let _name = self.until(&['{']);
+        let open = self.here();
+        self.at += 1;
+        let mut events: Vec<Event<'a>> = Vec::new();
+        loop {
+            self.skip_blanks();
+            if self.peek().is_none() {
+                return Err(not_closed(&open));
+            }
+            if let Some(qualifier) = self.qualifier()? {
+                match events.last_mut() {
+                    Some(event) => event.qualifiers.push(qualifier),
+                    None => return Err(nothing_to_qualify(&qualifier)),
+                }
+            } else if self.opens_group() {
+                let brace = self.text[self.at..].find('{').unwrap_or(0) + self.at;
+                return Err(Fault::at(&(brace..brace + 1), "a group cannot hold another group")
+                    .expected("an event, or `}` before the next group"));
+            } else {
+                events.push(self.event()?);
+            }
+            self.skip_blanks();
+            match self.peek() {
+                None => return Err(not_closed(&open)),
+                Some(',') => self.at += 1,
+                Some('}') => break,
+                Some(_) => return Err(self.unexpected("`,` or `}`")),
+            }
+        }
+        self.at += 1;
+        let modifiers = if self.eat(':') { Some(self.modifiers()?) } else { None };
+        Ok(Group { events, modifiers, qualifiers: Vec::new() })
+    }
+
+    fn modifiers(&mut self) -> Result<Word<'a>> {
+        let word = self.until(&[',', '{', '}', ':', '/']);
+        if word.text.is_empty() {
+            return Err(Fault::at(&(word.at..word.at), "the modifiers are missing after `:`")
+                .expected(format!("letters out of {MODIFIERS}")));
+        }
+        Ok(word)
+    }
+
+    fn event(&mut self) -> Result<Event<'a>> {
+        let start = self.at;
+        let rest = &self.text[start..];
+        let mut modifiers = None;
+        let body = if rest.starts_with("mem:") {
+            self.breakpoint(&mut modifiers)?
+        } else if rest.starts_with("uprobe:") {
+            self.uprobe(&mut modifiers)?
+        } else {
+            self.named(&mut modifiers)?
+        };
+        let mut terms = None;
+        if modifiers.is_none() && self.eat('/') {
+            terms = Some(self.terms()?);
+            let colon = self.eat(':');
+            let word = self.until(&[',', '{', '}', ':', '/']);
+            if !word.text.is_empty() {
+                modifiers = Some(word);
+            } else if colon {
+                return Err(Fault::at(&(word.at..word.at), "the modifiers are missing after `:`")
+                    .expected(format!("letters out of {MODIFIERS}")));
+            }
+        }
+        let text = self.text[start..self.at].trim_end();
+        Ok(Event { text: Word { text, at: start }, body, terms, modifiers, qualifiers: Vec::new() })
+    }
+
+    /// `name`, `name:mods`, `a:b`, `a:b:mods`
+    fn named(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+        let name = self.until(&[':', '/', ',', '{', '}']);
+        if name.text.is_empty() {
+            return Err(match self.peek() {
+                None | Some(',' | '}') => {
+                    Fault::at(&self.here(), "an event is missing here").expected(AN_EVENT)
+                }
+                Some(_) => self.unexpected(AN_EVENT),
+            });
+        }
+        if !self.eat(':') {
+            return Ok(Body::Name(name));
+        }
+        let second = self.until(&[':', '/', ',', '{', '}']);
+        if second.text.is_empty() {
+            return Err(Fault::at(&(second.at..second.at), "something is missing after `:`")
+                .expected(format!("modifiers (letters out of {MODIFIERS}), or the name of a tracepoint")));
+        }
+        if self.eat(':') {
+            *modifiers = Some(self.modifiers()?);
+            return Ok(Body::Pair(name, second));
+        }
+        let numeric = name.text.bytes().all(|b| b.is_ascii_digit()) || name.text.starts_with("0x");
+        if !numeric && second.text.chars().all(|c| MODIFIERS.contains(c)) {
+            *modifiers = Some(second);
+            return Ok(Body::Name(name));
+        }
+        Ok(Body::Pair(name, second))
+    }
+
+    /// `mem:ADDR[/LEN][:rwx][:mods]`
+    fn breakpoint(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+        self.at += "mem:".len();
+        let address = self.until(&[':', '/', ',', '{', '}']);
+        let mut length = None;
+        let rest = &self.text[self.at..];
+        if let Some(rest) = rest.strip_prefix('/') {
+            let part = &rest[..rest.find([':', '/', ',', '{', '}', '=']).unwrap_or(rest.len())];
+            // `mem:0x1000/name=x/` has terms and no length.
+            if part.trim().starts_with(|c: char| c.is_ascii_digit())
+                || !rest[part.len()..].starts_with(['=', ',', '/'])
+            {
+                self.at += 1;
+                length = Some(self.until(&[':', '/', ',', '{', '}']));
+            }
+        }
+        let mut access = None;
+        while self.peek() == Some(':') {
+            self.at += 1;
+            let word = self.until(&[':', '/', ',', '{', '}']);
+            let letters = !word.text.is_empty() && word.text.chars().all(|c| "rwx".contains(c));
+            if letters && access.is_none() {
+                access = Some(word);
+            } else if modifiers.is_none() && !word.text.is_empty() {
+                *modifiers = Some(word);
+            } else {
+                return Err(Fault::at(&word.span(), "this cannot follow a breakpoint")
+                    .expected("mem:ADDRESS[/LENGTH][:ACCESS][:MODIFIERS], as in mem:0x1000/8:rw:u"));
+            }
+        }
+        Ok(Body::Breakpoint { address, length, access })
+    }
+
+    /// `uprobe:PATH:PLACE[:mods]`: a path holds slashes, so it ends at a colon.
+    fn uprobe(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+        self.at += "uprobe:".len();
+        let path = self.until(&[':', ',', '{', '}']);
+        if path.text.is_empty() || !self.eat(':') {
+            return Err(Fault::at(&(path.at..self.at), "this uprobe lacks a part")
+                .expected("uprobe:PATH:FUNCTION or uprobe:PATH:0xOFFSET, as in uprobe:/bin/sh:main"));
+        }
+        let place = self.until(&[':', ',', '{', '}']);
+        if place.text.is_empty() {
+            return Err(Fault::at(&(place.at..place.at), "the place in the file is missing")
+                .expected("a function, or 0xOFFSET in the file"));
+        }
+        if self.eat(':') {
+            *modifiers = Some(self.modifiers()?);
+        }
+        Ok(Body::Uprobe { path, place })
+    }
+
+    /// The terms after the opening slash, and the closing one.
+    fn terms(&mut self) -> Result<Vec<Term<'a>>> {
+        let open = self.at - 1..self.at;
+        let mut terms = Vec::new();
+        self.skip_blanks();
+        if self.eat('/') {
+            return Ok(terms);
+        }
+        loop {
+            self.skip_blanks();
+            let name = self.until(&['=', ',', '/']);
+            if self.peek().is_none() {
+                return Err(
+                    Fault::at(&open, "this slash is not closed").expected("another `/` after the terms")
+                );
+            }
+            if name.text.is_empty() {
+                return Err(Fault::at(&self.here(), "a term is missing here").expected("TERM or TERM=VALUE"));
+            }
+            let value = if self.eat('=') { Some(self.value(&[',', '/'])?) } else { None };
+            terms.push(Term { name, value });
+            self.skip_blanks();
+            match self.peek() {
+                Some('/') => {
+                    self.at += 1;
+                    return Ok(terms);
+                }
+                Some(',') => self.at += 1,
+                Some(_) => return Err(self.unexpected("`,` or `/`")),
+                None => {
+                    return Err(
+                        Fault::at(&open, "this slash is not closed").expected("another `/` after the terms")
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn not_closed(open: &Span) -> Fault {
+    Fault::at(open, "this brace is not closed").expected("`}` after the last event of the group")
+}
+
+/// The number in `attr5`.
+pub(super) fn numbered_word(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix("attr")?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) { None } else { digits.parse().ok() }
+}
+
+/// A number as perf writes it (`12`, `0x1f`).
+pub(super) fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => plain_digits(hex, 16),
+        None => plain_digits(text, 10),
+    }
+}
+
+/// Hexadecimal digits only: `from_str_radix` would take a sign.
+pub(super) fn plain_digits(text: &str, radix: u32) -> Option<u64> {
+    if text.is_empty() || !text.chars().all(|c| c.is_digit(radix)) {
+        None
+    } else {
+        u64::from_str_radix(text, radix).ok()
+    }
+}

@@ -1,0 +1,383 @@
+//! What stands between slashes: `cpu/event=0x3c,umask=1,period=1000/`.
+//!
+//! Receives a PMU and the words of its terms; hands on a spec. Two kinds of terms: the common ones, which mean the same on every event
+//! (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*` gives. A term that names one of
+//! the PMU's events stands for that event's terms:
+//!
+//! ```text
+//! cpu/mem-loads,ldlat=30/   events/mem-loads: event=0xcd,umask=0x1,ldlat=3     format/ldlat: config1:0-15
+//!   └► event=0xcd  umask=0x1  ldlat=3  ldlat=30  ──► config |= 0x1cd, config1 |= 3 | 30
+//! ```
+//! Values of one field given twice are OR-ed, as perf does it.
+
+use super::error::{Fault, Result, Span};
+use super::generic::{self, What};
+use super::syntax::{Term, number, numbered_word, plain_digits};
+use super::{EventSpec, Source};
+use crate::host::pmu::Pmu;
+use crate::sys::attr::kind;
+
+/// The terms that every event takes, for messages and completion.
+pub(super) const COMMON: &[&str] = &[
+    "config",
+    "config1",
+    "config2",
+    "config3",
+    "config4",
+    "name",
+    "period",
+    "freq",
+    "branch_type",
+    "time",
+    "call-graph",
+    "stack-size",
+    "max-stack",
+    "nr",
+    "inherit",
+    "no-inherit",
+    "overwrite",
+    "no-overwrite",
+    "percore",
+    "aux-output",
+    "aux-sample-size",
+    "metric-id",
+    "cpu",
+];
+
+/// A term after events were replaced by what they stand for.
+#[derive(Debug)]
+struct Setting {
+    name: String,
+    value: Option<String>,
+    span: Span,
+    /// The event whose description gave it; none if the user wrote it.
+    from: Option<String>,
+}
+
+impl Setting {
+    fn written(term: &Term<'_>) -> Self {
+        Self {
+            name: term.name.text.to_owned(),
+            value: term.value.map(|v| v.text.to_owned()),
+            span: term.span(),
+            from: None,
+        }
+    }
+
+    /// The value as a number no larger than `largest`; 1 where there is none.
+    fn number(&self, largest: u64) -> Result<u64> {
+        let Some(value) = &self.value else { return Ok(1) };
+        let number = number(value).ok_or_else(|| {
+            Fault::at(&self.span, format!("`{value}` is no number for `{}`", self.name))
+                .expected("a decimal number, or a hexadecimal one as 0x1f")
+        })?;
+        if number > largest {
+            return Err(Fault::at(&self.span, format!("{value} is too large for `{}`", self.name))
+                .expected(format!("at most {largest} ({largest:#x})")));
+        }
+        Ok(number)
+    }
+
+    fn flag(&self) -> Result<bool> {
+        Ok(self.number(1)? == 1)
+    }
+
+    fn word(&self) -> Result<String> {
+        self.value.clone().ok_or_else(|| {
+            Fault::at(&self.span, format!("`{}` needs a value", self.name))
+                .expected(format!("{}=VALUE", self.name))
+        })
+    }
+
+    /// A number that must be written.
+    fn needed(&self, largest: u64) -> Result<u64> {
+        self.word()?;
+        self.number(largest)
+    }
+}
+
+/// Applies a term that means the same on every event; `false` if it is none of those.
+pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
+    set_common(spec, &Setting::written(term))
+}
+
+fn set_common(spec: &mut EventSpec, term: &Setting) -> Result<bool> {
+    let told = &mut spec.qualifiers;
+    match term.name.as_str() {
+        "name" => spec.name = term.word()?,
+        // perf labels metrics' events with it; the label changes nothing here.
+        "metric-id" => drop(term.word()?),
+        "time" => told.time = Some(term.flag()?),
+        "call-graph" => told.call_graph = Some(term.word()?),
+        "branch_type" => told.branch_type = Some(term.word()?),
+        "stack-size" => told.stack_size = Some(term.needed(u64::from(u32::MAX))? as u32),
+        "max-stack" => told.max_stack = Some(term.needed(u64::from(u16::MAX))? as u16),
+        "nr" => told.max_events = Some(term.needed(u64::MAX)?),
+        "inherit" => told.inherit = Some(term.flag()?),
+        "no-inherit" => told.inherit = Some(!term.flag()?),
+        "overwrite" => told.overwrite = Some(term.flag()?),
+        "no-overwrite" => told.overwrite = Some(!term.flag()?),
+        "percore" => told.percore = term.flag()?,
+        "aux-output" => told.aux_output = Some(term.flag()?),
+        "aux-sample-size" => told.aux_sample_size = Some(term.needed(u64::from(u32::MAX))? as u32),
+        "cpu" => {
+            let list = term.word()?;
+            spec.cpus = Some(cpu_list(&list, &term.span)?);
+        }
+        name if name.starts_with('@') => {
+            let value = term.value.as_ref().map_or(String::new(), |v| format!("={v}"));
+            told.driver.push(format!("{}{value}", &name[1..]));
+        }
+        name => {
+            let word = match name {
+                "period" | "freq" => None,
+                "config" => Some(1),
+                "config1" => Some(7),
+                "config2" => Some(8),
+                "config3" => Some(16),
+                "config4" => Some(17),
+                _ => match numbered_word(name) {
+                    Some(word) if word < crate::sys::attr::WORDS => Some(word),
+                    Some(_) => {
+                        let last = crate::sys::attr::WORDS - 1;
+                        return Err(Fault::at(&term.span, format!("the request has no word `{name}`"))
+                            .expected(format!("attr0 to attr{last}")));
+                    }
+                    None => return Ok(false),
+                },
+            };
+            let value = if word.is_none() { term.needed(u64::MAX)? } else { term.number(u64::MAX)? };
+            let Source::Kernel(attr) = &mut spec.source else {
+                return Err(Fault::at(&term.span, format!("`{name}` is for events that the kernel counts"))
+                    .why("this one is measured by pmc itself"));
+            };
+            match word {
+                None if name == "period" => {
+                    if value == 0 {
+                        return Err(Fault::at(&term.span, "a period of 0 has no end").expected("1 or more"));
+                    }
+                    attr.set_period(value);
+                }
+                None => {
+                    if value == 0 {
+                        return Err(
+                            Fault::at(&term.span, "0 samples a second are none").expected("1 or more")
+                        );
+                    }
+                    attr.set_freq(value);
+                }
+                // config… are the user's word on the whole field; attrN adds bits.
+                Some(word) if name.starts_with("config") => {
+                    attr.set_word(word, value);
+                }
+                Some(word) => {
+                    attr.or_word(word, value);
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// A CPU list from event text.
+pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> {
+    match text.parse::<crate::host::CpuList>() {
+        Ok(cpus) if cpus.is_empty() => {
+            Err(Fault::at(span, "this CPU list is empty").expected("CPU numbers and ranges, as in cpu=0-3,8"))
+        }
+        Ok(cpus) => Ok(cpus),
+        Err(wrong) => Err(Fault::at(span, format!("no CPU list: {wrong}"))
+            .expected("CPU numbers and ranges, as in cpu=0-3,8")),
+    }
+}
+
+/// An event of this PMU with these terms.
+///
+/// `hybrid`: other cores of the machine have another PMU, so that a generic event must say which it means.
+pub(super) fn pmu_event(pmu: &Pmu, terms: &[Term<'_>], name: &str, hybrid: bool) -> Result<EventSpec> {
+    let mut spec = EventSpec::kernel(name, pmu.kind, 0);
+    place(&mut spec, pmu);
+    for term in expand(pmu, terms, &mut spec)? {
+        if !set_common(&mut spec, &term)? {
+            set(pmu, &mut spec, &term, hybrid)?;
+        }
+    }
+    Ok(spec)
+}
+
+/// Notes where this PMU's events are opened.
+pub(super) fn place(spec: &mut EventSpec, pmu: &Pmu) {
+    spec.pmu = Some(pmu.name.clone());
+    spec.persistent = pmu.is_persistent();
+    spec.cpus = pmu.cpumask();
+    spec.uncore = spec.cpus.is_some();
+    spec.core_cpus = if spec.uncore { None } else { pmu.core_cpus() };
+}
+
+/// Whether the PMU belongs to the cores, so that generic names mean something on it.
+pub(super) fn is_core(pmu: &Pmu) -> bool {
+    pmu.name == "cpu" || pmu.name.starts_with("armv") || pmu.core_cpus().is_some()
+}
+
+/// Replaces each term that names an event by what the event stands for.
+fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Setting>> {
+    let mut settings = Vec::new();
+    // Terms of the user that gave a parameter its value.
+    let mut used = vec![false; terms.len()];
+    let mut described = false;
+    let mut deferred = Vec::new();
+    for (index, term) in terms.iter().enumerate() {
+        let named = match term.value {
+            None => Some(term.name.text),
+            // `event=NAME` is another way to write NAME.
+            Some(value) if term.name.text == "event" && number(value.text).is_none() => Some(value.text),
+            Some(_) => None,
+        };
+        let event = match named {
+            Some(name) if term.value.is_some() || pmu.format(name).is_none() => find_event(pmu, name),
+            _ => None,
+        };
+        let Some((event_name, event)) = event else {
+            deferred.push(index);
+            settings.push(Setting::written(term));
+            continue;
+        };
+        let describes = event.scale != 1.0 || !event.unit.is_empty() || event.snapshot || event.per_package;
+        if describes && described {
+            return Err(Fault::at(&term.span(), "two events with a unit of their own cannot be one event")
+                .try_this("write them as two events"));
+        }
+        if describes {
+            described = true;
+            spec.scale = event.scale;
+            spec.unit = event.unit;
+            spec.snapshot = event.snapshot;
+            spec.per_package = event.per_package;
+        }
+        for part in event.terms.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, value) =
+                part.split_once('=').map_or((part, None), |(n, v)| (n.trim(), Some(v.trim())));
+            let mut setting = Setting {
+                name: name.to_owned(),
+                value: value.map(str::to_owned),
+                span: term.span(),
+                from: Some(event_name.clone()),
+            };
+            if value == Some("?") {
+                let given = terms.iter().position(|t| t.name.text == name && t.value.is_some());
+                let Some(given) = given else {
+                    return Err(Fault::at(
+                        &term.span(),
+                        format!("the event `{event_name}` needs a value for `{name}`"),
+                    )
+                    .expected(format!("{}/{event_name},{name}=VALUE/", pmu.name)));
+                };
+                used[given] = true;
+                setting.value = terms[given].value.map(|v| v.text.to_owned());
+                setting.span = terms[given].span();
+            }
+            settings.push(setting);
+        }
+    }
+    // What went into a parameter is not a term of its own.
+    let mut deferred = deferred.into_iter();
+    settings.retain(|setting| setting.from.is_some() || deferred.next().is_none_or(|index| !used[index]));
+    Ok(settings)
+}
+
+/// The PMU's event of this name; case does not matter, as with perf.
+fn find_event(pmu: &Pmu, name: &str) -> Option<(String, crate::host::pmu::PmuEvent)> {
+    if let Some(event) = pmu.event(name) {
+        return Some((name.to_owned(), event));
+    }
+    let name = pmu.events().into_iter().find(|n| n.eq_ignore_ascii_case(name))?;
+    let event = pmu.event(&name)?;
+    Some((name, event))
+}
+
+/// Applies one of the PMU's own terms.
+fn set(pmu: &Pmu, spec: &mut EventSpec, term: &Setting, hybrid: bool) -> Result<()> {
+    let format = match pmu.format(&term.name) {
+        Some(Ok(format)) => format,
+        Some(Err(bad)) => {
+            return Err(Fault::at(
+                &term.span,
+                format!("the term `{}` of {} cannot be used: {bad}", term.name, pmu.name),
+            ));
+        }
+        None => return other_term(pmu, spec, term, hybrid),
+    };
+    if term.value.is_none() && format.mask.count_ones() > 1 {
+        return Err(Fault::at(&term.span, format!("`{}` needs a value", term.name)).expected(format!(
+            "{}=NUMBER, at most {:#x}",
+            term.name,
+            format.largest()
+        )));
+    }
+    if let Some(word) = &term.value
+        && number(word).is_none()
+        && term.name == "event"
+    {
+        let names = pmu.events();
+        return Err(Fault::at(&term.span, format!("{} has no event `{word}`", pmu.name))
+            .expected("a number, or the name of one of the PMU's events")
+            .meant(word, names.iter().map(String::as_str)));
+    }
+    let value = term.number(format.largest())?;
+    if let Source::Kernel(attr) = &mut spec.source {
+        attr.or_word(format.word, format.place(value));
+    }
+    Ok(())
+}
+
+/// A term that the PMU does not describe: a raw code, or a generic name on the cores.
+fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &Setting, hybrid: bool) -> Result<()> {
+    let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
+    if term.value.is_none() {
+        if let Some(code) = raw_code(&term.name) {
+            attr.set_config(attr.config() | code);
+            return Ok(());
+        }
+        if is_core(pmu)
+            && let Some((kind, config)) = generic_code(&term.name)
+        {
+            attr.set_kind(kind);
+            attr.set_config(config | if hybrid { u64::from(pmu.kind) << 32 } else { 0 });
+            return Ok(());
+        }
+    }
+    let (terms, events) = (pmu.terms(), pmu.events());
+    let known = terms.iter().chain(&events).map(String::as_str).chain(COMMON.iter().copied());
+    let what = match (&term.from, pmu.terms().is_empty() && pmu.events().is_empty()) {
+        (Some(event), _) => {
+            format!(
+                "the kernel describes the event `{event}` by `{}`, a term that {} does not have",
+                term.name, pmu.name
+            )
+        }
+        (None, true) => format!("{} has no terms of its own, so none called `{}`", pmu.name, term.name),
+        (None, false) => format!("{} has no term or event `{}`", pmu.name, term.name),
+    };
+    let mut list = terms.clone();
+    list.extend(COMMON.iter().map(|&c| c.to_owned()));
+    Err(Fault::at(&term.span, what)
+        .expected(format!("one of the terms {}", list.join(", ")))
+        .meant(&term.name, known))
+}
+
+/// `r1a8`, `r0x1a8`: the code after the `r`.
+pub(super) fn raw_code(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix('r')?;
+    plain_digits(digits.strip_prefix("0x").unwrap_or(digits), 16)
+}
+
+/// Type and config of a generic hardware or cache event.
+pub(super) fn generic_code(name: &str) -> Option<(u32, u64)> {
+    if let Some(generic) = generic::find(name) {
+        return match generic.what {
+            What::Hardware(config) => Some((kind::HARDWARE, config)),
+            _ => None,
+        };
+    }
+    Some((kind::HW_CACHE, generic::cache(name).ok()?))
+}

@@ -1,0 +1,347 @@
+//! The performance monitoring units that the kernel offers, as `/sys/bus/event_source/devices` describes them.
+//!
+//! Receives a [`Host`]; hands on type numbers, formats (which bits of the request a term means), named events and the CPUs that
+//! a unit is opened on. A [`Pmu`] reads a file when it is asked for it, so that one event costs the few files it needs.
+//! Decides nothing about event text: `event` does.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::{CpuList, Host};
+
+/// Where the kernel lists its PMUs.
+const DEVICES: &str = "/sys/bus/event_source/devices";
+
+/// Where a holder process of pmc publishes persistent events, laid out as the kernel's folder would be.
+const PERSISTENT: &str = "/run/pmc/persistent";
+
+/// The PMU type of the persistent-events series (2013, never merged). A mainline kernel gives this number to any other PMU,
+/// so it is a mark between pmc's own processes and never goes to the kernel.
+pub const PERSISTENT_TYPE: u32 = 6;
+
+/// A file in sysfs is at most a page; what is longer is not what it says it is.
+const LONGEST_FILE: usize = 64 * 1024;
+
+/// One PMU: a folder of `/sys/bus/event_source/devices`.
+#[derive(Debug, Clone)]
+pub struct Pmu {
+    /// The folder's name: `cpu`, `uncore_imc_0`, `armv8_pmuv3_0`.
+    pub name: String,
+    /// `attr.type` of its events.
+    pub kind: u32,
+    dir: PathBuf,
+}
+
+/// Which bits of the request a term means: the content of `format/TERM`.
+///
+/// ```text
+/// config1:0-7,32-35        value  b11 … b8   b7 … b0
+///                                  │          └──────► word 7, bits 7…0
+///                                  └─────────────────► word 7, bits 35…32
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// Index of the u64 in `perf_event_attr`: see [`crate::sys::attr`].
+    pub word: usize,
+    /// The bits that belong to the term.
+    pub mask: u64,
+}
+
+/// A named event: `events/NAME` with the files beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PmuEvent {
+    /// The terms it stands for, such as `event=0xcd,umask=0x1,ldlat=3`.
+    pub terms: String,
+    /// Factor from the count to `unit`; 1 without a `.scale` file.
+    pub scale: f64,
+    /// Unit of the scaled value; empty without a `.unit` file.
+    pub unit: String,
+    /// There is a `.snapshot` file that says 1: the value is a level.
+    pub snapshot: bool,
+    /// There is a `.per-pkg` file that says 1: one CPU stands for the package.
+    pub per_package: bool,
+}
+
+/// Why a format file could not be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the kernel describes it as `{content}`, which is none of config:BITS, config1:BITS … config4:BITS, attrN:BITS"
+)]
+pub struct BadFormat {
+    content: String,
+}
+
+impl Host {
+    /// The names of all PMUs, in the order a person counts (`imc_2` before `imc_10`). Reads one folder.
+    pub fn pmu_names(&self) -> Vec<String> {
+        names_in(&self.path(DEVICES))
+    }
+
+    /// The PMU of this name. Reads its `type` file only.
+    pub fn pmu(&self, name: &str) -> Option<Pmu> {
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
+            return None;
+        }
+        if name == "persistent"
+            && let Some(pmu) = self.published_persistent()
+        {
+            return Some(pmu);
+        }
+        let dir = self.path(DEVICES).join(name);
+        let kind = text(&dir.join("type"))?.trim().parse().ok()?;
+        Some(Pmu { name: name.to_owned(), kind, dir })
+    }
+
+    /// The tree that a holder of persistent events publishes; its `type` is a word of pmc's own.
+    fn published_persistent(&self) -> Option<Pmu> {
+        let dir = self.path(PERSISTENT);
+        text(&dir.join("type"))?;
+        Some(Pmu { name: "persistent".to_owned(), kind: PERSISTENT_TYPE, dir })
+    }
+
+    /// The core PMUs of a machine whose cores differ (`cpu_core` and `cpu_atom`, or several `armv8_…`), in the
+    /// kernel's order of types; empty where all cores are alike. Reads one folder; looks further only at names that may be core PMUs.
+    pub fn hybrid_pmus(&self) -> Vec<Pmu> {
+        let mut cores: Vec<Pmu> = self
+            .pmu_names()
+            .into_iter()
+            .filter(|name| name.starts_with("cpu_") || name.starts_with("armv") || name.starts_with("apple_"))
+            .filter_map(|name| self.pmu(&name))
+            .filter(|pmu| pmu.core_cpus().is_some_and(|cpus| !cpus.is_empty()))
+            .collect();
+        cores.sort_by_key(|pmu| pmu.kind);
+        if cores.len() < 2 { Vec::new() } else { cores }
+    }
+
+    /// The PMU of the cores where there is only one: `cpu`, or the architecture's own name.
+    pub fn core_pmu(&self) -> Option<Pmu> {
+        self.pmu("cpu").or_else(|| {
+            let names = self.pmu_names();
+            let name = names
+                .iter()
+                .find(|n| n.starts_with("cpu_") || n.starts_with("armv") || n.starts_with("apple_"))?;
+            self.pmu(name)
+        })
+    }
+}
+
+impl Pmu {
+    /// Whether this is the PMU of the persistent-events series, whose requests no mainline kernel may see.
+    pub fn is_persistent(&self) -> bool {
+        self.name == "persistent"
+    }
+
+    /// The names of its terms (`format/*`), sorted.
+    pub fn terms(&self) -> Vec<String> {
+        names_in(&self.dir.join("format"))
+    }
+
+    /// What a term means.
+    ///
+    /// # Errors
+    /// `None` if there is no such term, an error if the kernel's description makes no sense.
+    pub fn format(&self, term: &str) -> Option<Result<Format, BadFormat>> {
+        let text = self.entry("format", term)?;
+        Some(text.parse())
+    }
+
+    /// The content of `format/TERM`, for listings.
+    pub fn format_text(&self, term: &str) -> Option<String> {
+        self.entry("format", term)
+    }
+
+    /// The names of its events (`events/*` without the files that describe them), sorted.
+    pub fn events(&self) -> Vec<String> {
+        let mut names = names_in(&self.dir.join("events"));
+        names.retain(|name| !is_description(name));
+        names
+    }
+
+    /// A named event.
+    pub fn event(&self, name: &str) -> Option<PmuEvent> {
+        if is_description(name) {
+            return None;
+        }
+        let terms = self.entry("events", name)?;
+        let beside = |suffix: &str| self.entry("events", &format!("{name}{suffix}"));
+        let set = |suffix: &str| beside(suffix).is_some_and(|t| t.trim() == "1");
+        let scale = beside(".scale").and_then(|t| t.trim().parse::<f64>().ok()).filter(|s| s.is_finite());
+        Some(PmuEvent {
+            terms,
+            scale: scale.unwrap_or(1.0),
+            unit: beside(".unit").unwrap_or_default(),
+            snapshot: set(".snapshot"),
+            per_package: set(".per-pkg"),
+        })
+    }
+
+    /// The CPUs that stand for the device or package (`cpumask`): the PMU counts no single task. `None` for core PMUs.
+    pub fn cpumask(&self) -> Option<CpuList> {
+        text(&self.dir.join("cpumask"))?.parse().ok()
+    }
+
+    /// The CPUs whose cores have this PMU (`cpus`): only there, with a task or without one.
+    pub fn core_cpus(&self) -> Option<CpuList> {
+        text(&self.dir.join("cpus"))?.parse().ok()
+    }
+
+    /// A number or word of the PMU's `caps` folder, such as `max_precise`.
+    pub fn capability(&self, name: &str) -> Option<String> {
+        self.entry("caps", name)
+    }
+
+    fn entry(&self, folder: &str, name: &str) -> Option<String> {
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
+            return None;
+        }
+        text(&self.dir.join(folder).join(name))
+    }
+}
+
+impl Format {
+    /// The largest value that fits.
+    pub fn largest(&self) -> u64 {
+        match self.mask.count_ones() {
+            64 => u64::MAX,
+            bits => (1 << bits) - 1,
+        }
+    }
+
+    /// The value's bits, lowest first, in the places of the mask, lowest first.
+    pub fn place(&self, value: u64) -> u64 {
+        let (mut placed, mut rest, mut mask) = (0, value, self.mask);
+        while mask != 0 {
+            let lowest = mask & mask.wrapping_neg();
+            if rest & 1 == 1 {
+                placed |= lowest;
+            }
+            rest >>= 1;
+            mask ^= lowest;
+        }
+        placed
+    }
+
+    /// The value that was placed in this word.
+    pub fn take(&self, word: u64) -> u64 {
+        let (mut value, mut mask, mut bit) = (0, self.mask, 0);
+        while mask != 0 {
+            let lowest = mask & mask.wrapping_neg();
+            if word & lowest != 0 {
+                value |= 1 << bit;
+            }
+            bit += 1;
+            mask ^= lowest;
+        }
+        value
+    }
+}
+
+impl std::str::FromStr for Format {
+    type Err = BadFormat;
+
+    /// Reads `config:0-7,32-35`, `config1:0`, `attr5:23`.
+    fn from_str(content: &str) -> Result<Self, BadFormat> {
+        let parse = || {
+            let (word, bits) = content.trim().split_once(':')?;
+            let word = match word {
+                "config" => 1,
+                "config1" => 7,
+                "config2" => 8,
+                "config3" => 16,
+                "config4" => 17,
+                _ => word.strip_prefix("attr")?.parse().ok().filter(|&w| w < crate::sys::attr::WORDS)?,
+            };
+            let mut mask = 0u64;
+            for range in bits.split(',') {
+                let (low, high) = range.split_once('-').unwrap_or((range, range));
+                let (low, high): (u32, u32) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+                if low > high || high > 63 {
+                    return None;
+                }
+                mask |= (u64::MAX >> (63 - (high - low))) << low;
+            }
+            Some(Self { word, mask })
+        };
+        parse().ok_or_else(|| BadFormat { content: content.chars().take(80).collect() })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.word {
+            1 => f.write_str("config:")?,
+            7 => f.write_str("config1:")?,
+            8 => f.write_str("config2:")?,
+            16 => f.write_str("config3:")?,
+            17 => f.write_str("config4:")?,
+            word => write!(f, "attr{word}:")?,
+        }
+        let bits: CpuList = (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect();
+        write!(f, "{bits}")
+    }
+}
+
+/// Whether a file of `events` describes another one. Event names themselves may hold dots.
+fn is_description(name: &str) -> bool {
+    [".scale", ".unit", ".snapshot", ".per-pkg", ".attr"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+fn text(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    (text.len() <= LONGEST_FILE).then(|| text.trim_end_matches(['\n', '\0']).to_owned())
+}
+
+/// The names in a folder, hidden ones left out, in the order a person counts.
+pub(super) fn names_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort_by_cached_key(|name| counting_key(name));
+    names
+}
+
+/// Names with the same stem sort by the number at their end.
+fn counting_key(name: &str) -> (String, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    match name[stem.len()..].parse() {
+        Ok(number) => (stem.to_owned(), number),
+        Err(_) => (name.to_owned(), 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_read_and_written() {
+        for text in
+            ["config:0-7", "config:0-7,32-35", "config1:1,6-10,44", "attr5:23", "config2:0-63", "config4:63"]
+        {
+            assert_eq!(text.parse::<Format>().unwrap().to_string(), text);
+        }
+        for text in
+            ["", "config", "config:", "config:64", "config:9-3", "attr18:1", "config5:1", "config:1-", "x:1"]
+        {
+            assert!(text.parse::<Format>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_skip_the_gaps() {
+        let format: Format = "config:0-7,32-35".parse().unwrap();
+        assert_eq!(format.place(0x28f), 0x2_0000_008f);
+        assert_eq!(format.take(0x2_0000_008f), 0x28f);
+        assert_eq!(format.largest(), 0xfff);
+        assert_eq!("config1:0-63".parse::<Format>().unwrap().largest(), u64::MAX);
+    }
+
+    #[test]
+    fn instances_are_counted_as_people_count() {
+        let mut names = ["imc_10", "imc_2", "cpu", "imc_1"].map(str::to_owned);
+        names.sort_by_cached_key(|n| counting_key(n));
+        assert_eq!(names, ["cpu", "imc_1", "imc_2", "imc_10"]);
+    }
+}

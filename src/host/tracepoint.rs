@@ -1,0 +1,171 @@
+//! The kernel's tracepoints, as tracefs lists them.
+//!
+//! Receives a [`Host`]; hands on names, ids and the fields of a tracepoint's record. Says why there are none:
+//! not mounted and not allowed are different troubles.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use super::{Host, pmu::names_in};
+
+/// Where tracefs is mounted: its own place, or below debugfs as before Linux 4.1.
+const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
+
+/// Why a tracepoint could not be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TracepointError {
+    /// Neither place holds a tracefs.
+    #[error("tracefs is not mounted")]
+    NotMounted,
+    /// The folder is there, and this user may not read it.
+    #[error("this user may not read {0}")]
+    Denied(String),
+    /// There is no such tracepoint.
+    #[error("there is no such tracepoint")]
+    Absent,
+}
+
+/// One field of a tracepoint's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Its name, as filters use it.
+    pub name: String,
+    /// The C declaration without the name's position: `char comm[16]`.
+    pub declaration: String,
+    /// Bytes from the start of the record.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Whether numbers in it are signed.
+    pub signed: bool,
+}
+
+impl Host {
+    /// The folder of tracefs that holds a folder for each subsystem.
+    ///
+    /// # Errors
+    /// [`TracepointError::NotMounted`] or [`TracepointError::Denied`].
+    pub fn tracefs(&self) -> Result<PathBuf, TracepointError> {
+        let mut denied = None;
+        for mount in MOUNTS {
+            let path = self.path(mount);
+            match std::fs::metadata(&path) {
+                Ok(_) => return Ok(path),
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => denied = Some(mount),
+                Err(_) => {}
+            }
+        }
+        Err(denied.map_or(TracepointError::NotMounted, |path| TracepointError::Denied(path.to_owned())))
+    }
+
+    /// The number by which the kernel knows a tracepoint. Reads one file.
+    ///
+    /// # Errors
+    /// Any of [`TracepointError`].
+    pub fn tracepoint_id(&self, system: &str, name: &str) -> Result<u64, TracepointError> {
+        let text = self.tracepoint_file(system, name, "id")?;
+        text.trim().parse().map_err(|_| TracepointError::Absent)
+    }
+
+    /// The subsystems (`sched`, `syscalls` …), sorted.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn tracepoint_systems(&self) -> Result<Vec<String>, TracepointError> {
+        let folder = self.tracefs()?;
+        readable(&folder)?;
+        let mut names = names_in(&folder);
+        names.retain(|name| folder.join(name).is_dir());
+        Ok(names)
+    }
+
+    /// The tracepoints of a subsystem, sorted; empty if there is no such subsystem.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn tracepoint_names(&self, system: &str) -> Result<Vec<String>, TracepointError> {
+        let folder = self.tracefs()?;
+        if !plain(system) {
+            return Ok(Vec::new());
+        }
+        let folder = folder.join(system);
+        if folder.exists() {
+            readable(&folder)?;
+        }
+        let mut names = names_in(&folder);
+        // Beside the tracepoints stand the files `enable` and `filter`.
+        names.retain(|name| !matches!(name.as_str(), "enable" | "filter"));
+        Ok(names)
+    }
+
+    /// All tracepoints as `subsystem:name`, read subsystem by subsystem while the caller asks for more.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn tracepoints(&self) -> Result<impl Iterator<Item = String> + '_, TracepointError> {
+        Ok(self.tracepoint_systems()?.into_iter().flat_map(|system| {
+            let names = self.tracepoint_names(&system).unwrap_or_default();
+            names.into_iter().map(move |name| format!("{system}:{name}"))
+        }))
+    }
+
+    /// The fields of a tracepoint's record, the four common ones left out.
+    ///
+    /// # Errors
+    /// Any of [`TracepointError`].
+    pub fn tracepoint_fields(&self, system: &str, name: &str) -> Result<Vec<Field>, TracepointError> {
+        let text = self.tracepoint_file(system, name, "format")?;
+        Ok(text.lines().filter_map(field).filter(|field| !field.name.starts_with("common_")).collect())
+    }
+
+    fn tracepoint_file(&self, system: &str, name: &str, file: &str) -> Result<String, TracepointError> {
+        let folder = self.tracefs()?;
+        if !plain(system) || !plain(name) {
+            return Err(TracepointError::Absent);
+        }
+        let path = folder.join(system).join(name).join(file);
+        std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => TracepointError::Denied(path.display().to_string()),
+            _ => TracepointError::Absent,
+        })
+    }
+}
+
+/// A name that stays inside its folder.
+fn plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
+
+fn readable(folder: &std::path::Path) -> Result<(), TracepointError> {
+    match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(TracepointError::Denied(folder.display().to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads `field:char prev_comm[16];  offset:8;  size:16;  signed:0;`.
+fn field(line: &str) -> Option<Field> {
+    let mut parts = line.trim().split(';').map(str::trim);
+    let declaration = parts.next()?.strip_prefix("field:")?.to_owned();
+    let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse::<u32>().ok();
+    let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:")?);
+    let last = declaration.split([' ', '*']).next_back()?;
+    let name = last.split('[').next()?.to_owned();
+    (!name.is_empty()).then_some(Field { name, declaration, offset, size, signed: signed != 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read() {
+        let got = field("\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;").unwrap();
+        assert_eq!((got.name.as_str(), got.offset, got.size, got.signed), ("prev_comm", 8, 16, false));
+        let got = field("field:const char * name;\toffset:8;\tsize:8;\tsigned:1;").unwrap();
+        assert_eq!((got.name.as_str(), got.signed), ("name", true));
+        assert_eq!(field("print fmt: \"x\""), None);
+    }
+}
