@@ -9,6 +9,7 @@ pub mod machine;
 pub mod refusal;
 pub mod set;
 pub mod target;
+pub mod verdict;
 
 use std::io;
 
