@@ -7,6 +7,7 @@
 pub mod cgroup;
 pub mod cpu;
 pub mod cpulist;
+pub mod holders;
 pub mod pmu;
 pub mod process;
 pub mod settings;

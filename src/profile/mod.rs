@@ -5,3 +5,4 @@
 
 pub mod counts;
 pub mod tally;
+pub mod machine;

@@ -9,6 +9,7 @@ pub mod attr;
 pub mod clock;
 pub mod credentials;
 pub mod descriptor;
+pub mod header_page;
 pub mod limits;
 pub mod perf;
 pub mod process;

@@ -1,0 +1,302 @@
+//! How many counters a core has, how wide they are, and how many are free: asked of the CPU, and found out by opening events.
+//!
+//! Receives [`Facts`] (which core PMUs there are); hands on a [`CoreUnit`] for each kind of core. Two witnesses are heard and both
+//! are shown: the CPU's own word (CPUID, x86 only), and the kernel's, which refuses a group that does not fit:
+//!
+//! ```text
+//! leader      pinned  event A   taken
+//! member 1            event A   taken
+//!  ...
+//! member n            event A   EINVAL  -> n general counters
+//! + cycles, instructions, ref-cycles: each one still taken has a counter of its own (fixed)
+//! ```
+//! Then the same group is enabled for a moment, smaller and smaller until the kernel can put it on: that many are free.
+//! This is NetBSD's `pmc_get_num_counters`, and its busy state, without a table of CPUs.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::facts::{Facts, KnownPmu};
+use crate::host::CpuList;
+use crate::sys::Attr;
+use crate::sys::arch::{self, CoreCounters};
+use crate::sys::attr::{Flag, kind};
+use crate::sys::header_page::HeaderPage;
+use crate::sys::perf::{EventFd, Place, format};
+use crate::units::Count;
+
+/// The counters of one kind of core.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoreUnit {
+    /// The PMU's name in sysfs.
+    pub pmu: String,
+    /// The CPUs that have it; `None`: all.
+    pub cpus: Option<CpuList>,
+    /// What the CPU says.
+    pub claimed: Option<CoreCounters>,
+    /// What the kernel takes; `None` where it takes no event that could tell.
+    pub probed: Option<Probed>,
+    /// Bits of a counter, as the kernel's shared page has it; `None` where it does not say.
+    pub width: Option<u16>,
+}
+
+/// What the kernel took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// Counters that take the event.
+    pub general: u32,
+    /// Counters that took cycles, instructions or ref-cycles while those were full.
+    pub fixed: u32,
+    /// General counters that the kernel could give us at once; `None` if that could not be tried.
+    pub free: Option<u32>,
+    /// The event that was used.
+    pub event: &'static str,
+}
+
+/// The generic hardware events, by the kernel's numbers.
+pub const GENERIC: [&str; 10] = [
+    "cycles",
+    "instructions",
+    "cache-references",
+    "cache-misses",
+    "branches",
+    "branch-misses",
+    "bus-cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
+    "ref-cycles",
+];
+
+/// Events that no CPU has wired to a counter of their own come first; instructions usually are.
+const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
+
+/// Events that have a counter of their own on many CPUs.
+const FIXED_EVENTS: [u64; 3] = [0, 1, 9];
+
+/// More counters than any core has.
+const MOST_COUNTERS: usize = 64;
+
+/// How long an event is left running to see whether it runs.
+const MOMENT: Duration = Duration::from_micros(300);
+
+/// What an event does, as its times say (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum State {
+    /// It is not enabled, or its task did not run.
+    Idle,
+    /// On a counter all the time.
+    Running,
+    /// On a counter for this part of the time, 0 to 1: others want it, too.
+    Shared(f64),
+    /// Enabled, and never on a counter: busy.
+    Waiting,
+}
+
+impl State {
+    /// From two readings of the same event.
+    pub fn between(earlier: Count, later: Count) -> Self {
+        let passed = later.since(earlier);
+        match (passed.enabled_ns, passed.running_ns) {
+            (0, _) => Self::Idle,
+            (_, 0) => Self::Waiting,
+            (enabled, running) if running >= enabled => Self::Running,
+            _ => Self::Shared(passed.share()),
+        }
+    }
+}
+
+/// The counters of every kind of core of this machine. Takes some milliseconds for each; empty where no core PMU is registered.
+pub fn core_units(facts: &Facts) -> Vec<CoreUnit> {
+    facts.core_pmus().map(|pmu| on_a_core_of(pmu, || core_unit(pmu, facts))).collect()
+}
+
+/// Runs `ask` on a thread that stays on the CPUs of this PMU, since a hybrid machine answers for the core that asks.
+fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T {
+    let Some(cpus) = pmu.cpus.as_ref().filter(|cpus| !cpus.is_empty()) else { return ask() };
+    let moved = || {
+        let mut set = rustix::thread::CpuSet::new();
+        for cpu in cpus.iter().filter(|&cpu| (cpu as usize) < rustix::thread::CpuSet::MAX_CPU) {
+            set.set(cpu as usize);
+        }
+        // Where we may not go there, the kernel's answers about groups still hold.
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+        ask()
+    };
+    std::thread::scope(|scope| match scope.spawn(moved).join() {
+        Ok(answer) => answer,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn core_unit(pmu: &KnownPmu, facts: &Facts) -> CoreUnit {
+    let hybrid = facts.core_pmus().count() > 1;
+    let generic = |number: u64| {
+        let named = if hybrid { u64::from(pmu.kind) << 32 } else { 0 };
+        request(kind::HARDWARE, named | number)
+    };
+    CoreUnit {
+        pmu: pmu.name.clone(),
+        cpus: pmu.cpus.clone(),
+        claimed: arch::counters(),
+        probed: probe(&generic),
+        width: GENERAL_EVENTS.iter().find_map(|&number| width(&generic(number))),
+    }
+}
+
+/// A request of our own process in user mode, which is what most users may have.
+fn request(kind: u32, config: u64) -> Attr {
+    let mut attr = Attr::new(kind, config);
+    attr.set(Flag::Disabled, true);
+    attr.set(Flag::ExcludeKernel, true);
+    attr.set(Flag::ExcludeHv, true);
+    attr.set_read_format(format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING);
+    attr
+}
+
+/// The event that fills the most counters tells how many there are.
+fn probe(generic: &impl Fn(u64) -> Attr) -> Option<Probed> {
+    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be counted with the rest.
+    let (instructions, others) = GENERAL_EVENTS.split_last()?;
+    let mut best: Option<(u64, Vec<EventFd>)> = None;
+    for &number in others.iter().chain(std::iter::once(instructions)) {
+        if number == *instructions && best.is_some() {
+            break;
+        }
+        let group = fill(&generic(number), MOST_COUNTERS);
+        if group.len() > best.as_ref().map_or(0, |(_, group)| group.len()) {
+            best = Some((number, group));
+        }
+    }
+    let (number, group) = best?;
+    let leader = group.first()?;
+    let mut fixed = Vec::new();
+    for &own in FIXED_EVENTS.iter().filter(|&&own| own != number) {
+        fixed.extend(EventFd::open(&member(&generic(own)), Place::Task(0), Some(leader)));
+    }
+    let (general, fixed) = (group.len(), fixed.len());
+    drop(group);
+    let free = (1..=general).rev().find(|&size| takes(&fill(&generic(number), size)));
+    Some(Probed {
+        general: general as u32,
+        fixed: fixed as u32,
+        free: Some(free.unwrap_or(0) as u32),
+        event: GENERIC.get(number as usize).copied().unwrap_or("raw"),
+    })
+}
+
+/// Opens copies of an event in one pinned group until the kernel refuses; at most `most`.
+fn fill(attr: &Attr, most: usize) -> Vec<EventFd> {
+    let mut group: Vec<EventFd> = Vec::new();
+    while group.len() < most {
+        let opened = match group.first() {
+            None => EventFd::open(&leader(attr), Place::Task(0), None),
+            Some(first) => EventFd::open(&member(attr), Place::Task(0), Some(first)),
+        };
+        match opened {
+            Ok(event) => group.push(event),
+            Err(_) => break,
+        }
+    }
+    group
+}
+
+/// Pinned: on the hardware at once, or in error for good.
+fn leader(attr: &Attr) -> Attr {
+    let mut attr = attr.clone();
+    attr.set(Flag::Pinned, true);
+    attr
+}
+
+/// Members follow their leader.
+fn member(attr: &Attr) -> Attr {
+    let mut attr = attr.clone();
+    attr.set(Flag::Disabled, false);
+    attr
+}
+
+/// Whether the kernel can put this pinned group on the hardware now: if not, its leader reads nothing.
+fn takes(group: &[EventFd]) -> bool {
+    let Some(leader) = group.first() else { return false };
+    if leader.enable(true).is_err() {
+        return false;
+    }
+    spin(MOMENT);
+    let mut words = [0; 3];
+    matches!(leader.read(&mut words), Ok(3) if words[2] > 0)
+}
+
+/// The width that the shared page tells while the event is on a counter.
+fn width(attr: &Attr) -> Option<u16> {
+    let event = EventFd::open(attr, Place::Task(0), None).ok()?;
+    let page = HeaderPage::map(&event).ok()?;
+    event.enable(false).ok()?;
+    spin(MOMENT);
+    Some(page.read().width).filter(|&bits| bits > 0)
+}
+
+/// Opens an event of our own process in user mode, lets it run for a moment and says what it did.
+///
+/// # Errors
+/// The kernel's, if it cannot be opened.
+pub fn trial(number: u64) -> io::Result<State> {
+    let event = EventFd::open(&request(kind::HARDWARE, number), Place::Task(0), None)?;
+    let before = reading(&event)?;
+    event.enable(false)?;
+    spin(MOMENT);
+    Ok(State::between(before, reading(&event)?))
+}
+
+fn reading(event: &EventFd) -> io::Result<Count> {
+    let mut words = [0; 3];
+    event.read(&mut words)?;
+    Ok(Count { value: words[0], enabled_ns: words[1], running_ns: words[2] })
+}
+
+/// Works in user mode, since that is where the events count.
+fn spin(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_tell_the_state() {
+        let at = |enabled_ns, running_ns| Count { value: 0, enabled_ns, running_ns };
+        assert_eq!(State::between(at(5, 5), at(5, 5)), State::Idle);
+        assert_eq!(State::between(at(5, 5), at(15, 15)), State::Running);
+        assert_eq!(State::between(at(5, 5), at(15, 5)), State::Waiting);
+        assert_eq!(State::between(at(0, 0), at(10, 4)), State::Shared(0.4));
+    }
+
+    /// On a machine with a core PMU that counts, both witnesses must agree on the general counters.
+    #[test]
+    fn this_machine_agrees_with_itself() {
+        let facts = Facts::own(&crate::host::Host::live());
+        let units = core_units(&facts);
+        assert_eq!(units.len(), facts.core_pmus().count());
+        for unit in units {
+            if let (Some(claimed), Some(probed)) = (unit.claimed, unit.probed) {
+                assert_eq!(claimed.general, probed.general, "{unit:?}");
+                assert!(probed.free <= Some(probed.general));
+            }
+        }
+    }
+
+    /// The same search on events that always open: the kernel has no limit on software events, so the group is as large as asked.
+    #[test]
+    fn groups_grow_until_the_kernel_refuses() {
+        let attr = request(kind::SOFTWARE, 1);
+        let group = fill(&attr, 5);
+        if group.is_empty() {
+            return;
+        }
+        assert_eq!(group.len(), 5);
+        assert!(takes(&group), "software events are always taken");
+        assert!(fill(&request(kind::SOFTWARE, 99), 5).is_empty());
+    }
+}
