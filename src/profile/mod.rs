@@ -3,4 +3,11 @@
 //!
 //! Receives plain readings from a command; hands read-only [`counts::Counts`] to `view`.
 
+pub mod compare;
 pub mod counts;
+pub mod expression;
+pub mod metrics;
+pub mod named;
+pub mod sharing;
+pub mod statistics;
+pub mod topdown;
