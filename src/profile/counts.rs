@@ -3,6 +3,7 @@
 //! A command fills it from counters, one [`Counts`] for each printing (the whole run, or an interval);
 //! `view` only reads it. Decides nothing about format.
 
+use super::metrics::Derived;
 use crate::units::Count;
 
 /// One printing's worth of counts.
@@ -21,6 +22,19 @@ pub struct Counts {
     /// Wall-clock nanoseconds that these counts cover.
     pub elapsed_ns: u64,
     /// User and system CPU nanoseconds of the command, where there is one.
+    pub cpu_time: Option<CpuTime>,
+    /// With `-r N` the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means. Empty otherwise.
+    pub runs: Vec<RunTime>,
+    /// Named and user-defined metrics, row by row, as [`derive`](super::metrics::derive) computes them; empty when none was asked for.
+    pub derived: Vec<Vec<Derived>>,
+}
+
+/// The times of one run of `-r N`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunTime {
+    /// Wall-clock nanoseconds.
+    pub elapsed_ns: u64,
+    /// User and system CPU nanoseconds, where a command ran.
     pub cpu_time: Option<CpuTime>,
 }
 
@@ -141,7 +155,7 @@ pub struct PlaceLabel {
 pub enum Value {
     /// A count (of this interval, or of the whole run).
     Counted {
-        /// The sum over the places of the row, not scaled.
+        /// The sum over the places of the row, not scaled; with `runs`, also the sum over the runs.
         count: Count,
         /// Over the runs of `-r N`: one scaled value (in events, before `Event::scale`) for each run, in order; empty otherwise.
         runs: Vec<f64>,
@@ -165,9 +179,69 @@ pub struct Reason {
     pub remedy: String,
 }
 
+impl Value {
+    /// The number of occurrences: the mean of the runs, or the scaled count; before [`Event::scale`].
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Counted { count, runs } if runs.is_empty() => count.scaled(),
+            Self::Counted { runs, .. } => Some(runs.iter().sum::<f64>() / runs.len() as f64),
+            _ => None,
+        }
+    }
+
+    /// The value of each run of `-r N`, before [`Event::scale`].
+    pub fn runs(&self) -> &[f64] {
+        match self {
+            Self::Counted { runs, .. } => runs,
+            _ => &[],
+        }
+    }
+
+    /// The part of the enabled time in which the event was counted, 0 to 1.
+    pub fn share(&self) -> f64 {
+        match self {
+            Self::Counted { count, .. } => count.share(),
+            _ => 1.0,
+        }
+    }
+
+    /// Nanoseconds on a counter, of one run on average.
+    pub fn running_ns(&self) -> u64 {
+        match self {
+            Self::Counted { count, runs } => count.running_ns / (runs.len().max(1) as u64),
+            _ => 0,
+        }
+    }
+
+    /// Why there is no number, if there should be one.
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::NotCounted(reason) | Self::NotSupported(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+impl Reason {
+    /// A reason that no kernel error stands behind.
+    pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { errno: None, cause: cause.into(), remedy: remedy.into() }
+    }
+}
+
 impl Counts {
-    /// The CPUs (or threads) that the time of a clock event was summed over, seconds per second: what "CPUs utilized" is measured by.
+    /// The wall-clock seconds that these counts cover: what "CPUs utilized" and watts are measured by.
     pub fn elapsed_seconds(&self) -> f64 {
         self.elapsed_ns as f64 / 1e9
+    }
+
+    /// What an event gave in a row; nothing past the end of either.
+    pub fn value(&self, row: usize, event: usize) -> &Value {
+        self.rows.get(row).and_then(|r| r.values.get(event)).unwrap_or(&Value::Absent)
+    }
+
+    /// Whether the events are counted in cgroups, so that a column names them.
+    pub fn has_cgroups(&self) -> bool {
+        self.events.iter().any(|event| event.cgroup.is_some())
     }
 }

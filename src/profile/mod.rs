@@ -3,6 +3,13 @@
 //!
 //! Receives plain readings from a command; hands read-only [`counts::Counts`] to `view`.
 
+pub mod compare;
 pub mod counts;
-pub mod tally;
+pub mod expression;
 pub mod machine;
+pub mod metrics;
+pub mod named;
+pub mod sharing;
+pub mod statistics;
+pub mod tally;
+pub mod topdown;

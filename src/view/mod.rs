@@ -1,1 +1,4 @@
 //! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds; measures nothing.
+
+pub mod openmetrics;
+pub mod stat;

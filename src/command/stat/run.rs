@@ -20,7 +20,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::control::{Control, Order};
 use crate::command::launch;
-use crate::counter::reservation::{State, Watcher};
 use crate::counter::set::{Opened, Options, Reading, Set, Spot};
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Result};
@@ -121,8 +120,8 @@ impl Run {
 pub(super) struct Surroundings<'a> {
     pub(super) signals: &'a Signals,
     pub(super) control: Option<&'a mut Control>,
-    /// `--reserve=yield`: who says when to let go of the hardware.
-    pub(super) watcher: Option<&'a mut Watcher>,
+    /// `--reserve=yield`: says whether somebody else has reserved the hardware now.
+    pub(super) reserved: Option<&'a mut dyn FnMut() -> bool>,
     /// For each event: whether it takes a hardware counter.
     pub(super) hardware: &'a [bool],
 }
@@ -151,9 +150,9 @@ pub(super) fn measure(
         enable(&set)?;
     }
     let start = monotonic_ns();
-    if let Some(watcher) = surroundings.watcher.as_deref_mut() {
+    if let Some(reserved) = surroundings.reserved.as_deref_mut() {
         // Somebody may hold the reservation already: then the first interval starts with the counters off.
-        yielding.look(watcher, &set, surroundings.hardware, start, setup.delay == Delay::None)?;
+        yielding.look(reserved(), &set, surroundings.hardware, start, setup.delay == Delay::None)?;
     }
     let command = match held {
         Some(held) => Some(launch::release(held, setup.command)?),
@@ -169,7 +168,7 @@ pub(super) fn measure(
     };
     let timeout_at = setup.timeout_ns.map(|ns| start + ns);
     let watch_threads = command.is_none() && !threads.is_empty();
-    let mut next_tick = (surroundings.watcher.is_some() || watch_threads).then_some(start + TICK_NS);
+    let mut next_tick = (surroundings.reserved.is_some() || watch_threads).then_some(start + TICK_NS);
     let mut readings = Vec::new();
 
     while !end.over() {
@@ -207,8 +206,8 @@ pub(super) fn measure(
         }
         if next_tick.is_some_and(|at| now >= at) {
             next_tick = Some(now + TICK_NS);
-            if let Some(watcher) = surroundings.watcher.as_deref_mut() {
-                yielding.look(watcher, &set, surroundings.hardware, now, enabled)?;
+            if let Some(reserved) = surroundings.reserved.as_deref_mut() {
+                yielding.look(reserved(), &set, surroundings.hardware, now, enabled)?;
             }
             if watch_threads && threads.iter().all(|t| !setup.host.lives(t.tid)) {
                 end.stopped = true;
@@ -389,8 +388,7 @@ struct Yielding {
 }
 
 impl Yielding {
-    fn look(&mut self, watcher: &mut Watcher, set: &Set, hardware: &[bool], now: u64, enabled: bool) -> Result<()> {
-        let reserved = matches!(watcher.poll(), State::Reserved(_));
+    fn look(&mut self, reserved: bool, set: &Set, hardware: &[bool], now: u64, enabled: bool) -> Result<()> {
         let hardware = |event: usize| hardware.get(event).copied().unwrap_or(false);
         match (reserved, self.since) {
             (true, None) => {

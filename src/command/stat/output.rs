@@ -1,0 +1,87 @@
+//! Where `pmc stat` writes: stderr, a file, a descriptor, and beside them a scrape file or a small web server.
+//!
+//! Receives finished text; every failure to write is said once and ends the run with status 1, except for a reader that
+//! left, which ends it quietly.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use super::plan::{Form, Output, To};
+use crate::error::{Error, Result};
+use crate::sys::{clock, descriptor};
+
+/// The place that results are written to.
+pub(super) struct Sink {
+    to: Box<dyn Write>,
+    name: String,
+    terminal: bool,
+}
+
+impl Sink {
+    /// Opens it. A file begins with the line perf begins it with, except for JSON, which has no place for it.
+    pub(super) fn open(output: &Output) -> Result<Self> {
+        let (mut to, name, terminal): (Box<dyn Write>, _, _) = match &output.to {
+            To::Stderr => (Box::new(io::stderr()), "the results to stderr".to_owned(), io::stderr().is_terminal()),
+            To::Descriptor(number) => {
+                let file = descriptor::duplicate(*number)
+                    .map_err(|error| Error::io(format!("--log-fd {number}"), error).exit(crate::error::Exit::Usage))?;
+                (Box::new(file), format!("the results to descriptor {number}"), false)
+            }
+            To::File(path) if path.as_os_str() == "-" => {
+                if descriptor::stdout_was_closed() {
+                    return Err(Error::io("-o -: writing the results", io::Error::from_raw_os_error(crate::sys::errno::EBADF))
+                        .why("standard output is closed"));
+                }
+                (Box::new(io::stdout()), "the results".to_owned(), io::stdout().is_terminal())
+            }
+            To::File(path) => {
+                (Box::new(create(path, output.append)?), format!("the results to {}", path.display()), false)
+            }
+        };
+        if matches!(output.to, To::File(_)) && matches!(output.form, Form::Text | Form::Csv(_)) {
+            let line = format!("# started on {}\n\n", clock::local_date());
+            to.write_all(line.as_bytes()).map_err(|error| Error::output(&name, error))?;
+        }
+        Ok(Self { to, name, terminal })
+    }
+
+    /// Whether a person sees it at once.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Writes one printing in one piece, so that other writers' lines do not come between.
+    pub(super) fn print(&mut self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        let mut text = Vec::new();
+        fill(&mut text)
+            .and_then(|()| self.to.write_all(&text))
+            .and_then(|()| self.to.flush())
+            .map_err(|error| Error::output(&self.name, error))
+    }
+}
+
+/// Creates or continues a file that only its owner reads.
+fn create(path: &Path, append: bool) -> Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options()
+        .write(true)
+        .create(true)
+        .append(append)
+        .truncate(!append)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| Error::io(format!("creating {}", path.display()), error))
+}
+
+/// Replaces a file by a whole new one: a reader sees the old text or the new, never a part.
+pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = Path::new(&name);
+    let written = std::fs::write(temporary, text).and_then(|()| std::fs::rename(temporary, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(temporary);
+        Error::output(format_args!("the metrics to {}", path.display()), error)
+    })
+}

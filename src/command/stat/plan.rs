@@ -1,0 +1,296 @@
+//! `pmc stat`: from what was typed to what it means.
+//!
+//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap. Opens
+//! nothing but the control channel's and output's names; everything refused here is a usage error (status 2).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::run::{Delay, Scope};
+use crate::cli::stat::Stat;
+use crate::command::launch;
+use crate::counter::set::Levels;
+use crate::counter::target;
+use crate::error::{Error, Result};
+use crate::host::{CpuList, Host};
+use crate::profile::counts::Aggregation;
+
+/// What `pmc stat` shall do.
+pub(super) struct Plan {
+    pub(super) what: What,
+    pub(super) scope: Scope,
+    pub(super) cgroups: Cgroups,
+    pub(super) levels: Levels,
+    pub(super) inherit: bool,
+    pub(super) command: Vec<OsString>,
+    pub(super) when: When,
+    pub(super) repeat: Repeat,
+    pub(super) aggregation: Aggregation,
+    pub(super) no_merge: bool,
+    pub(super) control: Option<String>,
+    pub(super) reserve: String,
+    pub(super) verbose: u8,
+    pub(super) output: Output,
+}
+
+/// What to count.
+pub(super) struct What {
+    /// Event texts as typed; empty: the default set.
+    pub(super) events: Vec<String>,
+    pub(super) detailed: u8,
+    /// Nothing but the time.
+    pub(super) null: bool,
+    /// Named metrics, whose events are added.
+    pub(super) metrics: Vec<String>,
+    /// `name=expression`.
+    pub(super) expressions: Vec<String>,
+    pub(super) topdown: bool,
+}
+
+/// Which cgroups events are bound to.
+pub(super) enum Cgroups {
+    None,
+    /// In the order of the events; a single one goes to all, an empty name to none.
+    InOrder(Vec<String>),
+    /// Every event in each.
+    Each(Vec<String>),
+}
+
+/// When to print and when to stop.
+pub(super) struct When {
+    pub(super) interval_ns: Option<u64>,
+    pub(super) interval_count: Option<u32>,
+    pub(super) timeout_ns: Option<u64>,
+    pub(super) delay: Delay,
+}
+
+/// How often.
+pub(super) struct Repeat {
+    /// Runs; 0: until interrupted.
+    pub(super) runs: u32,
+    /// `-r` was given.
+    pub(super) asked: bool,
+    pub(super) exact: bool,
+    /// Commands to compare with COMMAND (if there is one) and each other, for the shell.
+    pub(super) versus: Vec<String>,
+    pub(super) pre: Option<String>,
+    pub(super) post: Option<String>,
+}
+
+/// Where results go, in which form.
+pub(super) struct Output {
+    pub(super) form: Form,
+    pub(super) to: To,
+    pub(super) append: bool,
+    pub(super) big_num: bool,
+    pub(super) scale: bool,
+    pub(super) metric_only: bool,
+    pub(super) interval_clear: bool,
+    pub(super) summary: bool,
+    pub(super) csv_summary: bool,
+    pub(super) quiet: bool,
+    pub(super) table: bool,
+    /// Scrape file; an empty path means the form itself is OpenMetrics.
+    pub(super) openmetrics: Option<PathBuf>,
+    pub(super) listen: Option<String>,
+}
+
+/// The form of the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    /// With this separator.
+    Csv(String),
+    JsonLines,
+    Document,
+}
+
+/// Where the result is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum To {
+    Stderr,
+    File(PathBuf),
+    Descriptor(i32),
+}
+
+const MS: u64 = 1_000_000;
+
+impl Plan {
+    /// Makes the plan.
+    pub(super) fn new(typed: Stat, host: &Host) -> Result<Self> {
+        let scope = scope(&typed, host)?;
+        let cgroups = cgroups(&typed)?;
+        if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {
+            return Err(Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS"));
+        }
+        let no_command = typed.command.is_empty() && typed.vs.is_empty();
+        if no_command && matches!(scope, Scope::Command) {
+            return Err(Error::usage("nothing to count: no command, process or CPU was named")
+                .try_this("pmc stat -- COMMAND, pmc stat -p PID, or pmc stat -a"));
+        }
+        let aggregation = aggregation(&typed);
+        let per_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
+        if per_cpu && !matches!(scope, Scope::Cpus(_)) {
+            return Err(Error::usage("rows for CPUs, cores, dies, sockets or nodes need whole CPUs to be counted")
+                .try_this("add -a, or -C CPUS"));
+        }
+        let runs = typed.repeat.unwrap_or(1);
+        if no_command && (typed.repeat.is_some() || typed.exact) {
+            let option = if typed.exact { "--exact" } else { "-r" };
+            return Err(Error::usage(format!("{option} runs a command again, but there is none")));
+        }
+        if typed.table && typed.repeat.is_none() {
+            return Err(Error::usage("--table shows the runs of -r").try_this("add -r N"));
+        }
+        if !typed.vs.is_empty() && typed.vs.len() + usize::from(!typed.command.is_empty()) < 2 {
+            return Err(Error::usage("--vs compares, and there is one command only")
+                .try_this("--vs 'OLD' --vs 'NEW', or --vs 'OLD' -- NEW"));
+        }
+        if !typed.vs.is_empty() && typed.interval.is_some() {
+            return Err(Error::usage("--vs compares whole runs: it has no intervals (-I)"));
+        }
+        let delay = match typed.delay {
+            None | Some(0) => Delay::None,
+            Some(-1) => Delay::UntilTold,
+            Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
+            Some(ms) => {
+                return Err(Error::usage(format!("-D {ms}: a delay is milliseconds, or -1 to wait for --control")));
+            }
+        };
+        if delay == Delay::UntilTold && typed.control.is_none() {
+            return Err(Error::usage("-D -1 waits for an order, but there is no channel for it").try_this("add --control fifo:PATH"));
+        }
+        if typed.openmetrics.is_some() && typed.interval.is_none() && typed.listen.is_none()
+            && !typed.openmetrics.as_ref().is_some_and(|p| p.as_os_str().is_empty())
+            && typed.field_separator.is_some()
+        {
+            return Err(Error::usage("--openmetrics and -x are two forms of the same output"));
+        }
+        if typed.append && typed.output.is_none() {
+            return Err(Error::usage("--append needs a file").try_this("add -o FILE"));
+        }
+        Ok(Self {
+            what: What {
+                events: typed.events,
+                detailed: typed.detailed,
+                null: typed.null,
+                metrics: typed.metrics.iter().flat_map(|m| m.split(',')).map(str::to_owned).collect(),
+                expressions: typed.expressions,
+                topdown: typed.topdown,
+            },
+            scope,
+            cgroups,
+            levels: match (typed.all_user, typed.all_kernel) {
+                (true, _) => Levels::User,
+                (_, true) => Levels::Kernel,
+                _ => Levels::AsWritten,
+            },
+            inherit: !typed.no_inherit,
+            command: typed.command,
+            when: When {
+                interval_ns: typed.interval.map(|ms| u64::from(ms) * MS),
+                interval_count: typed.interval_count,
+                timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
+                delay,
+            },
+            repeat: Repeat {
+                runs,
+                asked: typed.repeat.is_some(),
+                exact: typed.exact,
+                versus: typed.vs,
+                pre: typed.pre,
+                post: typed.post,
+            },
+            aggregation,
+            no_merge: typed.no_merge,
+            control: typed.control,
+            reserve: typed.reserve,
+            verbose: typed.verbose,
+            output: Output {
+                form: match (typed.field_separator, typed.json) {
+                    (Some(separator), _) => Form::Csv(unescape_tab(separator)),
+                    (_, Some(2)) => Form::Document,
+                    (_, Some(_)) => Form::JsonLines,
+                    _ => Form::Text,
+                },
+                to: match (typed.output, typed.log_fd) {
+                    (Some(path), _) => To::File(path),
+                    (_, Some(fd)) => To::Descriptor(fd),
+                    _ => To::Stderr,
+                },
+                append: typed.append,
+                big_num: !typed.no_big_num,
+                scale: !typed.no_scale,
+                metric_only: typed.metric_only,
+                interval_clear: typed.interval_clear,
+                summary: typed.summary,
+                csv_summary: !typed.no_csv_summary,
+                quiet: typed.quiet,
+                table: typed.table,
+                openmetrics: typed.openmetrics,
+                listen: typed.listen,
+            },
+        })
+    }
+}
+
+fn scope(typed: &Stat, host: &Host) -> Result<Scope> {
+    let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
+        list.iter()
+            .map(|word| {
+                word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
+                    Error::usage(format!("`{word}` is not a {what} id")).try_this("a list of numbers: 12,345")
+                })
+            })
+            .collect()
+    };
+    let cpus = typed.cpus.as_deref().map(|text| {
+        text.parse::<CpuList>().map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
+    });
+    let cpus = cpus.transpose()?;
+    if !typed.pids.is_empty() {
+        return Ok(Scope::Processes(ids(&typed.pids, "process")?));
+    }
+    if !typed.tids.is_empty() {
+        return Ok(Scope::Threads(ids(&typed.tids, "thread")?));
+    }
+    if let Some(user) = &typed.uid {
+        return Ok(Scope::User(user.clone()));
+    }
+    if typed.all_cpus && typed.per_thread || typed.per_thread && cpus.is_none() && typed.command.is_empty() {
+        return Ok(Scope::AllThreads);
+    }
+    if typed.all_cpus || cpus.is_some() {
+        return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
+    }
+    Ok(Scope::Command)
+}
+
+fn cgroups(typed: &Stat) -> Result<Cgroups> {
+    let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+    match (&typed.cgroups, &typed.for_each_cgroup) {
+        (Some(names), _) => Ok(Cgroups::InOrder(list(names))),
+        (_, Some(names)) if names.split(',').any(str::is_empty) => {
+            Err(Error::usage(format!("--for-each-cgroup {names}: a name is empty")))
+        }
+        (_, Some(names)) => Ok(Cgroups::Each(list(names))),
+        _ => Ok(Cgroups::None),
+    }
+}
+
+fn aggregation(typed: &Stat) -> Aggregation {
+    let chosen = [
+        (typed.no_aggr, Aggregation::Cpu),
+        (typed.per_thread, Aggregation::Thread),
+        (typed.per_core, Aggregation::Core),
+        (typed.per_die, Aggregation::Die),
+        (typed.per_socket, Aggregation::Socket),
+        (typed.per_node, Aggregation::Node),
+    ];
+    chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation)
+}
+
+/// `-x '\t'` means a tab, as perf has it.
+fn unescape_tab(separator: String) -> String {
+    if separator == "\\t" { "\t".to_owned() } else { separator }
+}

@@ -1,0 +1,100 @@
+//! `--listen ADDR`: the latest OpenMetrics text over HTTP, for a scraper.
+//!
+//! One thread, one request after another; a client that is slow or talks nonsense is left after a second. Receives the text
+//! at each interval; measures nothing.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// The server and the page it shows.
+pub(super) struct Server {
+    page: Arc<RwLock<String>>,
+    address: SocketAddr,
+}
+
+/// Nobody needs longer to ask for a page, or to take it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A request longer than this is not read to its end.
+const LONGEST_REQUEST: usize = 8 << 10;
+
+impl Server {
+    /// Starts listening. `:9100` and `9100` mean the loopback address.
+    pub(super) fn start(address: &str) -> Result<Self> {
+        let full = match address.rsplit_once(':') {
+            None => format!("127.0.0.1:{address}"),
+            Some(("", port)) => format!("127.0.0.1:{port}"),
+            Some(_) => address.to_owned(),
+        };
+        let listen = |full: &str| -> std::io::Result<_> {
+            let listener = TcpListener::bind(full)?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        let (listener, address) = listen(&full).map_err(|error| {
+            Error::io(format!("--listen {address}"), error).try_this("an address and a free port, such as 127.0.0.1:9100")
+        })?;
+        let page = Arc::new(RwLock::new(String::from("# EOF\n")));
+        let shown = Arc::clone(&page);
+        std::thread::Builder::new()
+            .name("pmc-listen".into())
+            .spawn(move || {
+                for client in listener.incoming().flatten() {
+                    // What a client does wrong is its own affair.
+                    let _ = answer(client, &shown);
+                }
+            })
+            .map_err(|error| Error::io("--listen: starting a thread", error))?;
+        Ok(Self { page, address })
+    }
+
+    /// Where it really listens (port 0 asks for any).
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The page from now on.
+    pub(super) fn show(&self, text: String) {
+        if let Ok(mut page) = self.page.write() {
+            *page = text;
+        }
+    }
+}
+
+fn answer(mut client: TcpStream, page: &RwLock<String>) -> std::io::Result<()> {
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut part = [0u8; 1024];
+    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+        match client.read(&mut part)? {
+            0 => break,
+            got => request.extend_from_slice(&part[..got]),
+        }
+    }
+    let line = request.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|&b| b == b' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = path.split(|&b| b == b'?').next().unwrap_or_default();
+    let (status, kind, body) = match (method, path) {
+        (b"GET" | b"HEAD", b"/metrics" | b"/") => (
+            "200 OK",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            page.read().map(|p| p.clone()).unwrap_or_default(),
+        ),
+        (b"GET" | b"HEAD", _) => ("404 Not Found", "text/plain", "the page is /metrics\n".to_owned()),
+        _ => ("405 Method Not Allowed", "text/plain", "GET /metrics\n".to_owned()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    client.write_all(head.as_bytes())?;
+    if method != b"HEAD" {
+        client.write_all(body.as_bytes())?;
+    }
+    client.flush()
+}

@@ -1,0 +1,319 @@
+//! From counters to the table: which events are shown, and which counters each of them joins.
+//!
+//! Receives the opened set and its readings; hands on [`Counts`]. The adding up is `profile::tally`'s; this knows only
+//! what belongs to what.
+
+use std::cell::OnceCell;
+
+use crate::counter::facts::Facts;
+use crate::counter::refusal::{self, Asked};
+use crate::counter::set::{Reading, Refused, Set, Spot};
+use crate::event::{EventSpec, Source, Tool};
+use crate::host::Host;
+use crate::host::cpu::Topology;
+use crate::host::process::Thread;
+use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
+use crate::profile::tally::{Join, Tally};
+use crate::sys::attr::{Attr, Flag, kind};
+use crate::sys::perf::{self, Place};
+use crate::units::Count;
+
+/// The machine, read only as far as a result needs it.
+pub(super) struct Machine<'a> {
+    pub(super) host: &'a Host,
+    facts: OnceCell<Facts>,
+    topology: OnceCell<Topology>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(host: &'a Host) -> Self {
+        Self { host, facts: OnceCell::new(), topology: OnceCell::new() }
+    }
+
+    pub(super) fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| Facts::own(self.host))
+    }
+
+    fn topology(&self) -> &Topology {
+        self.topology.get_or_init(|| Topology::read(self.host))
+    }
+}
+
+/// The events of a table and where their numbers come from.
+pub(super) struct Shown {
+    events: Vec<Event>,
+    /// For each event of the set: its column, and how it joins others there.
+    columns: Vec<(usize, Join)>,
+    /// For each column: why there is no counter at all.
+    missing: Vec<Option<Reason>>,
+    /// For each column: the request, to find out why it never ran.
+    attrs: Vec<Option<Attr>>,
+    /// Columns that pmc itself measures.
+    tools: Vec<(usize, Tool)>,
+    aggregation: Aggregation,
+}
+
+/// What a table covers.
+pub(super) struct Span<'a> {
+    pub(super) threads: &'a [Thread],
+    /// The end of the interval; `None` for a whole run.
+    pub(super) timestamp_ns: Option<u64>,
+    pub(super) elapsed_ns: u64,
+    pub(super) cpu_time: Option<CpuTime>,
+    /// The hardware was left to somebody's reservation all the time.
+    pub(super) yielded: bool,
+}
+
+impl Shown {
+    /// Arranges the events of an opened set. `cgroups` names the cgroup of each event.
+    pub(super) fn new(
+        set: &Set,
+        cgroups: &[Option<String>],
+        aggregation: Aggregation,
+        no_merge: bool,
+        machine: &Machine<'_>,
+    ) -> Self {
+        let groups = set.group_of_events();
+        let mut shown = Self {
+            events: Vec::new(),
+            columns: Vec::new(),
+            missing: Vec::new(),
+            attrs: Vec::new(),
+            tools: Vec::new(),
+            aggregation,
+        };
+        let names: Vec<&str> = set.specs().map(|spec| spec.name.as_str()).collect();
+        let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
+        for (index, (spec, fate)) in set.specs().zip(set.fates()).enumerate() {
+            let cgroup = cgroups.get(index).and_then(|c| c.as_deref());
+            let reason = fate.refused.as_ref().map(|refused| why(refused, &names, machine));
+            let join = if spec.takes_turns() { Join::Turns } else { Join::Parts };
+            let known = spec.merge.filter(|_| !no_merge).map(|number| (number, cgroup));
+            if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
+                // One instance that counts is enough for a row.
+                shown.missing[*column] = shown.missing[*column].take().filter(|_| reason.is_some());
+                shown.columns.push((*column, join));
+                continue;
+            }
+            let column = shown.events.len();
+            merged.extend(known.map(|(number, cgroup)| (number, cgroup, column)));
+            shown.columns.push((column, join));
+            if let Source::Tool(tool) = spec.source {
+                shown.tools.push((column, tool));
+            }
+            shown.missing.push(reason);
+            shown.attrs.push(spec.attr().cloned());
+            shown.events.push(Event {
+                name: if fate.user_only { user_only(&spec.name) } else { spec.name.clone() },
+                role: Some(role(spec)),
+                level: level(spec, fate.user_only),
+                scale: spec.scale,
+                unit: spec.unit.clone(),
+                snapshot: spec.snapshot,
+                group: groups.get(index).copied().unwrap_or(index),
+                cgroup: cgroup.map(str::to_owned),
+            });
+        }
+        shown
+    }
+
+    /// The table of these readings.
+    pub(super) fn counts(&self, readings: &[Reading], span: &Span<'_>, machine: &Machine<'_>) -> Counts {
+        let mut tally = Tally::new(self.events.len());
+        for reading in readings {
+            let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
+            let place = self.place(reading.spot, span, machine);
+            tally.add(place, spot_number(reading.spot), column, reading.count, join);
+        }
+        if self.aggregation == Aggregation::Global || !self.tools.is_empty() {
+            tally.row(self.tool_place(machine));
+        }
+        for &(column, tool) in &self.tools {
+            let ns = match tool {
+                Tool::DurationTime => Some(span.elapsed_ns),
+                Tool::UserTime => span.cpu_time.map(|time| time.user_ns),
+                Tool::SystemTime => span.cpu_time.map(|time| time.system_ns),
+            };
+            let count = ns.map(|value| Count { value, enabled_ns: span.elapsed_ns, running_ns: span.elapsed_ns });
+            tally.add(self.tool_place(machine), 0, column, count, Join::Parts);
+        }
+        let rows = tally.rows(
+            |column| self.missing[column].clone(),
+            |column| self.idle(column, span.yielded, machine),
+        );
+        Counts {
+            events: self.events.clone(),
+            rows,
+            aggregation: self.aggregation,
+            timestamp_ns: span.timestamp_ns,
+            elapsed_ns: span.elapsed_ns,
+            cpu_time: span.cpu_time,
+            ..Counts::default()
+        }
+    }
+
+    /// The shares of a place that the aggregation tells apart.
+    fn place(&self, spot: Spot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
+        let none = PlaceLabel::default();
+        if self.aggregation == Aggregation::Thread {
+            let Some(tid) = spot.tid else { return none };
+            let comm = span.threads.iter().find(|t| t.tid == tid).map(|t| t.comm.clone()).unwrap_or_default();
+            return PlaceLabel { thread: Some((comm, tid)), ..none };
+        }
+        let Some(cpu) = spot.cpu else { return none };
+        if self.aggregation == Aggregation::Global {
+            return none;
+        }
+        if self.aggregation == Aggregation::Cpu {
+            return PlaceLabel { cpu: Some(cpu), ..none };
+        }
+        let Some(seat) = machine.topology().seat(cpu) else { return none };
+        match self.aggregation {
+            Aggregation::Core => {
+                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), core: Some(seat.core), ..none }
+            }
+            Aggregation::Die => PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), ..none },
+            Aggregation::Socket => PlaceLabel { socket: Some(seat.socket), ..none },
+            Aggregation::Node => PlaceLabel { node: seat.node, ..none },
+            Aggregation::Global | Aggregation::Cpu | Aggregation::Thread => none,
+        }
+    }
+
+    /// Where a number that belongs to no place is shown: in the first row.
+    fn tool_place(&self, machine: &Machine<'_>) -> PlaceLabel {
+        let first = machine.host.online_cpus().first();
+        let span = Span { threads: &[], timestamp_ns: None, elapsed_ns: 0, cpu_time: None, yielded: false };
+        match self.aggregation {
+            Aggregation::Global | Aggregation::Thread => PlaceLabel::default(),
+            _ => self.place(Spot { tid: None, cpu: first }, &span, machine),
+        }
+    }
+
+    fn idle(&self, column: usize, yielded: bool, machine: &Machine<'_>) -> Reason {
+        let Some(attr) = &self.attrs[column] else {
+            return Reason::new("there is no command whose time could be taken", "give a command to run");
+        };
+        if yielded && takes_hardware(attr) {
+            return Reason::new("the counters were left to whoever holds the reservation", "pmc info shows the holder");
+        }
+        if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
+            return Reason::new("nothing ran there while it was counted", "");
+        }
+        let refusal = refusal::never_ran(attr, machine.facts());
+        Reason { errno: None, cause: refusal.cause, remedy: refusal.remedy }
+    }
+}
+
+/// Whether an event takes a counter of the hardware, as a reservation means it.
+pub(super) fn takes_hardware(attr: &Attr) -> bool {
+    matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW) || attr.kind() >= kind::FIRST_DYNAMIC
+}
+
+/// Why the kernel would not have an event, from facts; where it said no more than EINVAL, by trying what it takes.
+pub(super) fn why(refused: &Refused, names: &[&str], machine: &Machine<'_>) -> Reason {
+    if let Some(leader) = refused.leader {
+        let leader = names.get(leader).copied().unwrap_or("the first");
+        return Reason::new(
+            format!("the leader of its group, {leader}, cannot be counted"),
+            "count it without the braces",
+        );
+    }
+    let place = match (refused.spot.tid, refused.spot.cpu) {
+        (Some(tid), None) => Place::Task(tid),
+        (Some(tid), Some(cpu)) => Place::TaskOnCpu(tid, cpu),
+        (None, cpu) => Place::Cpu(cpu.unwrap_or_default()),
+    };
+    let place_now = if refused.spot.tid.is_some() { Place::Task(0) } else { place };
+    let alone = |attr: &Attr| perf::probe(attr, place_now).is_ok();
+    let culprit = (refused.group_before == 0).then(|| refusal::feature::culprit(&refused.attr, alone)).flatten();
+    let asked = Asked {
+        group_before: refused.group_before,
+        culprit,
+        ..Asked::opening(&refused.attr, place)
+    };
+    let refusal = refusal::explain(&refused.error, &asked, machine.facts());
+    Reason { errno: refusal.errno_name(), cause: refusal.cause, remedy: refusal.remedy }
+}
+
+/// perf's name for an event that had to do without the kernel.
+fn user_only(name: &str) -> String {
+    if name.contains(':') || name.ends_with('/') { format!("{name}u") } else { format!("{name}:u") }
+}
+
+/// The levels counted, as letters; empty for all.
+fn level(spec: &EventSpec, user_only: bool) -> String {
+    let Some(attr) = spec.attr() else { return String::new() };
+    let excluded = [Flag::ExcludeUser, Flag::ExcludeKernel].map(|flag| attr.get(flag));
+    match excluded {
+        [false, false] if !user_only => String::new(),
+        [true, false] => "k".into(),
+        [true, true] => "h".into(),
+        _ => "u".into(),
+    }
+}
+
+/// What the event means to metrics: decided by the request, not by the name it was given.
+fn role(spec: &EventSpec) -> Role {
+    let attr = match &spec.source {
+        Source::Tool(Tool::DurationTime) => return Role::DurationTime,
+        Source::Tool(Tool::UserTime) => return Role::UserTime,
+        Source::Tool(Tool::SystemTime) => return Role::SystemTime,
+        Source::Kernel(attr) => attr,
+    };
+    let config = attr.config() as u32;
+    match attr.kind() {
+        kind::HARDWARE => match config {
+            0 => Role::Cycles,
+            1 => Role::Instructions,
+            2 => Role::CacheReferences,
+            3 => Role::CacheMisses,
+            4 => Role::Branches,
+            5 => Role::BranchMisses,
+            6 => Role::BusCycles,
+            7 => Role::StalledFrontend,
+            8 => Role::StalledBackend,
+            9 => Role::RefCycles,
+            _ => Role::Other,
+        },
+        kind::SOFTWARE => match config {
+            0 => Role::CpuClock,
+            1 => Role::TaskClock,
+            _ => Role::Other,
+        },
+        // cache | read << 8 | result << 16
+        kind::HW_CACHE => match config {
+            0x0_00_00 => Role::L1dLoads,
+            0x1_00_00 => Role::L1dLoadMisses,
+            0x0_00_01 => Role::L1iLoads,
+            0x1_00_01 => Role::L1iLoadMisses,
+            0x0_00_02 => Role::LlcLoads,
+            0x1_00_02 => Role::LlcLoadMisses,
+            0x0_00_03 => Role::DtlbLoads,
+            0x1_00_03 => Role::DtlbLoadMisses,
+            0x0_00_04 => Role::ItlbLoads,
+            0x1_00_04 => Role::ItlbLoadMisses,
+            _ => Role::Other,
+        },
+        _ if spec.unit == "Joules" => Role::Energy,
+        _ => Role::Other,
+    }
+}
+
+fn spot_number(spot: Spot) -> u64 {
+    u64::from(spot.tid.unwrap_or_default()) << 32 | u64::from(spot.cpu.map_or(0, |cpu| cpu + 1))
+}
+
+/// What came since the earlier readings of the same counters.
+pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
+    now.iter()
+        .enumerate()
+        .map(|(index, reading)| {
+            let before = earlier
+                .get(index)
+                .filter(|e| e.event == reading.event && e.spot == reading.spot)
+                .and_then(|e| e.count)
+                .unwrap_or_default();
+            Reading { count: reading.count.map(|count| count.since(before)), ..*reading }
+        })
+        .collect()
+}

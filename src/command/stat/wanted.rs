@@ -1,0 +1,187 @@
+//! Which events `pmc stat` counts: those that were asked for, those that metrics need, or the default set of the machine.
+//!
+//! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
+
+use std::io;
+use std::rc::Rc;
+
+use super::plan::{Cgroups, Plan, What};
+use super::run::Scope;
+use crate::command::launch;
+use crate::counter::target::Cgroup;
+use crate::error::{Error, Result};
+use crate::event::{EventGroup, EventSpec, Parser};
+use crate::host::Host;
+use crate::profile::metrics::Definition;
+use crate::profile::{expression, named, topdown};
+use crate::sys::attr::{Attr, kind};
+use crate::sys::errno;
+use crate::sys::perf::{Place, probe};
+
+/// What will be counted.
+pub(super) struct Wanted {
+    pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+    pub(super) metrics: Vec<Definition>,
+    /// The default set had to do without hardware events, since the machine has no counters: what the kernel said.
+    pub(super) no_hardware: Option<io::Error>,
+}
+
+impl Wanted {
+    /// The cgroup's name for each event, in order.
+    pub(super) fn cgroup_names(&self) -> Vec<Option<String>> {
+        let names = self.groups.iter().flat_map(|(group, cgroup)| {
+            let name = cgroup.as_ref().map(|c| c.name().to_owned());
+            std::iter::repeat_n(name, group.events.len())
+        });
+        names.collect()
+    }
+}
+
+/// Finds out what to count.
+///
+/// # Errors
+/// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
+pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
+    let What { events, detailed, null, metrics, expressions, topdown } = &plan.what;
+    let mut parser = Parser::new(host);
+    let mut chosen = Chosen { groups: Vec::new() };
+    let mut definitions = Vec::new();
+    let mut no_hardware = None;
+    let only_metrics = !metrics.is_empty() || !expressions.is_empty() || *topdown;
+    for text in events {
+        chosen.groups.extend(parser.parse(text)?);
+    }
+    if events.is_empty() && !null && !only_metrics {
+        no_hardware = hardware().err();
+        let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
+        for text in default_set(*detailed, whole_cpus, no_hardware.is_none(), host) {
+            chosen.groups.extend(parser.parse(text)?);
+        }
+    } else if *detailed > 0 && !null {
+        for text in DETAILED.iter().take(usize::from(*detailed)) {
+            chosen.groups.extend(parser.parse(text)?);
+        }
+    }
+    for name in metrics {
+        let metric = named::find(name).ok_or_else(|| unknown_metric(name))?;
+        chosen.add(metric.events, &mut parser)?;
+        definitions.push(metric.definition()?);
+    }
+    for text in expressions {
+        let definition = expression::definition(text)?;
+        let names: Vec<&str> = definition.expression.events().iter().map(String::as_str).collect();
+        chosen.add(&names, &mut parser)?;
+        definitions.push(definition);
+    }
+    if *topdown {
+        let has = |name: &str| Parser::new(host).parse(name).is_ok();
+        let set = topdown::events(has).ok_or_else(|| {
+            Error::new("--topdown: this machine's core PMU has no top-down events")
+                .why("they come with Intel cores since Sandy Bridge; virtual machines seldom pass them on")
+                .try_this("pmc list topdown")
+        })?;
+        chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
+    }
+    Ok(Wanted { groups: bind(chosen.groups, &plan.cgroups, host)?, metrics: definitions, no_hardware })
+}
+
+struct Chosen {
+    groups: Vec<EventGroup>,
+}
+
+impl Chosen {
+    /// Adds those of a metric's events that are not there yet, as a weak group, so that their ratio is exact where it can be.
+    fn add(&mut self, names: &[&str], parser: &mut Parser<'_>) -> Result<()> {
+        let missing: Vec<&str> =
+            names.iter().copied().filter(|name| !self.events().any(|e| e.name.eq_ignore_ascii_case(name))).collect();
+        let (tools, kernel): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| name.ends_with("_time"));
+        for tool in tools {
+            self.groups.extend(parser.parse(tool)?);
+        }
+        match kernel.as_slice() {
+            [] => {}
+            [name] => self.groups.extend(parser.parse(name)?),
+            names => self.groups.extend(parser.parse(&format!("{{{}}}:W", names.join(",")))?),
+        }
+        Ok(())
+    }
+
+    fn events(&self) -> impl Iterator<Item = &EventSpec> {
+        self.groups.iter().flat_map(|group| &group.events)
+    }
+}
+
+/// Whether the kernel counts cycles at all here. Being refused for lack of privilege means that it does.
+fn hardware() -> io::Result<()> {
+    match probe(&Attr::new(kind::HARDWARE, 0), Place::Task(0)) {
+        Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
+        other => other,
+    }
+}
+
+/// What `-d`, `-dd` and `-ddd` add, as perf has it.
+const DETAILED: [&str; 3] = [
+    "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+    "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+    "L1-dcache-prefetches,L1-dcache-prefetch-misses",
+];
+
+fn default_set(detailed: u8, whole_cpus: bool, hardware: bool, host: &Host) -> Vec<&'static str> {
+    let clock = if whole_cpus { "cpu-clock" } else { "task-clock" };
+    let mut set = vec![clock, "context-switches,cpu-migrations,page-faults"];
+    if hardware {
+        set.push("cycles");
+        for (name, file) in [("stalled-cycles-frontend", "frontend"), ("stalled-cycles-backend", "backend")] {
+            let path = format!("/sys/bus/event_source/devices/cpu/events/stalled-cycles-{file}");
+            if host.path(path).exists() {
+                set.push(name);
+            }
+        }
+        set.push("instructions,branches,branch-misses");
+        set.extend(DETAILED.iter().take(usize::from(detailed)));
+    }
+    set
+}
+
+/// Binds groups to cgroups: in their order, or each to all.
+fn bind(
+    groups: Vec<EventGroup>,
+    cgroups: &Cgroups,
+    host: &Host,
+) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
+    let open = |name: &String| -> Result<Option<Rc<Cgroup>>> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Rc::new(Cgroup::open(host, name).map_err(launch::no_target)?)))
+    };
+    match cgroups {
+        Cgroups::None => Ok(groups.into_iter().map(|group| (group, None)).collect()),
+        Cgroups::Each(names) => {
+            let opened: Vec<_> = names.iter().map(open).collect::<Result<_>>()?;
+            Ok(opened.iter().flat_map(|c| groups.iter().map(move |g| (g.clone(), c.clone()))).collect())
+        }
+        Cgroups::InOrder(names) => {
+            let opened: Vec<_> = names.iter().map(open).collect::<Result<_>>()?;
+            if opened.len() > groups.len() {
+                return Err(Error::usage(format!(
+                    "-G names {} cgroups for {} events or groups",
+                    opened.len(),
+                    groups.len()
+                ))
+                .try_this("--for-each-cgroup counts every event in each of them"));
+            }
+            let single = opened.len() == 1;
+            let of = |index: usize| if single { opened[0].clone() } else { opened.get(index).cloned().flatten() };
+            Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
+        }
+    }
+}
+
+fn unknown_metric(name: &str) -> Error {
+    let known = named::names().collect::<Vec<_>>();
+    let near = crate::text::nearest(name, known.iter().copied(), 3);
+    let error = Error::usage(format!("no metric `{}`", crate::text::clean(name)));
+    let error = if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
+    error.try_this(format!("one of: {}", known.join(", ")))
+}

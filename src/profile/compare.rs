@@ -1,0 +1,163 @@
+//! Several commands measured in turn: what differs, and whether chance explains it.
+//!
+//! Receives the [`Counts`] of each command, with the values of every run; hands on a [`Comparison`] with the first
+//! command as the base. Decides the level of significance (5 %) and the plain word; leaves the table to `view`.
+
+use super::counts::{Counts, Role};
+use super::statistics::{Summary, Welch, welch};
+
+/// Differences with a greater probability under chance alone are not claimed.
+pub const SIGNIFICANCE: f64 = 0.05;
+
+/// Commands compared, measure by measure.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The commands as they were typed; the first is the base.
+    pub commands: Vec<String>,
+    /// Elapsed time first, then the events in order.
+    pub lines: Vec<Line>,
+}
+
+/// One measure over all commands.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// `elapsed`, or the event's name.
+    pub name: String,
+    /// Unit of the values; empty for plain counts.
+    pub unit: String,
+    /// Whether values have a fraction worth showing.
+    pub fractional: bool,
+    /// One for each command.
+    pub sides: Vec<Side>,
+}
+
+/// One measure of one command, beside the base.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// Its runs; `None` when it was not counted.
+    pub summary: Option<Summary>,
+    /// Difference of the mean from the base in per cent; `None` for the base, or where the base is 0.
+    pub difference: Option<f64>,
+    /// The test against the base; `None` for the base and with fewer than two runs.
+    pub test: Option<Welch>,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// What a difference means, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// This is what the others are compared with.
+    Base,
+    /// Less time than the base.
+    Faster,
+    /// More time than the base.
+    Slower,
+    /// Fewer than the base.
+    Fewer,
+    /// More than the base.
+    More,
+    /// Chance alone explains the difference.
+    NotShown,
+    /// Too few runs, or no count, to tell.
+    Unknown,
+}
+
+impl Verdict {
+    /// The plain word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Fewer => "fewer",
+            Self::More => "more",
+            Self::NotShown => "no difference shown",
+            Self::Unknown => "too few runs to tell",
+        }
+    }
+}
+
+/// Compares commands that were measured with the same events; rows beyond the first are left out.
+pub fn compare(commands: &[(String, &Counts)]) -> Comparison {
+    let Some((_, base)) = commands.first() else {
+        return Comparison { commands: Vec::new(), lines: Vec::new() };
+    };
+    let elapsed = |counts: &Counts| match counts.runs.as_slice() {
+        [] => vec![counts.elapsed_seconds()],
+        runs => runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect(),
+    };
+    let values = |counts: &Counts, event: usize| {
+        let value = counts.value(0, event);
+        let scale = counts.events.get(event).map_or(1.0, |e| e.scale);
+        match value.runs() {
+            [] => value.number().map(|n| n * scale).into_iter().collect(),
+            runs => runs.iter().map(|n| n * scale).collect::<Vec<f64>>(),
+        }
+    };
+    let mut lines = vec![line("elapsed", "s", true, true, commands.iter().map(|(_, c)| elapsed(c)))];
+    for (at, event) in base.events.iter().enumerate() {
+        let time = matches!(
+            event.role,
+            Some(Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime)
+        );
+        let sides = commands.iter().map(|(_, counts)| values(counts, at));
+        lines.push(line(&event.name, &event.unit, event.scale.fract() != 0.0, time, sides));
+    }
+    Comparison { commands: commands.iter().map(|(name, _)| name.clone()).collect(), lines }
+}
+
+fn line(name: &str, unit: &str, fractional: bool, time: bool, values: impl Iterator<Item = Vec<f64>>) -> Line {
+    let summaries: Vec<Option<Summary>> = values.map(|v| Summary::of(&v)).collect();
+    let base = summaries.first().cloned().flatten();
+    let side = |(at, summary): (usize, Option<Summary>)| {
+        if at == 0 {
+            return Side { summary, difference: None, test: None, verdict: Verdict::Base };
+        }
+        let (difference, test) = match (&summary, &base) {
+            (Some(s), Some(b)) => {
+                ((b.mean != 0.0).then(|| 100.0 * (s.mean - b.mean) / b.mean), welch(s, b))
+            }
+            _ => (None, None),
+        };
+        let verdict = match test {
+            None => Verdict::Unknown,
+            Some(test) if test.p >= SIGNIFICANCE => Verdict::NotShown,
+            Some(test) => match (test.t < 0.0, time) {
+                (true, true) => Verdict::Faster,
+                (false, true) => Verdict::Slower,
+                (true, false) => Verdict::Fewer,
+                (false, false) => Verdict::More,
+            },
+        };
+        Side { summary, difference, test, verdict }
+    };
+    let sides = summaries.into_iter().enumerate().map(side).collect();
+    Line { name: name.to_owned(), unit: unit.to_owned(), fractional, sides }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::counts::RunTime;
+
+    fn timed(times_ms: &[u64]) -> Counts {
+        let runs = times_ms.iter().map(|ms| RunTime { elapsed_ns: ms * 1_000_000, cpu_time: None }).collect();
+        Counts { runs, ..Default::default() }
+    }
+
+    #[test]
+    fn a_clear_difference_gets_its_word() {
+        let (a, b, c) = (timed(&[100, 101, 99, 100]), timed(&[50, 51, 49, 50]), timed(&[100, 99, 101, 101]));
+        let got = compare(&[("a".into(), &a), ("b".into(), &b), ("c".into(), &c)]);
+        let words: Vec<_> = got.lines[0].sides.iter().map(|s| s.verdict.word()).collect();
+        assert_eq!(words, ["base", "faster", "no difference shown"]);
+        assert!((got.lines[0].sides[1].difference.unwrap() + 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_run_proves_nothing() {
+        let (a, b) = (timed(&[100]), timed(&[50]));
+        assert_eq!(compare(&[("a".into(), &a), ("b".into(), &b)]).lines[0].sides[1].verdict, Verdict::Unknown);
+    }
+}

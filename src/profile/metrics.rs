@@ -1,0 +1,311 @@
+//! What a count means beside the others: cycles become GHz, misses a share of accesses, everything else a rate.
+//!
+//! Receives [`Counts`]; hands on [`Metric`]s for one cell ([`shadow`], perf's metrics with perf's words) and
+//! [`Derived`] values for a row ([`derive`], named and user-defined expressions). Decides which events belong together:
+//! only those of one row, one cgroup and one level (`:u` with `:u`). Formats nothing; [`Format`] says which of
+//! perf's number forms belongs to a metric.
+
+use std::borrow::Cow;
+
+use super::counts::{Counts, Reason, Role};
+use super::expression::Expression;
+
+/// One derived number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// Plain name, a word for programs: `cpus_utilized`.
+    pub name: &'static str,
+    /// The value in `unit`.
+    pub value: f64,
+    /// perf's words for the unit: `insn per cycle`, `K/sec`.
+    pub unit: Cow<'static, str>,
+    /// The value without a prefix: occurrences per second where `unit` is `K/sec`; `value` otherwise.
+    pub plain: f64,
+    /// perf's number form.
+    pub format: Format,
+    /// How alarming the value is.
+    pub concern: Concern,
+    /// The parts were counted at different times, so that their ratio is an estimate.
+    pub inexact: bool,
+}
+
+/// The forms in which perf prints a metric's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `%8.3f`
+    Fixed,
+    /// `%7.2f ` (a blank follows)
+    Ratio,
+    /// `%7.2f%%`
+    Percent,
+    /// `%8.3f %%`
+    FinePercent,
+}
+
+/// perf's colours for ratios, as what they mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub enum Concern {
+    /// As it should be.
+    #[default]
+    None,
+    /// Worth a look.
+    Low,
+    /// Probably a problem.
+    Middle,
+    /// A problem.
+    High,
+}
+
+/// perf's thresholds in per cent: above the first high, the second middle, the third low.
+const MISSES: [f64; 3] = [20.0, 10.0, 5.0];
+const FRONTEND: [f64; 3] = [50.0, 30.0, 10.0];
+const BACKEND: [f64; 3] = [75.0, 50.0, 20.0];
+
+fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
+    match percent {
+        p if p > high => Concern::High,
+        p if p > middle => Concern::Middle,
+        p if p > low => Concern::Low,
+        _ => Concern::None,
+    }
+}
+
+/// The metrics that perf shows behind the count of `event` in `row`, in perf's order; none when a part is missing.
+pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
+    let Some(cell) = Cell::of(counts, row, event) else { return Vec::new() };
+    let Some(role) = counts.events[event].role else { return Vec::new() };
+    let misses = |of: Role, name, unit| cell.percent(of, name, unit, MISSES);
+    let metric = match role {
+        Role::TaskClock | Role::CpuClock => cell.cpus_utilized(),
+        Role::Cycles => cell.clock().map(|c| cell.over(c, "ghz", "GHz", Format::Fixed)),
+        Role::Instructions => return cell.instructions(),
+        Role::BranchMisses => misses(Role::Branches, "branch_miss_rate", "of all branches"),
+        Role::CacheMisses => misses(Role::CacheReferences, "cache_miss_rate", "of all cache refs")
+            .map(|m| Metric { format: Format::FinePercent, concern: Concern::None, ..m }),
+        Role::L1dLoadMisses => misses(Role::L1dLoads, "l1d_miss_rate", "of all L1-dcache accesses"),
+        Role::L1iLoadMisses => misses(Role::L1iLoads, "l1i_miss_rate", "of all L1-icache accesses"),
+        Role::LlcLoadMisses => misses(Role::LlcLoads, "llc_miss_rate", "of all LL-cache accesses"),
+        Role::DtlbLoadMisses => misses(Role::DtlbLoads, "dtlb_miss_rate", "of all dTLB cache accesses"),
+        Role::ItlbLoadMisses => misses(Role::ItlbLoads, "itlb_miss_rate", "of all iTLB cache accesses"),
+        Role::StalledFrontend => {
+            cell.percent(Role::Cycles, "frontend_idle", "frontend cycles idle", FRONTEND).filter(|m| m.value != 0.0)
+        }
+        Role::StalledBackend => cell.percent(Role::Cycles, "backend_idle", "backend cycles idle", BACKEND),
+        Role::Energy => cell.watts(),
+        _ => cell.rate(),
+    };
+    metric.into_iter().collect()
+}
+
+/// A counted cell of the table, and its neighbours in the row.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    counts: &'a Counts,
+    row: usize,
+    event: usize,
+    number: f64,
+}
+
+impl<'a> Cell<'a> {
+    fn of(counts: &'a Counts, row: usize, event: usize) -> Option<Self> {
+        let number = counts.value(row, event).number()?;
+        Some(Self { counts, row, event, number })
+    }
+
+    /// The counted event of this role that may be combined with this cell; one of the same group before others.
+    fn partner(&self, role: Role, same_level: bool) -> Option<Self> {
+        let events = &self.counts.events;
+        let own = &events[self.event];
+        events
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| {
+                e.role == Some(role) && e.cgroup == own.cgroup && (!same_level || e.level == own.level)
+            })
+            .filter_map(|(at, e)| Some((e.group != own.group, e.level != own.level, Self::of(self.counts, self.row, at)?)))
+            .min_by_key(|(other_group, other_level, _)| (*other_level, *other_group))
+            .map(|(_, _, cell)| cell)
+    }
+
+    /// The clock that rates are measured by. Its level does not matter: it is time.
+    fn clock(&self) -> Option<Self> {
+        self.partner(Role::TaskClock, false).or_else(|| self.partner(Role::CpuClock, false))
+    }
+
+    fn inexact_with(&self, other: &Self) -> bool {
+        let events = &self.counts.events;
+        let share = |cell: &Self| cell.counts.value(cell.row, cell.event).share();
+        events[self.event].group != events[other.event].group && (share(self) < 1.0 || share(other) < 1.0)
+    }
+
+    fn over(&self, other: Self, name: &'static str, unit: &'static str, format: Format) -> Metric {
+        let value = if other.number == 0.0 { 0.0 } else { self.number / other.number };
+        let inexact = self.inexact_with(&other);
+        Metric { name, value, unit: unit.into(), plain: value, format, concern: Concern::None, inexact }
+    }
+
+    fn percent(&self, of: Role, name: &'static str, unit: &'static str, thresholds: [f64; 3]) -> Option<Metric> {
+        let mut metric = self.over(self.partner(of, true)?, name, unit, Format::Percent);
+        metric.value *= 100.0;
+        metric.plain = metric.value;
+        metric.concern = concern(metric.value, thresholds);
+        Some(metric)
+    }
+
+    fn instructions(&self) -> Vec<Metric> {
+        let ipc = self.partner(Role::Cycles, true).map(|c| self.over(c, "ipc", "insn per cycle", Format::Ratio));
+        let stalled = [Role::StalledFrontend, Role::StalledBackend]
+            .into_iter()
+            .filter_map(|role| self.partner(role, true))
+            .max_by(|a, b| a.number.total_cmp(&b.number))
+            .filter(|stalled| stalled.number != 0.0 && self.number != 0.0)
+            .map(|stalled| stalled.over(*self, "stalled_per_insn", "stalled cycles per insn", Format::Ratio));
+        ipc.into_iter().chain(stalled).collect()
+    }
+
+    fn cpus_utilized(&self) -> Option<Metric> {
+        (self.counts.elapsed_ns > 0).then(|| {
+            let value = self.number / self.counts.elapsed_ns as f64;
+            self.alone("cpus_utilized", value, value, "CPUs utilized")
+        })
+    }
+
+    fn watts(&self) -> Option<Metric> {
+        let seconds = self.counts.elapsed_seconds();
+        (seconds > 0.0).then(|| {
+            let watts = self.number * self.counts.events[self.event].scale / seconds;
+            self.alone("power", watts, watts, "Watts")
+        })
+    }
+
+    /// Occurrences per second of CPU time, with perf's prefixes.
+    fn rate(&self) -> Option<Metric> {
+        let clock = self.clock()?;
+        let plain = if clock.number == 0.0 {
+            0.0
+        } else {
+            1e9 * self.number * self.counts.events[self.event].scale / clock.number
+        };
+        let (value, unit) = match plain {
+            p if p > 1e9 => (p / 1e9, "G/sec"),
+            p if p > 1e6 => (p / 1e6, "M/sec"),
+            p if p > 1e3 => (p / 1e3, "K/sec"),
+            p => (p, "/sec"),
+        };
+        Some(self.alone("rate", value, plain, unit))
+    }
+
+    fn alone(&self, name: &'static str, value: f64, plain: f64, unit: &'static str) -> Metric {
+        Metric {
+            name,
+            value,
+            unit: unit.into(),
+            plain,
+            format: Format::Fixed,
+            concern: Concern::None,
+            inexact: false,
+        }
+    }
+}
+
+/// A metric that is written as an expression: one of [`super::named`], or the user's.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The name shown.
+    pub name: String,
+    /// Unit shown; empty for plain ratios.
+    pub unit: String,
+    /// What it says, in a few words; empty for the user's own.
+    pub help: String,
+    /// How it is computed.
+    pub expression: Expression,
+}
+
+/// What a [`Definition`] gave in one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    /// The definition's name.
+    pub name: String,
+    /// The definition's unit.
+    pub unit: String,
+    /// The definition's help.
+    pub help: String,
+    /// The cgroup whose events were used, where events are counted in cgroups.
+    pub cgroup: Option<String>,
+    /// The value, or why there is none.
+    pub value: Result<f64, Reason>,
+    /// The parts were counted at different times, so that the value is an estimate.
+    pub inexact: bool,
+}
+
+/// Computes definitions for each row (and each cgroup in it): what [`Counts::derived`] holds.
+pub fn derive(counts: &Counts, definitions: &[Definition]) -> Vec<Vec<Derived>> {
+    let mut cgroups: Vec<Option<&str>> = Vec::new();
+    for event in &counts.events {
+        if !cgroups.contains(&event.cgroup.as_deref()) {
+            cgroups.push(event.cgroup.as_deref());
+        }
+    }
+    let row = |row| {
+        let each = |d| cgroups.iter().map(move |cgroup| derive_one(counts, row, *cgroup, d));
+        definitions.iter().flat_map(each).collect()
+    };
+    (0..counts.rows.len()).map(row).collect()
+}
+
+fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &Definition) -> Derived {
+    let expression = &definition.expression;
+    // The level that all parts have: `cycles:u` goes with `instructions:u`. An exact name needs no level.
+    let mut levels: Vec<&str> = vec![""];
+    levels.extend(counts.events.iter().map(|e| e.level.as_str()).filter(|l| !l.is_empty()));
+    let complete = |level: &&str| {
+        expression.events().iter().all(|name| name == "duration_time" || find(counts, name, cgroup, level).is_some())
+    };
+    let level = levels.iter().copied().find(|level| complete(level)).unwrap_or_default();
+    let mut used: Vec<usize> = Vec::new();
+    let value = expression.evaluate(&mut |name| {
+        if name == "duration_time" {
+            return Ok(counts.elapsed_seconds());
+        }
+        let Some(event) = find(counts, name, cgroup, level) else {
+            return Err(Reason::new(format!("`{name}` is not among the counted events"), format!("add it: -e {name}")));
+        };
+        let value = counts.value(row, event);
+        used.push(event);
+        match value.number() {
+            Some(number) => Ok(number * counts.events[event].scale),
+            None => Err(match value.reason() {
+                Some(reason) => Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() },
+                None => Reason::new(format!("{name} is not counted in this place"), ""),
+            }),
+        }
+    });
+    let shared = used.iter().any(|&e| counts.value(row, e).share() < 1.0);
+    let group = |e: &usize| counts.events[*e].group;
+    let inexact = shared && used.iter().any(|e| group(e) != group(&used[0]));
+    Derived {
+        name: definition.name.clone(),
+        unit: definition.unit.clone(),
+        help: definition.help.clone(),
+        cgroup: cgroup.map(str::to_owned),
+        value,
+        inexact,
+    }
+}
+
+/// The event that an expression's `name` means: the one written so, or the generic one of that role at `level`.
+fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
+    let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
+    let role = super::named::role_of(name);
+    events()
+        .find(|(_, e)| e.name.eq_ignore_ascii_case(name))
+        .or_else(|| {
+            events().find(|(_, e)| {
+                let is_clock = matches!(e.role, Some(Role::TaskClock | Role::CpuClock));
+                let base = e.name.strip_suffix(level).and_then(|n| n.strip_suffix(':'));
+                (e.level == level || is_clock)
+                    && (role.is_some() && e.role == role || base.is_some_and(|b| b.eq_ignore_ascii_case(name)))
+            })
+        })
+        .map(|(at, _)| at)
+}

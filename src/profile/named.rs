@@ -1,0 +1,136 @@
+//! The metrics that have names (`-M`): what each needs and how it is computed.
+//!
+//! Receives a name; hands on the events to count and a [`Definition`]. Everything is written in the language of
+//! [`super::expression`], so that a user's `--metric` can do the same.
+
+use super::counts::Role;
+use super::expression::Expression;
+use super::metrics::Definition;
+
+/// A metric with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// The name, lower case.
+    pub name: &'static str,
+    /// Other names it goes by.
+    pub aliases: &'static [&'static str],
+    /// Unit; empty for plain ratios.
+    pub unit: &'static str,
+    /// The events it needs, as event text.
+    pub events: &'static [&'static str],
+    /// How it is computed.
+    pub expression: &'static str,
+    /// What it says.
+    pub help: &'static str,
+}
+
+macro_rules! named {
+    ($($name:literal $(| $alias:literal)* [$unit:literal] = $expression:literal of $($event:literal),+ : $help:literal;)+) => {
+        &[$(Named {
+            name: $name, aliases: &[$($alias),*], unit: $unit, events: &[$($event),+],
+            expression: $expression, help: $help,
+        }),+]
+    };
+}
+
+/// Every metric with a name, in the order of a list.
+#[rustfmt::skip]
+pub const NAMED: &[Named] = named! {
+    "ipc" | "insn_per_cycle" [""] = "instructions / cycles" of "instructions", "cycles": "instructions per cycle";
+    "cpi" | "cycles_per_insn" [""] = "cycles / instructions" of "cycles", "instructions": "cycles per instruction";
+    "ghz" | "frequency" ["GHz"] = "cycles / task-clock / 1e6" of "cycles", "task-clock": "clock rate while running";
+    "cpus_utilized" | "cpus" ["CPUs"] = "task-clock / 1e3 / duration_time" of "task-clock": "CPUs kept busy on average";
+    "branch_miss_rate" ["%"] = "100 * branch-misses / branches" of "branch-misses", "branches": "branches predicted wrongly";
+    "branch_mpki" [""] = "1e3 * branch-misses / instructions" of "branch-misses", "instructions": "branch misses per 1000 instructions";
+    "cache_miss_rate" ["%"] = "100 * cache-misses / cache-references" of "cache-misses", "cache-references": "last-level accesses that missed";
+    "cache_mpki" [""] = "1e3 * cache-misses / instructions" of "cache-misses", "instructions": "cache misses per 1000 instructions";
+    "l1d_miss_rate" ["%"] = "100 * L1-dcache-load-misses / L1-dcache-loads" of "L1-dcache-load-misses", "L1-dcache-loads": "loads that missed the L1 data cache";
+    "llc_miss_rate" ["%"] = "100 * LLC-load-misses / LLC-loads" of "LLC-load-misses", "LLC-loads": "last-level loads that missed";
+    "dtlb_miss_rate" ["%"] = "100 * dTLB-load-misses / dTLB-loads" of "dTLB-load-misses", "dTLB-loads": "loads that missed the data TLB";
+    "itlb_miss_rate" ["%"] = "100 * iTLB-load-misses / iTLB-loads" of "iTLB-load-misses", "iTLB-loads": "fetches that missed the instruction TLB";
+    "stalled_per_insn" [""] = "max(stalled-cycles-frontend, stalled-cycles-backend) / instructions" of "stalled-cycles-frontend", "stalled-cycles-backend", "instructions": "stalled cycles per instruction";
+    "frontend_idle" ["%"] = "100 * stalled-cycles-frontend / cycles" of "stalled-cycles-frontend", "cycles": "cycles without work from the front end";
+    "backend_idle" ["%"] = "100 * stalled-cycles-backend / cycles" of "stalled-cycles-backend", "cycles": "cycles waiting for the back end";
+    "page_fault_rate" ["/sec"] = "1e3 * page-faults / task-clock" of "page-faults", "task-clock": "page faults per second of CPU time";
+    "context_switch_rate" ["/sec"] = "1e3 * context-switches / task-clock" of "context-switches", "task-clock": "context switches per second of CPU time";
+};
+
+/// The metric of this name or alias, in any case, with `-` as good as `_`.
+pub fn find(name: &str) -> Option<&'static Named> {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    NAMED.iter().find(|n| n.name == name || n.aliases.contains(&name.as_str()))
+}
+
+impl Named {
+    /// The metric as it is computed.
+    pub fn definition(&self) -> crate::error::Result<Definition> {
+        Ok(Definition {
+            name: self.name.to_owned(),
+            unit: self.unit.to_owned(),
+            help: self.help.to_owned(),
+            expression: Expression::parse(self.expression)?,
+        })
+    }
+}
+
+/// The roles that perf's generic names stand for.
+const ROLES: &[(&str, Role)] = &[
+    ("task-clock", Role::TaskClock),
+    ("cpu-clock", Role::CpuClock),
+    ("cycles", Role::Cycles),
+    ("cpu-cycles", Role::Cycles),
+    ("ref-cycles", Role::RefCycles),
+    ("bus-cycles", Role::BusCycles),
+    ("instructions", Role::Instructions),
+    ("branches", Role::Branches),
+    ("branch-instructions", Role::Branches),
+    ("branch-misses", Role::BranchMisses),
+    ("cache-references", Role::CacheReferences),
+    ("cache-misses", Role::CacheMisses),
+    ("stalled-cycles-frontend", Role::StalledFrontend),
+    ("idle-cycles-frontend", Role::StalledFrontend),
+    ("stalled-cycles-backend", Role::StalledBackend),
+    ("idle-cycles-backend", Role::StalledBackend),
+    ("L1-dcache-loads", Role::L1dLoads),
+    ("L1-dcache-load-misses", Role::L1dLoadMisses),
+    ("L1-icache-loads", Role::L1iLoads),
+    ("L1-icache-load-misses", Role::L1iLoadMisses),
+    ("LLC-loads", Role::LlcLoads),
+    ("LLC-load-misses", Role::LlcLoadMisses),
+    ("dTLB-loads", Role::DtlbLoads),
+    ("dTLB-load-misses", Role::DtlbLoadMisses),
+    ("iTLB-loads", Role::ItlbLoads),
+    ("iTLB-load-misses", Role::ItlbLoadMisses),
+];
+
+/// Generic names with an operator in them that have no role of their own.
+const OTHERS: &[&str] =
+    &["context-switches", "cpu-migrations", "page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults"];
+
+/// The role of a generic event name.
+pub fn role_of(name: &str) -> Option<Role> {
+    ROLES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, role)| *role)
+}
+
+/// Generic names that contain `-`: an expression takes them as names without quotes.
+pub fn hyphenated() -> impl Iterator<Item = &'static str> {
+    ROLES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied()).filter(|name| name.contains('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_metric_parses_and_names_the_events_it_needs() {
+        for named in NAMED {
+            let definition = named.definition().unwrap();
+            for event in definition.expression.events() {
+                assert!(event == "duration_time" || named.events.contains(&event.as_str()), "{}: {event}", named.name);
+            }
+            assert_eq!(find(named.name), Some(named));
+        }
+        assert_eq!(find("Insn-Per-Cycle").unwrap().name, "ipc");
+        assert!(find("nonsense").is_none());
+    }
+}

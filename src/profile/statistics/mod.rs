@@ -1,0 +1,190 @@
+//! Statistics of repeated runs: what they say together, which of them stand out, and whether two sets differ.
+//!
+//! Receives plain numbers; hands on [`Summary`] and [`Welch`]. Decides no wording. The distributions behind the
+//! intervals are in [`distribution`].
+
+pub mod distribution;
+
+use distribution::{t_quantile, t_two_sided};
+
+/// What repeated measurements of one thing say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// How many there are.
+    pub count: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Middle value; the mean of the two middle ones for an even number.
+    pub median: f64,
+    /// Least value.
+    pub min: f64,
+    /// Greatest value.
+    pub max: f64,
+    /// Sample standard deviation (divisor n − 1); 0 for a single value.
+    pub stdev: f64,
+    /// The 95 % confidence interval of the mean (Student's t); `None` for a single value.
+    pub interval: Option<(f64, f64)>,
+    /// Indices of values that lie far from the others, in order.
+    pub outliers: Vec<usize>,
+}
+
+impl Summary {
+    /// Summarizes `values`; `None` when there is none, or one is not finite.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let variance = match count {
+            1 => 0.0,
+            n => values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1) as f64,
+        };
+        let stdev = variance.sqrt();
+        let interval = (count > 1).then(|| {
+            let half = t_quantile(0.975, (count - 1) as f64) * stdev / (count as f64).sqrt();
+            (mean - half, mean + half)
+        });
+        Some(Self {
+            count,
+            mean,
+            median: median_of_sorted(&sorted),
+            min: sorted[0],
+            max: sorted[count - 1],
+            stdev,
+            interval,
+            outliers: outliers(values),
+        })
+    }
+
+    /// Standard error: the standard deviation of the mean (perf's `+-`).
+    pub fn error_of_mean(&self) -> f64 {
+        self.stdev / (self.count as f64).sqrt()
+    }
+
+    /// The standard error in per cent of the mean, as perf prints it (`( +-  1.23% )`); 0 when the mean is 0.
+    pub fn error_percent(&self) -> f64 {
+        if self.mean == 0.0 { 0.0 } else { 100.0 * self.error_of_mean() / self.mean.abs() }
+    }
+}
+
+fn median_of_sorted(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[middle - 1], sorted[middle]) } else { sorted[middle] }
+}
+
+/// Values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz and Hoaglin, *How to Detect and
+/// Handle Outliers*, 1993). Fewer than four values, or more than half of them equal, have none.
+pub fn outliers(values: &[f64]) -> Vec<usize> {
+    if values.len() < 4 {
+        return Vec::new();
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = median_of_sorted(&sorted);
+    let mut distances: Vec<f64> = values.iter().map(|v| (v - median).abs()).collect();
+    distances.sort_by(f64::total_cmp);
+    let mad = median_of_sorted(&distances);
+    if mad == 0.0 {
+        return Vec::new();
+    }
+    (0..values.len()).filter(|&at| 0.6745 * (values[at] - median).abs() / mad > 3.5).collect()
+}
+
+/// Whether two sets of measurements have the same mean, not assuming the same spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Welch {
+    /// The test statistic: `(mean a − mean b) ÷ standard error`.
+    pub t: f64,
+    /// Degrees of freedom after Welch and Satterthwaite.
+    pub df: f64,
+    /// Two-sided probability of so large a difference if there were none.
+    pub p: f64,
+}
+
+/// Welch's t-test; `None` when a side has fewer than two values. Two sides without any spread: p is 1 when equal, else 0.
+pub fn welch(a: &Summary, b: &Summary) -> Option<Welch> {
+    if a.count < 2 || b.count < 2 {
+        return None;
+    }
+    let (va, vb) = (a.error_of_mean().powi(2), b.error_of_mean().powi(2));
+    let difference = a.mean - b.mean;
+    if va + vb == 0.0 {
+        let equal = difference == 0.0;
+        let t = if equal { 0.0 } else { f64::INFINITY.copysign(difference) };
+        return Some(Welch { t, df: (a.count + b.count - 2) as f64, p: if equal { 1.0 } else { 0.0 } });
+    }
+    let t = difference / (va + vb).sqrt();
+    let df = (va + vb).powi(2) / (va * va / (a.count - 1) as f64 + vb * vb / (b.count - 1) as f64);
+    Some(Welch { t, df, p: t_two_sided(t, df) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(got: f64, want: f64, within: f64) {
+        assert!((got - want).abs() <= within, "{got} is not {want}");
+    }
+
+    #[test]
+    fn a_summary_says_what_textbooks_say() {
+        let s = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        near(s.mean, 5.0, 1e-12);
+        near(s.median, 4.5, 1e-12);
+        near(s.stdev, (32.0f64 / 7.0).sqrt(), 1e-12);
+        // t(0.975, 7) = 2.364624 in every printed table.
+        near(s.interval.unwrap().1 - 5.0, 2.364_624 * (32.0f64 / 7.0 / 8.0).sqrt(), 1e-5);
+        assert_eq!((s.min, s.max, s.count), (2.0, 9.0, 8));
+    }
+
+    #[test]
+    fn one_value_has_no_interval_and_none_no_summary() {
+        let one = Summary::of(&[3.0]).unwrap();
+        assert_eq!((one.interval, one.error_percent()), (None, 0.0));
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn the_per_cent_behind_plus_minus_is_perf_s() {
+        // perf stat -r 4 --table: these four times gave "0.0212058 +- 0.0000929 ... ( +-  0.44% )".
+        let s = Summary::of(&[0.021_464_5, 0.021_217_0, 0.021_079_1, 0.021_062_6]).unwrap();
+        near(s.error_of_mean(), 0.000_092_9, 1e-7);
+        near(s.error_percent(), 0.44, 0.005);
+    }
+
+    #[test]
+    fn outliers_are_found_by_the_median() {
+        assert_eq!(outliers(&[10.0, 10.1, 9.9, 10.05, 30.0, 9.95]), [4]);
+        assert!(outliers(&[10.0, 10.1, 9.9, 10.05, 9.95]).is_empty());
+        assert!(outliers(&[1.0, 1.0, 100.0]).is_empty());
+    }
+
+    #[test]
+    fn welch_agrees_with_published_examples() {
+        // Data and p-values of the task "Welch's t-test" on Rosetta Code (computed there with several independent programs).
+        let p = |a: &[f64], b: &[f64]| welch(&Summary::of(a).unwrap(), &Summary::of(b).unwrap()).unwrap();
+        near(p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p, 0.090_773_324_285_671, 1e-12);
+        let w = p(
+            &[19.8, 20.4, 19.6, 17.8, 18.5, 18.9, 18.3, 18.9, 19.5, 22.0],
+            &[
+                28.2, 26.6, 20.1, 23.3, 25.2, 22.1, 17.7, 27.6, 20.6, 13.7, 23.2, 17.5, 20.6, 18.0, 23.9, 21.6, 24.3,
+                20.4, 24.0, 13.2,
+            ],
+        );
+        near(w.p, 0.035_972_271_029_796_8, 1e-12);
+        near(p(&[3.0, 4.0, 1.0, 2.1], &[490.2, 340.0, 433.9]).p, 0.010_751_561_149_784_5, 1e-12);
+    }
+
+    #[test]
+    fn equal_sets_do_not_differ() {
+        let a = Summary::of(&[5.0, 5.0, 5.0]).unwrap();
+        let b = Summary::of(&[6.0, 6.0]).unwrap();
+        assert_eq!(welch(&a, &a).unwrap().p, 1.0);
+        assert_eq!(welch(&a, &b).unwrap().p, 0.0);
+        assert_eq!(welch(&a, &Summary::of(&[1.0]).unwrap()), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Top-down analysis, level 1: which part of the pipeline's issue slots did what.
+//!
+//! Receives the names of events the machine has, later their [`Counts`]; hands on the events to count and four
+//! shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and Counters
+//! Architecture*, ISPASS 2014).
+//!
+//! ```text
+//!                          all issue slots
+//!        micro-operation issued?  yes            no
+//!            retired?      yes      no       back end stalled?  yes   no
+//!                       retiring  bad spec.           backend bound  frontend bound
+//! ```
+
+use super::counts::{Counts, Reason};
+
+/// Intel since Ice Lake: the hardware counts the four shares itself, with the slots, in one group.
+const SHARES: [&str; 5] = ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
+
+/// Intel from Sandy Bridge on: five events that give the four shares by the formula.
+const COUNTS: [&str; 5] = [
+    "topdown-total-slots",
+    "topdown-slots-issued",
+    "topdown-slots-retired",
+    "topdown-fetch-bubbles",
+    "topdown-recovery-bubbles",
+];
+
+/// The four shares of the slots, each 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level1 {
+    /// Useful work.
+    pub retiring: f64,
+    /// Work thrown away after a wrong guess.
+    pub bad_speculation: f64,
+    /// Nothing was fetched or decoded in time.
+    pub frontend_bound: f64,
+    /// The back end could not take more.
+    pub backend_bound: f64,
+}
+
+/// The events to count, as one group, given which event names the core PMU has; `None` where it has no such set.
+pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
+    [&SHARES, &COUNTS].into_iter().find(|set| set.iter().all(|name| has(name))).map(|set| &set[..])
+}
+
+/// The analysis of one row.
+///
+/// # Errors
+/// Which event is missing, and why.
+pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
+    let get = |name: &str| number(counts, row, name);
+    if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
+        let [_, retiring, bad, frontend, backend] = SHARES;
+        let (r, b, f, k) = (get(retiring)?, get(bad)?, get(frontend)?, get(backend)?);
+        // The four together are all slots; dividing by their sum keeps the shares whole when the register rounds.
+        let all = r + b + f + k;
+        return shares(all, r, b, f);
+    }
+    let [total, issued, retired, bubbles, recovery] = COUNTS;
+    let total = get(total)?;
+    let retired = get(retired)?;
+    shares(total, retired, (get(issued)? - retired + get(recovery)?).max(0.0), get(bubbles)?)
+}
+
+fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<Level1, Reason> {
+    if all <= 0.0 {
+        return Err(Reason::new("no issue slot was counted", "measure a longer run"));
+    }
+    let (retiring, bad_speculation, frontend_bound) = (retiring / all, bad / all, frontend / all);
+    let backend_bound = (1.0 - retiring - bad_speculation - frontend_bound).clamp(0.0, 1.0);
+    Ok(Level1 { retiring, bad_speculation, frontend_bound, backend_bound })
+}
+
+fn number(counts: &Counts, row: usize, name: &str) -> Result<f64, Reason> {
+    let Some(event) = counts.events.iter().position(|e| is(&e.name, name)) else {
+        return Err(Reason::new(format!("{name} is not among the counted events"), ""));
+    };
+    let value = counts.value(row, event);
+    match (value.number(), value.reason()) {
+        (Some(number), _) => Ok(number * counts.events[event].scale),
+        (None, Some(reason)) => Err(reason.clone()),
+        (None, None) => Err(Reason::new(format!("{name} is not counted in this place"), "")),
+    }
+}
+
+/// Whether an event as it was typed (`cpu/topdown-retiring/u`, `slots:u`) is the named one.
+fn is(typed: &str, name: &str) -> bool {
+    let inner = typed.split_once('/').map_or(typed, |(_, terms)| terms);
+    inner.split(['/', ':', ',']).next().is_some_and(|word| word.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::counts::{Event, Row, Value};
+    use crate::units::Count;
+
+    fn counts(values: &[(&str, u64)]) -> Counts {
+        let event = |name: &str| Event {
+            name: name.into(),
+            role: None,
+            level: String::new(),
+            scale: 1.0,
+            unit: String::new(),
+            snapshot: false,
+            group: 0,
+            cgroup: None,
+        };
+        let value = |value| Value::Counted { count: Count { value, enabled_ns: 9, running_ns: 9 }, runs: vec![] };
+        Counts {
+            events: values.iter().map(|(n, _)| event(n)).collect(),
+            rows: vec![Row {
+                place: Default::default(),
+                summed: 1,
+                values: values.iter().map(|(_, v)| value(*v)).collect(),
+            }],
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn shares_are_taken_of_their_sum() {
+        let got = level1(
+            &counts(&[
+                ("slots", 1000),
+                ("cpu/topdown-retiring/", 500),
+                ("topdown-bad-spec:u", 100),
+                ("topdown-fe-bound", 150),
+                ("topdown-be-bound", 250),
+            ]),
+            0,
+        )
+        .unwrap();
+        assert_eq!((got.retiring, got.bad_speculation, got.frontend_bound), (0.5, 0.1, 0.15));
+        assert!((got.backend_bound - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_old_formula_subtracts() {
+        let names = COUNTS;
+        let got =
+            level1(&counts(&[(names[0], 1000), (names[1], 600), (names[2], 500), (names[3], 200), (names[4], 50)]), 0)
+                .unwrap();
+        assert_eq!((got.retiring, got.bad_speculation, got.frontend_bound), (0.5, 0.15, 0.2));
+        assert!((got.backend_bound - 0.15).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_missing_event_is_named() {
+        assert!(level1(&counts(&[("slots", 1)]), 0).unwrap_err().cause.contains("topdown-retiring"));
+        assert_eq!(events(|n| n.starts_with("topdown-") || n == "slots"), Some(&SHARES[..]));
+        assert_eq!(events(|_| false), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! `-x SEP`: perf 6.1's fields in perf's order, one line an event and place.
+//!
+//! ```text
+//! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
+//! ```
+//! Receives [`Counts`]; decides only quoting: a field that holds the separator, a quote or a line end is quoted as in RFC 4180
+//! (perf prints it bare, which no reader can take apart).
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::{StatStyle, cells, decimals, metric_digits, metric_table, missing, place, quantity, safe, share_percent, variance};
+use crate::profile::counts::Counts;
+use crate::profile::metrics::shadow;
+
+/// Writes one printing's worth of counts: a run, an interval or a summary.
+pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    if style.metric_only {
+        return metric_table::csv(out, counts, style);
+    }
+    for (row, event) in cells(counts) {
+        line(out, counts, row, event, style)?;
+    }
+    derived(out, counts, style)
+}
+
+/// The fields before the value, each with its separator.
+pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>, style: &StatStyle) -> String {
+    let separator = &style.separator;
+    let mut out = String::new();
+    if let Some(time) = counts.timestamp_ns {
+        out += &format!("{:6}.{:09}{separator}", time / 1_000_000_000, time % 1_000_000_000);
+    } else if style.summary {
+        out += &format!("{:>16}{separator}", "summary");
+    }
+    let row = &counts.rows[row];
+    let place = place::word(&row.place, counts.aggregation);
+    if !place.is_empty() {
+        out += &quoted(&place, separator);
+        out += separator;
+    }
+    if place::is_summed(counts.aggregation) {
+        out += &format!("{}{separator}", place::summed(counts, row, event));
+    }
+    out
+}
+
+fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &StatStyle) -> io::Result<()> {
+    let separator = &style.separator;
+    let (value, event) = (counts.value(row, at), &counts.events[at]);
+    let number = match (missing(value), value.number()) {
+        (Some(words), _) => words.to_owned(),
+        (None, Some(number)) => quantity(number * event.scale, decimals(event), false),
+        (None, None) => "<not counted>".to_owned(),
+    };
+    let prefix = prefix(counts, row, Some(at), style);
+    let (unit, name) = (safe(&event.unit), safe(&event.name));
+    write!(out, "{prefix}{number}{separator}{}{separator}{}", quoted(&unit, separator), quoted(&name, separator))?;
+    if counts.has_cgroups() {
+        let cgroup = safe(event.cgroup.as_deref().unwrap_or_default());
+        write!(out, "{separator}{}", quoted(&cgroup, separator))?;
+    }
+    let variance = variance(counts, value);
+    if let Some(variance) = variance {
+        write!(out, "{separator}{variance:.2}%")?;
+    }
+    write!(out, "{separator}{}{separator}{:.2}", value.running_ns(), share_percent(value))?;
+    let metrics = shadow(counts, row, at);
+    let Some((first, rest)) = metrics.split_first() else {
+        return writeln!(out, "{separator}{separator}");
+    };
+    writeln!(out, "{separator}{}{separator}{}", metric_digits(first), first.unit)?;
+    for metric in rest {
+        let empty = separator.repeat(fields(counts, variance.is_some()));
+        writeln!(out, "{prefix}{empty}{}{separator}{}", metric_digits(metric), metric.unit)?;
+    }
+    Ok(())
+}
+
+/// Fields between the place and the metric: value, unit, event, running, share, and the optional ones.
+fn fields(counts: &Counts, variance: bool) -> usize {
+    5 + usize::from(counts.has_cgroups()) + usize::from(variance)
+}
+
+/// Named and user-defined metrics: lines with the fields of the event empty.
+fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    let separator = &style.separator;
+    for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
+        for metric in derived {
+            let mut fields: Vec<Cow<'_, str>> = vec!["".into(); fields(counts, counts.runs.len() > 1)];
+            if let (true, Some(cgroup)) = (counts.has_cgroups(), &metric.cgroup) {
+                fields[3] = safe(cgroup);
+            }
+            let fields: Vec<_> = fields.iter().map(|f| quoted(f, separator)).collect();
+            let value = metric.value.as_ref().map(|v| format!("{v:.3}")).unwrap_or_default();
+            let name = safe(&metric.name);
+            let prefix = prefix(counts, row, None, style);
+            writeln!(out, "{prefix}{}{separator}{value}{separator}{}", fields.join(separator), quoted(&name, separator))?;
+        }
+    }
+    Ok(())
+}
+
+/// The field as it is, or in quotes when a reader could not tell where it ends.
+pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
+    let splits = !separator.is_empty() && field.contains(separator);
+    if splits || field.contains(['"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(field)
+    }
+}

@@ -1,0 +1,93 @@
+//! `-j`: perf 6.1's JSON lines, key for key: one object an event and place.
+//!
+//! ```text
+//! {"interval" : 0.050127508, "core" : "S0-D0-C0", "aggregate-number" : 1, "counter-value" : "50.300492", "unit" : "msec",
+//!  "event" : "task-clock", "cgroup" : "/", "variance" : 1.23, "event-runtime" : 50299670, "pcnt-running" : 100.00,
+//!  "metric-value" : 1.006010, "metric-unit" : "CPUs utilized"}
+//! ```
+//! Counts are strings there, since perf writes them so; [`super::document`] has numbers. Strings are escaped (perf does not),
+//! and each metric of an event is an object of its own.
+
+use std::io::{self, Write};
+
+use super::{StatStyle, cells, metric_table, missing, place, share_percent, variance};
+use crate::profile::counts::{Aggregation, Counts};
+use crate::profile::metrics::shadow;
+
+/// Writes one printing's worth of counts: a run, an interval or a summary.
+pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    if style.metric_only {
+        return metric_table::json(out, counts, style);
+    }
+    for (row, event) in cells(counts) {
+        line(out, counts, row, event)?;
+    }
+    for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
+        for metric in derived {
+            let prefix = prefix(counts, row, None);
+            let cgroup = metric.cgroup.as_deref().map(|c| format!("\"cgroup\" : {}, ", string(c))).unwrap_or_default();
+            // `null` where perf would have to invent a number.
+            let value = metric.value.as_ref().map_or_else(|_| "null".to_owned(), |v| format!("{v:.6}"));
+            let name = string(&metric.name);
+            writeln!(out, "{{{prefix}{cgroup}\"metric-value\" : {value}, \"metric-unit\" : {name}}}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The keys before the value: interval and place, each with its comma.
+pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> String {
+    let mut out = String::new();
+    if let Some(time) = counts.timestamp_ns {
+        out += &format!("\"interval\" : {}.{:09}, ", time / 1_000_000_000, time % 1_000_000_000);
+    }
+    let row = &counts.rows[row];
+    let word = place::word(&row.place, counts.aggregation);
+    let (key, word) = match counts.aggregation {
+        Aggregation::Global => return out,
+        Aggregation::Cpu => ("cpu", word.trim_start_matches("CPU").to_owned()),
+        Aggregation::Core => ("core", word),
+        Aggregation::Die => ("die", word),
+        Aggregation::Socket => ("socket", word),
+        Aggregation::Node => ("node", word),
+        Aggregation::Thread => ("thread", word),
+    };
+    out += &format!("\"{key}\" : {}, ", string(&word));
+    if place::is_summed(counts.aggregation) {
+        out += &format!("\"aggregate-number\" : {}, ", place::summed(counts, row, event));
+    }
+    out
+}
+
+fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Result<()> {
+    let (value, event) = (counts.value(row, at), &counts.events[at]);
+    let number = match (missing(value), value.number()) {
+        (Some(words), _) => words.to_owned(),
+        (None, Some(number)) => format!("{:.6}", number * event.scale),
+        (None, None) => "<not counted>".to_owned(),
+    };
+    let prefix = prefix(counts, row, Some(at));
+    let (unit, name) = (string(&event.unit), string(&event.name));
+    write!(out, "{{{prefix}\"counter-value\" : \"{number}\", \"unit\" : {unit}, \"event\" : {name}, ")?;
+    if counts.has_cgroups() {
+        write!(out, "\"cgroup\" : {}, ", string(event.cgroup.as_deref().unwrap_or_default()))?;
+    }
+    if let Some(variance) = variance(counts, value) {
+        write!(out, "\"variance\" : {variance:.2}, ")?;
+    }
+    write!(out, "\"event-runtime\" : {}, \"pcnt-running\" : {:.2}, ", value.running_ns(), share_percent(value))?;
+    let metrics = shadow(counts, row, at);
+    let Some((first, rest)) = metrics.split_first() else {
+        return writeln!(out, "\"metric-value\" : 0.000000, \"metric-unit\" : \"\"}}");
+    };
+    writeln!(out, "\"metric-value\" : {:.6}, \"metric-unit\" : {}}}", first.value, string(&first.unit))?;
+    for metric in rest {
+        writeln!(out, "{{{prefix}\"metric-value\" : {:.6}, \"metric-unit\" : {}}}", metric.value, string(&metric.unit))?;
+    }
+    Ok(())
+}
+
+/// A JSON string with its quotes.
+pub(super) fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,177 @@
+//! `--metric-only`: one line a place, one column a metric, no counts.
+//!
+//! perf leaves rates and "CPUs utilized" out of its columns; CSV and JSON do the same, the table for people keeps the CPUs.
+//! A column is there when any row has a value for it, or would have one had the event been counted.
+
+use std::io::{self, Write};
+
+use super::csv::quoted;
+use super::{StatStyle, csv, json, metric_digits, metric_number, place, safe};
+use crate::profile::counts::{Counts, Role};
+use crate::profile::metrics::shadow;
+use crate::text;
+
+/// A column: its title, and for each row the table's and the CSV's text.
+struct Column {
+    title: String,
+    cells: Vec<Option<Cell>>,
+}
+
+struct Cell {
+    padded: String,
+    digits: String,
+    value: f64,
+    inexact: bool,
+}
+
+fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    let rows = counts.rows.len();
+    let mut put = |title: String, row: usize, cell: Option<Cell>| {
+        let at = columns.iter().position(|c| c.title == title).unwrap_or_else(|| {
+            columns.push(Column { title, cells: (0..rows).map(|_| None).collect() });
+            columns.len() - 1
+        });
+        if cell.is_some() {
+            columns[at].cells[row] = cell;
+        }
+    };
+    for (at, event) in counts.events.iter().enumerate() {
+        let name = safe(&event.name);
+        let title = |unit: &str| {
+            let title = if unit.starts_with("of all") { format!("{name} {unit}") } else { unit.to_owned() };
+            match &event.cgroup {
+                Some(cgroup) => format!("{title} {}", safe(cgroup)),
+                None => title,
+            }
+        };
+        for row in 0..rows {
+            let metrics = shadow(counts, row, at);
+            for metric in metrics.iter().filter(|m| keep(&m.unit)) {
+                let cell = Cell {
+                    padded: metric_number(metric),
+                    digits: metric_digits(metric),
+                    value: metric.value,
+                    inexact: metric.inexact,
+                };
+                put(title(&metric.unit), row, Some(cell));
+            }
+            if metrics.is_empty()
+                && let Some(unit) = expected(event.role).filter(|unit| keep(unit))
+            {
+                put(title(unit), row, None);
+            }
+        }
+    }
+    for (row, derived) in counts.derived.iter().enumerate().take(rows) {
+        for metric in derived {
+            let cell = metric.value.as_ref().ok().map(|v| Cell {
+                padded: format!("{v:8.3}"),
+                digits: format!("{v:.3}"),
+                value: *v,
+                inexact: metric.inexact,
+            });
+            put(safe(&metric.name).into_owned(), row, cell);
+        }
+    }
+    columns
+}
+
+/// The metric that an event would have, counted.
+fn expected(role: Option<Role>) -> Option<&'static str> {
+    match role? {
+        Role::Cycles => Some("GHz"),
+        Role::Instructions => Some("insn per cycle"),
+        Role::BranchMisses => Some("of all branches"),
+        Role::CacheMisses => Some("of all cache refs"),
+        Role::StalledFrontend => Some("frontend cycles idle"),
+        Role::StalledBackend => Some("backend cycles idle"),
+        _ => None,
+    }
+}
+
+fn for_programs(unit: &str) -> bool {
+    !unit.contains("/sec") && unit != "CPUs utilized"
+}
+
+/// The table for people; `headline` says whether the titles are due.
+pub(super) fn text(out: &mut dyn Write, counts: &Counts, headline: bool) -> io::Result<()> {
+    let columns = columns(counts, |unit| !unit.contains("/sec"));
+    let time = counts.timestamp_ns.map(|t| format!("{:6}.{:09} ", t / 1_000_000_000, t % 1_000_000_000));
+    let width = |column: &Column| text::width(&column.title).max(20);
+    if headline {
+        let place = counts.rows.first().map_or(0, |row| text::width(&place::columns(counts, row, None)));
+        let lead = match &time {
+            Some(_) => format!("#           time{}", place::headline(counts.aggregation)),
+            None => String::new(),
+        };
+        let lead_width = time.as_ref().map_or(0, String::len) + place;
+        write!(out, "{lead:lead_width$}")?;
+        for column in &columns {
+            write!(out, " {:>1$}", column.title, width(column))?;
+        }
+        writeln!(out)?;
+    }
+    for (at, row) in counts.rows.iter().enumerate() {
+        let mut line = format!("{}{}", time.as_deref().unwrap_or_default(), place::columns(counts, row, None));
+        for column in &columns {
+            let cell = match &column.cells[at] {
+                Some(cell) => format!("{}{}", if cell.inexact { "~" } else { "" }, cell.padded.trim()),
+                None => "-".to_owned(),
+            };
+            line += &format!(" {cell:>0$}", width(column));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The titles of the CSV columns: one line, before the first interval or the run.
+pub fn csv_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    use crate::profile::counts::Aggregation as A;
+    let separator = &style.separator;
+    let mut titles: Vec<String> = Vec::new();
+    titles.extend(counts.timestamp_ns.map(|_| "time".to_owned()));
+    let place: &[&str] = match counts.aggregation {
+        A::Global => &[],
+        A::Cpu => &["cpu"],
+        A::Core => &["core", "cpus"],
+        A::Die => &["die", "cpus"],
+        A::Socket => &["socket", "cpus"],
+        A::Node => &["node", "cpus"],
+        A::Thread => &["comm-pid"],
+    };
+    titles.extend(place.iter().map(|&p| p.to_owned()));
+    titles.extend(columns(counts, for_programs).into_iter().map(|c| c.title));
+    let line: Vec<_> = titles.iter().map(|t| format!("{}{separator}", quoted(t, separator))).collect();
+    writeln!(out, "{}", line.concat())
+}
+
+/// The CSV lines without titles; as perf, every field ends in the separator.
+pub(super) fn csv(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    let columns = columns(counts, for_programs);
+    for row in 0..counts.rows.len() {
+        write!(out, "{}", csv::prefix(counts, row, None, style))?;
+        for column in &columns {
+            let digits = column.cells[row].as_ref().map_or("", |cell| &cell.digits);
+            write!(out, "{digits}{}", style.separator)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// One object a place, a key a metric; `null` where there is none.
+pub(super) fn json(out: &mut dyn Write, counts: &Counts, _style: &StatStyle) -> io::Result<()> {
+    let columns = columns(counts, for_programs);
+    for row in 0..counts.rows.len() {
+        let prefix = json::prefix(counts, row, None);
+        let pairs = columns.iter().map(|column| {
+            let value = column.cells[row].as_ref().map_or("null".to_owned(), |cell| format!("{:.6}", cell.value));
+            format!("{} : {value}", json::string(&column.title))
+        });
+        let line = prefix + &pairs.collect::<Vec<_>>().join(", ");
+        writeln!(out, "{{{}}}", line.trim_end_matches(", "))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! The results of counting in all their forms.
+//!
+//! Receives [`Counts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number forms; what a
+//! count means is decided in `profile`. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1; where that is broken,
+//! `docs/output-formats.md` says what pmc does instead.
+//!
+//! ```text
+//! text      the table for people, with notes        compare   several commands beside each other
+//! csv       -x SEP, perf's fields                   runs      what -r N runs say together
+//! json      -j, perf's lines                        document  --json=2, one document with numbers
+//! ```
+
+pub mod compare;
+pub mod csv;
+pub mod document;
+pub mod json;
+mod metric_table;
+mod place;
+mod runs;
+pub mod text;
+
+use std::borrow::Cow;
+
+use crate::profile::counts::{Aggregation, Counts, Event, Value};
+use crate::profile::metrics::{Format, Metric};
+use crate::{text as words, units};
+
+/// How results are written; a command fills it from its options.
+#[derive(Debug, Clone)]
+pub struct StatStyle {
+    /// Thousands separators in the table (`--no-big-num` clears it).
+    pub big_num: bool,
+    /// Only derived metrics, one column each (`--metric-only`).
+    pub metric_only: bool,
+    /// perf's table of the single runs of `-r N` (`--table`).
+    pub table: bool,
+    /// These counts sum up what intervals showed (`--summary`); CSV marks such lines.
+    pub summary: bool,
+    /// Colours for alarming ratios and missing counts.
+    pub colour: bool,
+    /// Separator of CSV fields (`-x`).
+    pub separator: String,
+}
+
+impl Default for StatStyle {
+    fn default() -> Self {
+        Self { big_num: true, metric_only: false, table: false, summary: false, colour: false, separator: ",".into() }
+    }
+}
+
+/// What was measured, for the headline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A command and its arguments.
+    Command(Vec<String>),
+    /// Everything on all CPUs.
+    SystemWide,
+    /// These CPUs, as typed.
+    Cpus(String),
+    /// These processes, as typed.
+    Processes(String),
+    /// These threads, as typed.
+    Threads(String),
+    /// The processes of this user, as typed.
+    User(String),
+}
+
+impl Subject {
+    /// perf's words for it: `'sleep 1'`, `process id '12'`.
+    pub fn words(&self) -> String {
+        let (kind, what) = match self {
+            Self::Command(words) => ("", words.join(" ")),
+            Self::SystemWide => ("", "system wide".to_owned()),
+            Self::Cpus(list) => ("", format!("CPU(s) {list}")),
+            Self::Processes(list) => ("process id ", list.clone()),
+            Self::Threads(list) => ("thread id ", list.clone()),
+            Self::User(user) => ("user ", user.clone()),
+        };
+        format!("{kind}'{}'", words::clean(&what))
+    }
+}
+
+/// Row and event of every cell in the order of printing, places that do not have an event left out.
+///
+/// perf prints all CPUs (or threads) of an event together, but all events of a core, die, socket or node.
+fn cells(counts: &Counts) -> Vec<(usize, usize)> {
+    let (rows, events) = (counts.rows.len(), counts.events.len());
+    let by_event = matches!(counts.aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread);
+    let all: Vec<(usize, usize)> = if by_event {
+        (0..events).flat_map(|event| (0..rows).map(move |row| (row, event))).collect()
+    } else {
+        (0..rows).flat_map(|row| (0..events).map(move |event| (row, event))).collect()
+    };
+    all.into_iter().filter(|&(row, event)| !matches!(counts.value(row, event), Value::Absent)).collect()
+}
+
+/// Digits behind the point: perf shows two where the scale has a fraction.
+fn decimals(event: &Event) -> usize {
+    if event.scale.fract() == 0.0 { 0 } else { 2 }
+}
+
+/// A number of an event in its unit, without separators; `big_num` puts them in.
+fn quantity(value: f64, decimals: usize, big_num: bool) -> String {
+    if big_num { units::thousands_f64(value, decimals) } else { format!("{value:.decimals$}") }
+}
+
+/// A metric's number as perf's `printf` writes it, padding included.
+fn metric_number(metric: &Metric) -> String {
+    let value = metric.value;
+    match metric.format {
+        Format::Fixed => format!("{value:8.3}"),
+        Format::Ratio => format!("{value:7.2} "),
+        Format::Percent => format!("{value:7.2}%"),
+        Format::FinePercent => format!("{value:8.3} %"),
+    }
+}
+
+/// As perf's CSV has it: digits and point only.
+fn metric_digits(metric: &Metric) -> String {
+    let text = metric_number(metric);
+    let digits = text.trim_start();
+    let end = digits.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(digits.len());
+    digits[..end].to_owned()
+}
+
+/// Per cent of the enabled time on a counter; perf prints 100 where it never was enabled.
+fn share_percent(value: &Value) -> f64 {
+    match value {
+        Value::Counted { count, .. } => 100.0 * count.share(),
+        _ => 100.0,
+    }
+}
+
+/// The standard error of `-r N` in per cent, where there were runs.
+fn variance(counts: &Counts, value: &Value) -> Option<f64> {
+    if counts.runs.len() < 2 && value.runs().len() < 2 {
+        return None;
+    }
+    Some(crate::profile::statistics::Summary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
+}
+
+/// perf's words for a missing count.
+fn missing(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::NotCounted(_) => Some("<not counted>"),
+        Value::NotSupported(_) => Some("<not supported>"),
+        _ => None,
+    }
+}
+
+/// A name from outside, safe to print.
+fn safe(name: &str) -> Cow<'_, str> {
+    words::clean(name)
+}

@@ -1,0 +1,74 @@
+//! The words for a place: `CPU0`, `S0-D0-C1`, `bash-4910`, as perf writes them.
+
+use std::fmt::Write;
+
+use crate::profile::counts::{Aggregation, Counts, PlaceLabel, Role, Row};
+use crate::text;
+
+/// The place in one word; empty without aggregation.
+pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
+    let number = |n: Option<u32>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
+    let (socket, die) = (number(place.socket), number(place.die));
+    match aggregation {
+        Aggregation::Global => String::new(),
+        Aggregation::Cpu => format!("CPU{}", number(place.cpu)),
+        Aggregation::Core => format!("S{socket}-D{die}-C{}", number(place.core)),
+        Aggregation::Die => format!("S{socket}-D{die}"),
+        Aggregation::Socket => format!("S{socket}"),
+        Aggregation::Node => format!("N{}", number(place.node)),
+        Aggregation::Thread => match &place.thread {
+            Some((name, id)) => format!("{}-{id}", text::clean(name)),
+            None => "?".to_owned(),
+        },
+    }
+}
+
+/// Whether rows of this aggregation say how many CPUs they sum.
+pub(super) fn is_summed(aggregation: Aggregation) -> bool {
+    matches!(aggregation, Aggregation::Core | Aggregation::Die | Aggregation::Socket | Aggregation::Node)
+}
+
+/// How many CPUs were summed for this event: pmc's own clocks are read once.
+pub(super) fn summed(counts: &Counts, row: &Row, event: Option<usize>) -> u32 {
+    let once = Some(Role::DurationTime);
+    if event.is_some_and(|e| counts.events[e].role == once) { 1 } else { row.summed }
+}
+
+/// The columns of the table before the value, with perf's widths.
+pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> String {
+    let word = word(&row.place, counts.aggregation);
+    let mut out = String::new();
+    let width = match counts.aggregation {
+        Aggregation::Global => return out,
+        Aggregation::Cpu => 10,
+        Aggregation::Core => 15,
+        Aggregation::Die => 12,
+        Aggregation::Socket | Aggregation::Node => 6,
+        Aggregation::Thread => {
+            // The comm to the right of 16 columns, the id to the left of 8.
+            let (name, id) = word.rsplit_once('-').unwrap_or((&word, ""));
+            let pad = 16usize.saturating_sub(text::width(name));
+            let _ = write!(out, "{:pad$}{name}-{id:<8} ", "");
+            return out;
+        }
+    };
+    let pad = width - text::width(&word).min(width);
+    let _ = write!(out, "{word}{:pad$} ", "");
+    if is_summed(counts.aggregation) {
+        let _ = write!(out, "{:4} ", summed(counts, row, event));
+    }
+    out
+}
+
+/// The headline of those columns for intervals, with perf's words and widths.
+pub(super) fn headline(aggregation: Aggregation) -> &'static str {
+    match aggregation {
+        Aggregation::Global => "",
+        Aggregation::Cpu => " CPU       ",
+        Aggregation::Core => " core            cpus",
+        Aggregation::Die => " die          cpus",
+        Aggregation::Socket => " socket cpus",
+        Aggregation::Node => " node   cpus",
+        Aggregation::Thread => "             comm-pid     ",
+    }
+}
