@@ -7,6 +7,7 @@
 pub mod facts;
 pub mod machine;
 pub mod refusal;
+pub mod fit;
 pub mod set;
 pub mod target;
 pub mod verdict;

@@ -56,8 +56,6 @@ pub struct Options {
     pub enable_on_exec: bool,
     /// Levels for all events.
     pub levels: Levels,
-    /// This user may not see the kernel (`perf_event_paranoid` 2 or more): on `EACCES` count user mode alone.
-    pub may_drop_kernel: bool,
 }
 
 /// What became of an event.
@@ -393,7 +391,6 @@ impl Set {
             Ok(fd) => return Ok(fd),
         };
         if error.raw_os_error() == Some(errno::EACCES)
-            && options.may_drop_kernel
             && !request.attr().get(Flag::ExcludeKernel)
             && !request.attr().get(Flag::ExcludeUser)
         {

@@ -9,6 +9,7 @@ pub mod expression;
 pub mod machine;
 pub mod metrics;
 pub mod named;
+pub mod repeats;
 pub mod sharing;
 pub mod statistics;
 pub mod tally;

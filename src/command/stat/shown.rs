@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use crate::counter::facts::Facts;
-use crate::counter::refusal::{self, Asked};
+use crate::counter::refusal::{self, Asked, Refusal};
 use crate::counter::set::{Reading, Refused, Set, Spot};
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
@@ -86,7 +86,7 @@ impl Shown {
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
         for (index, (spec, fate)) in set.specs().zip(set.fates()).enumerate() {
             let cgroup = cgroups.get(index).and_then(|c| c.as_deref());
-            let reason = fate.refused.as_ref().map(|refused| why(refused, &names, machine));
+            let reason = fate.refused.as_ref().map(|refused| reason(refused, &names, machine));
             let join = if spec.takes_turns() { Join::Turns } else { Join::Parts };
             let known = spec.merge.filter(|_| !no_merge).map(|number| (number, cgroup));
             if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
@@ -210,14 +210,7 @@ pub(super) fn takes_hardware(attr: &Attr) -> bool {
 }
 
 /// Why the kernel would not have an event, from facts; where it said no more than EINVAL, by trying what it takes.
-pub(super) fn why(refused: &Refused, names: &[&str], machine: &Machine<'_>) -> Reason {
-    if let Some(leader) = refused.leader {
-        let leader = names.get(leader).copied().unwrap_or("the first");
-        return Reason::new(
-            format!("the leader of its group, {leader}, cannot be counted"),
-            "count it without the braces",
-        );
-    }
+pub(super) fn why(refused: &Refused, machine: &Machine<'_>) -> Refusal {
     let place = match (refused.spot.tid, refused.spot.cpu) {
         (Some(tid), None) => Place::Task(tid),
         (Some(tid), Some(cpu)) => Place::TaskOnCpu(tid, cpu),
@@ -231,7 +224,18 @@ pub(super) fn why(refused: &Refused, names: &[&str], machine: &Machine<'_>) -> R
         culprit,
         ..Asked::opening(&refused.attr, place)
     };
-    let refusal = refusal::explain(&refused.error, &asked, machine.facts());
+    refusal::explain(&refused.error, &asked, machine.facts())
+}
+
+fn reason(refused: &Refused, names: &[&str], machine: &Machine<'_>) -> Reason {
+    if let Some(leader) = refused.leader {
+        let leader = names.get(leader).copied().unwrap_or("the first");
+        return Reason::new(
+            format!("the leader of its group, {leader}, cannot be counted"),
+            "count it without the braces",
+        );
+    }
+    let refusal = why(refused, machine);
     Reason { errno: refusal.errno_name(), cause: refusal.cause, remedy: refusal.remedy }
 }
 

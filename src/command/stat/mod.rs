@@ -1,0 +1,402 @@
+//! `pmc stat`: counts events while something runs, and says what they were.
+//!
+//! ```text
+//! plan ── wanted ──► run (once, -r N times, for each --vs command, for each pass of --exact) ──► shown ──► output
+//! ```
+//! [`plan`] turns what was typed into what it means, [`wanted`] into events; [`run`] measures once, [`shown`] makes
+//! tables of readings, [`output`] and [`serve`] carry text away, [`control`] takes orders meanwhile. This file repeats,
+//! compares and prints.
+
+mod control;
+mod output;
+mod plan;
+mod printer;
+mod run;
+mod serve;
+mod shown;
+mod wanted;
+
+use std::ffi::OsString;
+
+use self::control::Control;
+use self::plan::Plan;
+use self::printer::Printer;
+use self::run::{Delay, Observer, Run, Setup, Snapshot, Surroundings, measure};
+use self::shown::{Machine, Shown, Span, takes_hardware, why};
+use self::wanted::Wanted;
+use super::launch;
+use crate::cli;
+use crate::counter::fit;
+use crate::counter::set::{Options, Reading, Set};
+use crate::error::{Error, Exit, Result, say};
+use crate::event::EventGroup;
+use crate::host::Host;
+use crate::profile::compare::compare;
+use crate::profile::counts::Counts;
+use crate::profile::{metrics, repeats};
+use crate::sys::errno;
+use crate::sys::process::Ended;
+use crate::sys::signal::{self, Signals};
+use crate::units;
+
+/// Runs the command.
+pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
+    say::be_quiet(typed.quiet);
+    let host = Host::live();
+    let plan = Plan::new(typed, &host)?;
+    let wanted = wanted::wanted(&plan, &host)?;
+    if let Some(error) = &wanted.no_hardware {
+        explain_default_set(error, &host);
+    }
+    let machine = Machine::new(&host);
+    let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
+    let passes = if may_share(&groups) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let mut session = Session {
+        signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
+            .map_err(|error| Error::io("catching signals", error))?,
+        control: plan.control.as_deref().map(Control::open).transpose()?,
+        printer: Printer::new(&plan)?,
+        cgroups: wanted.cgroup_names(),
+        passes: if plan.repeat.exact { passes } else { announce_sharing(&groups, &passes) },
+        plan: &plan,
+        wanted: &wanted,
+        machine: &machine,
+    };
+    if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
+}
+
+/// One line instead of a row of `<not supported>`.
+fn explain_default_set(error: &std::io::Error, host: &Host) {
+    let machine = Machine::new(host);
+    let attr = crate::sys::Attr::new(crate::sys::attr::kind::HARDWARE, 0);
+    let place = crate::sys::perf::Place::Task(0);
+    let asked = crate::counter::refusal::Asked::opening(&attr, place);
+    let refusal = crate::counter::refusal::explain(error, &asked, machine.facts());
+    say::note(format!("no cycles, instructions, branches: {}", refusal.cause));
+}
+
+/// Two hardware events fit on any PMU; beyond that the kernel is asked.
+fn may_share(groups: &[&EventGroup]) -> bool {
+    let hardware = groups.iter().flat_map(|g| &g.events).filter(|e| e.attr().is_some_and(takes_hardware));
+    hardware.count() > 2
+}
+
+/// Says beforehand that counters will be shared; all events then are one pass.
+fn announce_sharing(groups: &[&EventGroup], passes: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    if passes.len() > 1 {
+        say::note(format!(
+            "the events need the counters {} times over: each will be counted about 1/{} of the time and scaled \
+             (--exact runs the command {} times instead)",
+            passes.len(),
+            passes.len(),
+            passes.len()
+        ));
+    }
+    vec![(0..groups.len()).collect()]
+}
+
+/// A command line's life: what stays the same from run to run.
+struct Session<'a> {
+    plan: &'a Plan,
+    wanted: &'a Wanted,
+    machine: &'a Machine<'a>,
+    signals: Signals,
+    control: Option<Control>,
+    printer: Printer,
+    /// The cgroup of each event.
+    cgroups: Vec<Option<String>>,
+    /// Groups that are counted in the same run.
+    passes: Vec<Vec<usize>>,
+}
+
+/// What one run of a command came to.
+struct Ran {
+    counts: Counts,
+    exit: Exit,
+    /// No further run: a signal, or a timeout.
+    over: bool,
+    /// Its counters, closed when everything is printed.
+    sets: Vec<Set>,
+}
+
+impl Session<'_> {
+    /// Runs the command as often as asked and prints the result.
+    fn repeat(&mut self) -> Result<Exit> {
+        let mut runs = Vec::new();
+        let mut exit = Exit::Done;
+        let mut open = Vec::new();
+        let forever = self.plan.repeat.runs == 0;
+        for number in 1.. {
+            let ran = self.run_passes(&self.plan.command, number)?;
+            exit = ran.exit;
+            open = ran.sets;
+            if forever {
+                self.finish(ran.counts)?;
+            } else {
+                runs.push(ran.counts);
+            }
+            if ran.over || !forever && number >= self.plan.repeat.runs {
+                break;
+            }
+        }
+        if !forever {
+            self.finish(repeats::join(runs))?;
+        }
+        // Everything is printed; closing tracepoints takes the kernel its time now.
+        drop(open);
+        Ok(exit)
+    }
+
+    /// Runs the commands of `--vs` in turn, and compares them.
+    fn versus(&mut self) -> Result<Exit> {
+        let mut texts: Vec<String> = Vec::new();
+        let mut commands: Vec<Vec<OsString>> = Vec::new();
+        if !self.plan.command.is_empty() {
+            let words: Vec<_> = self.plan.command.iter().map(|w| w.to_string_lossy()).collect();
+            texts.push(words.join(" "));
+            commands.push(self.plan.command.clone());
+        }
+        for text in &self.plan.repeat.versus {
+            texts.push(text.clone());
+            commands.push(["sh", "-c", text.as_str()].map(OsString::from).to_vec());
+        }
+        // Three runs are the fewest that say something about spread.
+        let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
+        let mut runs: Vec<Vec<Counts>> = commands.iter().map(|_| Vec::new()).collect();
+        let mut exit = Exit::Done;
+        'rounds: for round in 1..=rounds {
+            for (command, runs) in commands.iter().zip(&mut runs) {
+                let ran = self.run_passes(command, round)?;
+                if ran.exit.code() != 0 && exit == Exit::Done {
+                    let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
+                    let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
+                    say::warning(format!("`{name}` ended with status {}: is it what should be compared?", ran.exit.code()));
+                }
+                exit = if ran.exit.code() == 0 { exit } else { ran.exit };
+                runs.push(ran.counts);
+                if ran.over {
+                    break 'rounds;
+                }
+            }
+        }
+        let joined: Vec<(String, Counts)> =
+            texts.into_iter().zip(runs).filter(|(_, runs)| !runs.is_empty()).map(|(t, r)| (t, repeats::join(r))).collect();
+        let sides: Vec<(String, &Counts)> = joined.iter().map(|(text, counts)| (text.clone(), counts)).collect();
+        self.printer.comparison(&compare(&sides))?;
+        Ok(exit)
+    }
+
+    fn finish(&mut self, mut counts: Counts) -> Result<()> {
+        counts.derived = metrics::derive(&counts, &self.wanted.metrics);
+        self.printer.whole(&counts)
+    }
+
+    /// One run, or with `--exact` one for each pass.
+    fn run_passes(&mut self, command: &[OsString], number: u32) -> Result<Ran> {
+        let passes = self.passes.clone();
+        let mut tables = Vec::new();
+        let mut sets = Vec::new();
+        let mut ended = (Exit::Done, false);
+        if self.plan.verbose > 0 && self.plan.repeat.asked {
+            say::note(format!("run {number}"));
+        }
+        for (pass, groups) in passes.iter().enumerate() {
+            if passes.len() > 1 && number == 1 {
+                say::note(format!("pass {} of {}", pass + 1, passes.len()));
+            }
+            let (counts, run) = self.run_once(command, groups)?;
+            let order = self.events_of(groups);
+            sets.push(run.set);
+            tables.push((order, counts));
+            ended = match run.interrupted {
+                Some(signal) => (Exit::Interrupted(signal), true),
+                None if run.timed_out => (Exit::Done, true),
+                None => (run.outcome.map_or(Exit::Done, |o| launch::exit_of(o.ended)), false),
+            };
+            // A command that the keyboard has ended shall not be started again.
+            ended.1 |= matches!(run.outcome.map(|o| o.ended), Some(Ended::Killed(signal::INT)));
+            if ended.1 {
+                break;
+            }
+        }
+        let counts = match (tables.len(), tables.pop()) {
+            (1, Some((_, counts))) => counts,
+            (_, last) => repeats::beside(tables.into_iter().chain(last).collect()),
+        };
+        Ok(Ran { counts, exit: ended.0, over: ended.1, sets })
+    }
+
+    /// The numbers of the events of these groups, among all.
+    fn events_of(&self, groups: &[usize]) -> Vec<usize> {
+        let mut first = 0;
+        let mut numbers = Vec::new();
+        for (index, (group, _)) in self.wanted.groups.iter().enumerate() {
+            if groups.contains(&index) {
+                numbers.extend(first..first + group.events.len());
+            }
+            first += group.events.len();
+        }
+        numbers
+    }
+
+    fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(Counts, Run)> {
+        let plan = self.plan;
+        hook("--pre", plan.repeat.pre.as_deref())?;
+        let events = self.events_of(groups);
+        let chosen: Vec<_> = groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
+        let hardware: Vec<bool> =
+            chosen.iter().flat_map(|(g, _)| &g.events).map(|e| e.attr().is_some_and(takes_hardware)).collect();
+        let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
+        let task = matches!(plan.scope, run::Scope::Command);
+        let setup = Setup {
+            host: self.machine.host,
+            groups: chosen,
+            scope: plan.scope.clone(),
+            options: Options {
+                inherit: plan.inherit,
+                enable_on_exec: task && plan.when.delay == Delay::None,
+                levels: plan.levels,
+            },
+            command,
+            interval_ns: plan.when.interval_ns,
+            interval_count: plan.when.interval_count,
+            timeout_ns: plan.when.timeout_ns,
+            delay: plan.when.delay,
+        };
+        let mut follower = Follower {
+            plan,
+            machine: self.machine,
+            wanted: self.wanted,
+            cgroups: &cgroups,
+            printer: &mut self.printer,
+            shown: None,
+            before: Vec::new(),
+            before_ns: 0,
+        };
+        let mut surroundings = Surroundings {
+            signals: &self.signals,
+            control: self.control.as_mut(),
+            reserved: None,
+            hardware: &hardware,
+        };
+        let run = measure(setup, &mut surroundings, &mut follower)?;
+        let shown = follower.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
+        let span = Span {
+            threads: &run.threads,
+            timestamp_ns: None,
+            elapsed_ns: run.elapsed_ns,
+            cpu_time: run.cpu_time(),
+            yielded: run.yielded_ns > 0,
+        };
+        if run.yielded_ns > 0 {
+            say::note(format!(
+                "the hardware events were off for {} of {}, while somebody else held the reservation",
+                units::duration(run.yielded_ns as f64),
+                units::duration(run.elapsed_ns as f64)
+            ));
+        }
+        if plan.verbose > 0 {
+            tell_raw(&run);
+        }
+        hook("--post", plan.repeat.post.as_deref())?;
+        Ok((shown.counts(&run.readings, &span, self.machine), run))
+    }
+}
+
+fn arrange(set: &Set, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
+    Shown::new(set, cgroups, plan.aggregation, plan.no_merge, machine)
+}
+
+/// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it.
+fn hook(option: &str, command: Option<&str>) -> Result<()> {
+    let Some(command) = command else { return Ok(()) };
+    let status = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status()
+        .map_err(|error| Error::io(format!("{option}: running `{command}`"), error))?;
+    if status.success() { Ok(()) } else { Err(Error::new(format!("{option}: `{command}` failed: {status}"))) }
+}
+
+/// `-v`: value, time enabled and time running of every event, unscaled.
+fn tell_raw(run: &Run) {
+    let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
+    for reading in &run.readings {
+        let count = reading.count.unwrap_or_default();
+        let place = match (reading.spot.tid, reading.spot.cpu) {
+            (_, Some(cpu)) => format!(" on CPU {cpu}"),
+            (Some(tid), None) => format!(" in thread {tid}"),
+            _ => String::new(),
+        };
+        say::note(format!(
+            "{}{place}: {} {} {}",
+            names.get(reading.event).copied().unwrap_or_default(),
+            count.value,
+            count.enabled_ns,
+            count.running_ns
+        ));
+    }
+}
+
+/// Follows one run: judges what was opened, prints intervals.
+struct Follower<'a> {
+    plan: &'a Plan,
+    machine: &'a Machine<'a>,
+    wanted: &'a Wanted,
+    cgroups: &'a [Option<String>],
+    printer: &'a mut Printer,
+    shown: Option<Shown>,
+    /// The totals at the last interval.
+    before: Vec<Reading>,
+    before_ns: u64,
+}
+
+impl Observer for Follower<'_> {
+    /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
+    fn opened(&mut self, set: &Set) -> Result<()> {
+        let refused = || set.specs().zip(set.fates()).filter_map(|(spec, fate)| Some((spec, fate.refused.as_ref()?)));
+        let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
+        let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
+        let fatal = refused().find(|(_, r)| r.error.raw_os_error().is_some_and(hopeless)).or_else(|| {
+            let nothing = set.is_empty() && set.specs().len() > 0;
+            refused().find(|(_, r)| nothing && r.error.raw_os_error().is_some_and(denied))
+        });
+        if let Some((spec, refused)) = fatal {
+            let place = match (refused.spot.tid, refused.spot.cpu) {
+                (None, Some(cpu)) => format!(" on CPU {cpu}"),
+                _ => String::new(),
+            };
+            return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
+        }
+        if set.fates().any(|fate| fate.user_only) {
+            say::note_once("counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)");
+        }
+        if set.broken_groups() > 0 && self.plan.verbose > 0 {
+            say::note(format!("{} groups did not fit on the counters and are counted singly", set.broken_groups()));
+        }
+        self.shown = Some(arrange(set, self.cgroups, self.plan, self.machine));
+        Ok(())
+    }
+
+    fn interval(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
+        let Some(shown) = &self.shown else { return Ok(()) };
+        let elapsed_ns = snapshot.at_ns - self.before_ns;
+        let span = |timestamp_ns, elapsed_ns| Span {
+            threads: snapshot.threads,
+            timestamp_ns,
+            elapsed_ns,
+            cpu_time: None,
+            yielded: false,
+        };
+        let readings = shown::since(snapshot.readings, &self.before);
+        let mut counts = shown.counts(&readings, &span(Some(snapshot.at_ns), elapsed_ns), self.machine);
+        counts.derived = metrics::derive(&counts, &self.wanted.metrics);
+        self.before.clear();
+        self.before.extend_from_slice(snapshot.readings);
+        self.before_ns = snapshot.at_ns;
+        if self.printer.wants_totals() {
+            let totals = shown.counts(snapshot.readings, &span(None, snapshot.at_ns), self.machine);
+            self.printer.totals(&totals)?;
+        }
+        self.printer.interval(&counts)
+    }
+}

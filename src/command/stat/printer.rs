@@ -1,0 +1,147 @@
+//! Chooses the view for the form that was asked for, and carries its text to the sink.
+
+use super::output::{self, Sink};
+use super::plan::{Form, Output, Plan};
+use super::run::Scope;
+use super::serve::Server;
+use crate::error::{Result, say};
+use crate::profile::compare::Comparison;
+use crate::profile::counts::Counts;
+use crate::view::openmetrics;
+use crate::view::stat::{StatStyle, Subject, compare, csv, document, json, text};
+
+/// The output of one `pmc stat`.
+pub(super) struct Printer {
+    output: Output,
+    subject: Subject,
+    style: StatStyle,
+    sink: Sink,
+    server: Option<Server>,
+    document: document::Document,
+    intervals: usize,
+}
+
+impl Printer {
+    /// Opens the sink and the server.
+    pub(super) fn new(plan: &Plan) -> Result<Self> {
+        let output = plan.output.clone();
+        let sink = Sink::open(&output)?;
+        let server = output.listen.as_deref().map(Server::start).transpose()?;
+        if let Some(server) = &server {
+            say::note(format!("metrics at http://{}/metrics", server.address()));
+        }
+        let style = StatStyle {
+            big_num: output.big_num,
+            metric_only: output.metric_only,
+            table: output.table,
+            summary: false,
+            colour: sink.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            separator: match &output.form {
+                Form::Csv(separator) => separator.clone(),
+                _ => ",".into(),
+            },
+            ..StatStyle::default()
+        };
+        let subject = subject(plan);
+        let document = document::Document::new(&subject);
+        Ok(Self { output, subject, style, sink, server, document, intervals: 0 })
+    }
+
+    /// Whether [`Printer::totals`] is wanted at each interval.
+    pub(super) fn wants_totals(&self) -> bool {
+        self.server.is_some() || self.scrape_file().is_some()
+    }
+
+    /// Brings scrape file and server up to date.
+    pub(super) fn totals(&mut self, totals: &Counts) -> Result<()> {
+        let page = openmetrics::page(totals);
+        if let Some(path) = self.scrape_file() {
+            output::replace(path, &page)?;
+        }
+        if let Some(server) = &self.server {
+            server.show(page);
+        }
+        Ok(())
+    }
+
+    /// Prints an interval.
+    pub(super) fn interval(&mut self, counts: &Counts) -> Result<()> {
+        let number = self.intervals;
+        self.intervals += 1;
+        if self.output.quiet || self.output.openmetrics_is_the_form() {
+            return Ok(());
+        }
+        let Self { output, style, sink, document, .. } = self;
+        let clear = output.interval_clear && sink.is_terminal();
+        let number = if clear { 0 } else { number };
+        match output.form {
+            Form::Text => sink.print(|out| {
+                if clear {
+                    out.write_all(b"\x1b[H\x1b[2J")?;
+                }
+                text::interval(out, counts, number, style)
+            }),
+            Form::Csv(_) => sink.print(|out| csv::write(out, counts, style)),
+            Form::JsonLines => sink.print(|out| json::write(out, counts, style)),
+            Form::Document => {
+                document.interval(counts);
+                Ok(())
+            }
+        }
+    }
+
+    /// Prints a whole run, or the totals behind intervals where they are wanted.
+    pub(super) fn whole(&mut self, counts: &Counts) -> Result<()> {
+        if self.wants_totals() {
+            self.totals(counts)?;
+        }
+        let Self { output, style, sink, subject, document, .. } = self;
+        if output.openmetrics_is_the_form() {
+            let page = openmetrics::page(counts);
+            return sink.print(|out| out.write_all(page.as_bytes()));
+        }
+        if let Form::Document = output.form {
+            document.whole(counts);
+            return sink.print(|out| document.write(out));
+        }
+        if output.quiet || self.intervals > 0 && !output.summary {
+            return Ok(());
+        }
+        style.summary = self.intervals > 0 && output.csv_summary;
+        match output.form {
+            Form::Text => sink.print(|out| text::run(out, counts, subject, style)),
+            Form::Csv(_) => sink.print(|out| csv::write(out, counts, style)),
+            Form::JsonLines | Form::Document => sink.print(|out| json::write(out, counts, style)),
+        }
+    }
+
+    /// Prints what `--vs` found.
+    pub(super) fn comparison(&mut self, comparison: &Comparison) -> Result<()> {
+        let Self { output, style, sink, .. } = self;
+        match output.form {
+            Form::Text => sink.print(|out| compare::text(out, comparison, style)),
+            Form::Csv(_) => sink.print(|out| compare::csv(out, comparison, style)),
+            Form::JsonLines | Form::Document => sink.print(|out| compare::json(out, comparison)),
+        }
+    }
+
+    fn scrape_file(&self) -> Option<&std::path::Path> {
+        self.output.openmetrics.as_deref().filter(|path| !path.as_os_str().is_empty())
+    }
+}
+
+fn subject(plan: &Plan) -> Subject {
+    let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    match &plan.scope {
+        Scope::Processes(pids) => Subject::Processes(list(pids)),
+        Scope::Threads(tids) => Subject::Threads(list(tids)),
+        Scope::User(user) => Subject::User(user.clone()),
+        Scope::AllThreads => Subject::SystemWide,
+        Scope::Cpus(cpus) if plan.all_cpus => {
+            let _ = cpus;
+            Subject::SystemWide
+        }
+        Scope::Cpus(cpus) => Subject::Cpus(cpus.to_string()),
+        Scope::Command => Subject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect()),
+    }
+}

@@ -1,0 +1,134 @@
+//! Several runs of the same events as one table: what `-r N` and `--exact` need.
+//!
+//! Receives whole-run [`Counts`]; hands on one whose values hold every run. Their mean, spread and outliers
+//! are `statistics`'.
+
+use super::counts::{Counts, CpuTime, RunTime, Value};
+
+/// Joins runs of the same events in the same places: counts are added, each run's scaled number is kept, times become their
+/// means. A single run stays as it is; none gives an empty table. A value that one run could not count is not counted.
+pub fn join(runs: Vec<Counts>) -> Counts {
+    let mut runs = runs.into_iter();
+    let Some(mut joined) = runs.next() else { return Counts::default() };
+    if runs.len() == 0 {
+        return joined;
+    }
+    let mut times = vec![RunTime { elapsed_ns: joined.elapsed_ns, cpu_time: joined.cpu_time }];
+    for value in joined.rows.iter_mut().flat_map(|row| &mut row.values) {
+        if let Value::Counted { count, runs } = value {
+            runs.extend(count.scaled());
+        }
+    }
+    for run in runs {
+        times.push(RunTime { elapsed_ns: run.elapsed_ns, cpu_time: run.cpu_time });
+        for row in &mut joined.rows {
+            let Some(other) = run.rows.iter().find(|r| r.place == row.place) else { continue };
+            for (value, more) in row.values.iter_mut().zip(&other.values) {
+                match (&mut *value, more) {
+                    (Value::Counted { count, runs }, Value::Counted { count: more, .. }) => {
+                        *count += *more;
+                        runs.extend(more.scaled());
+                    }
+                    (Value::Counted { .. }, missing) => *value = missing.clone(),
+                    _ => {}
+                }
+            }
+        }
+    }
+    let number = times.len() as u64;
+    let mean = |of: fn(&CpuTime) -> u64| times.iter().filter_map(|t| t.cpu_time.as_ref()).map(of).sum::<u64>() / number;
+    joined.elapsed_ns = times.iter().map(|t| t.elapsed_ns).sum::<u64>() / number;
+    if joined.cpu_time.is_some() {
+        joined.cpu_time = Some(CpuTime { user_ns: mean(|t| t.user_ns), system_ns: mean(|t| t.system_ns) });
+    }
+    joined.runs = times;
+    joined
+}
+
+/// Puts tables of different events beside each other, as if they had been counted at once. `orders` holds for each event of
+/// each table its place among all. Times are the means of the tables'.
+pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
+    let all: usize = tables.iter().map(|(order, _)| order.len()).sum();
+    let number = tables.len().max(1) as u64;
+    let mut joined = Counts::default();
+    let mut events = vec![None; all];
+    let (mut elapsed, mut user, mut system, mut timed) = (0, 0, 0, false);
+    for (order, table) in tables {
+        elapsed += table.elapsed_ns;
+        if let Some(time) = table.cpu_time {
+            (user, system, timed) = (user + time.user_ns, system + time.system_ns, true);
+        }
+        joined.aggregation = table.aggregation;
+        for (event, &at) in table.events.into_iter().zip(&order) {
+            if let Some(slot) = events.get_mut(at) {
+                *slot = Some(event);
+            }
+        }
+        for row in table.rows {
+            let index = joined.rows.iter().position(|r| r.place == row.place).unwrap_or_else(|| {
+                joined.rows.push(super::counts::Row {
+                    place: row.place.clone(),
+                    summed: row.summed,
+                    values: vec![Value::Absent; all],
+                });
+                joined.rows.len() - 1
+            });
+            for (value, &at) in row.values.into_iter().zip(&order) {
+                if let Some(slot) = joined.rows[index].values.get_mut(at) {
+                    *slot = value;
+                }
+            }
+        }
+    }
+    joined.events = events.into_iter().flatten().collect();
+    joined.elapsed_ns = elapsed / number;
+    joined.cpu_time = timed.then_some(CpuTime { user_ns: user / number, system_ns: system / number });
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::counts::{Event, PlaceLabel, Row};
+    use super::*;
+    use crate::units::Count;
+
+    fn table(name: &str, value: u64, elapsed_ns: u64) -> Counts {
+        Counts {
+            events: vec![Event {
+                name: name.into(),
+                role: None,
+                level: String::new(),
+                scale: 1.0,
+                unit: String::new(),
+                snapshot: false,
+                group: 0,
+                cgroup: None,
+            }],
+            rows: vec![Row {
+                place: PlaceLabel::default(),
+                summed: 1,
+                values: vec![Value::Counted { count: Count { value, enabled_ns: 10, running_ns: 10 }, runs: vec![] }],
+            }],
+            elapsed_ns,
+            ..Counts::default()
+        }
+    }
+
+    #[test]
+    fn runs_are_kept_one_by_one() {
+        let joined = join(vec![table("a", 10, 100), table("a", 20, 300)]);
+        assert_eq!(joined.rows[0].values[0].runs(), [10.0, 20.0]);
+        assert_eq!(joined.rows[0].values[0].number(), Some(15.0));
+        assert_eq!(joined.elapsed_ns, 200);
+        assert_eq!(joined.runs.len(), 2);
+    }
+
+    #[test]
+    fn passes_stand_beside_each_other_in_the_order_asked_for() {
+        let joined = beside(vec![(vec![1], table("b", 2, 100)), (vec![0], table("a", 1, 100))]);
+        let names: Vec<_> = joined.events.iter().map(|e| e.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(joined.rows[0].values[0].number(), Some(1.0));
+        assert_eq!(joined.rows[0].values[1].number(), Some(2.0));
+    }
+}
