@@ -1,1 +1,223 @@
-//! x
+//! OpenMetrics 1.0 text: what a scraper reads from a file or a socket.
+//!
+//! Receives cumulative [`Counts`] (since the start, not of an interval); hands back the whole exposition. Decides families, units
+//! and labels; leaves files and sockets to others. Source: OpenMetrics 1.0.0, sections "Text format" and "Metric types".
+//!
+//! ```text
+//! # TYPE pmc_events counter
+//! # HELP pmc_events Occurrences of an event.
+//! pmc_events_total{event="page-faults",cpu="0"} 49
+//! # TYPE pmc_event_time_seconds counter
+//! # UNIT pmc_event_time_seconds seconds
+//! ...
+//! # EOF
+//! ```
+
+use std::fmt::Write;
+
+use crate::profile::counts::{Counts, Event, PlaceLabel, Reason, Role, Value};
+
+/// Where an event's number goes: one family for each kind of unit, since a family has one unit.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    unit: &'static str,
+    help: &'static str,
+}
+
+const EVENTS: Family = Family {
+    name: "pmc_events",
+    kind: "counter",
+    unit: "",
+    help: "Occurrences of an event, scaled for the time it shared a counter.",
+};
+const TIME: Family = Family {
+    name: "pmc_event_time_seconds",
+    kind: "counter",
+    unit: "seconds",
+    help: "Time that a clock event measured.",
+};
+const ENERGY: Family = Family {
+    name: "pmc_event_energy_joules",
+    kind: "counter",
+    unit: "joules",
+    help: "Energy that an event measured.",
+};
+const BYTES: Family = Family {
+    name: "pmc_event_data_bytes",
+    kind: "counter",
+    unit: "bytes",
+    help: "Amount of data that an event measured.",
+};
+const OTHER: Family = Family {
+    name: "pmc_event_amount",
+    kind: "counter",
+    unit: "",
+    help: "What an event measured, in the unit of its label.",
+};
+const LEVEL: Family = Family {
+    name: "pmc_event_level",
+    kind: "gauge",
+    unit: "",
+    help: "The present level of an event that is no sum.",
+};
+const ENABLED: Family = Family {
+    name: "pmc_event_enabled_seconds",
+    kind: "counter",
+    unit: "seconds",
+    help: "Time during which the event was to be counted.",
+};
+const RUNNING: Family = Family {
+    name: "pmc_event_running_seconds",
+    kind: "counter",
+    unit: "seconds",
+    help: "Time during which the event was on a counter.",
+};
+const MISSING: Family = Family {
+    name: "pmc_event_missing",
+    kind: "gauge",
+    unit: "",
+    help: "1 for an event without a count, with the reason.",
+};
+const METRIC: Family =
+    Family { name: "pmc_metric", kind: "gauge", unit: "", help: "A named or user-defined metric." };
+const ELAPSED: Family = Family {
+    name: "pmc_elapsed_seconds",
+    kind: "counter",
+    unit: "seconds",
+    help: "Wall-clock time since counting began.",
+};
+
+/// The family of an event and the factor from its count to the family's unit.
+fn family(event: &Event) -> (&'static Family, f64) {
+    if event.snapshot {
+        return (&LEVEL, event.scale);
+    }
+    match event.role {
+        // Clocks count nanoseconds, whatever unit they are shown in.
+        Some(Role::TaskClock | Role::CpuClock | Role::DurationTime | Role::UserTime | Role::SystemTime) => {
+            (&TIME, 1e-9)
+        }
+        _ => match event.unit.as_str() {
+            "" => (&EVENTS, event.scale),
+            "Joules" => (&ENERGY, event.scale),
+            "Bytes" => (&BYTES, event.scale),
+            "KiB" => (&BYTES, event.scale * 1024.0),
+            "MiB" => (&BYTES, event.scale * 1024.0 * 1024.0),
+            "GiB" => (&BYTES, event.scale * 1024.0 * 1024.0 * 1024.0),
+            _ => (&OTHER, event.scale),
+        },
+    }
+}
+
+/// The whole exposition of the counts since the start, ending in `# EOF`.
+pub fn exposition(counts: &Counts) -> String {
+    let mut samples: Vec<(&Family, Vec<String>)> = Vec::new();
+    let mut put = |family: &'static Family, labels: &str, number: f64| {
+        let suffix = if family.kind == "counter" { "_total" } else { "" };
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let line = format!("{}{suffix}{labels} {number}", family.name);
+        match samples.iter_mut().find(|(f, _)| f.name == family.name) {
+            Some((_, lines)) => lines.push(line),
+            None => samples.push((family, vec![line])),
+        }
+    };
+    put(&ELAPSED, "", counts.elapsed_seconds());
+    for (at, row) in counts.rows.iter().enumerate() {
+        for (index, event) in counts.events.iter().enumerate() {
+            let mut labels = event_labels(counts, index);
+            place_labels(&mut labels, &row.place);
+            match counts.value(at, index) {
+                value @ Value::Counted { count, .. } => {
+                    let (family, factor) = family(event);
+                    if let Some(number) = value.number() {
+                        let mut labels = labels.clone();
+                        if matches!(family.name, "pmc_event_amount" | "pmc_event_level") {
+                            label(&mut labels, "unit", &event.unit);
+                        }
+                        put(family, &labels, number * factor);
+                    }
+                    put(&ENABLED, &labels, count.enabled_ns as f64 / 1e9);
+                    put(&RUNNING, &labels, count.running_ns as f64 / 1e9);
+                }
+                Value::NotCounted(Reason { errno, cause, .. })
+                | Value::NotSupported(Reason { errno, cause, .. }) => {
+                    label(&mut labels, "errno", errno.unwrap_or_default());
+                    label(&mut labels, "cause", cause);
+                    put(&MISSING, &labels, 1.0);
+                }
+                Value::Absent => {}
+            }
+        }
+        for metric in counts.derived.get(at).into_iter().flatten() {
+            if let Ok(value) = metric.value {
+                let mut labels = String::new();
+                label(&mut labels, "metric", &metric.name);
+                label(&mut labels, "unit", &metric.unit);
+                label(&mut labels, "cgroup", metric.cgroup.as_deref().unwrap_or_default());
+                place_labels(&mut labels, &row.place);
+                put(&METRIC, &labels, value);
+            }
+        }
+    }
+    let mut out = String::new();
+    for (family, lines) in samples {
+        let _ = writeln!(out, "# TYPE {} {}", family.name, family.kind);
+        if !family.unit.is_empty() {
+            let _ = writeln!(out, "# UNIT {} {}", family.name, family.unit);
+        }
+        let _ = writeln!(out, "# HELP {} {}", family.name, escaped(family.help));
+        for line in lines {
+            out += &line;
+            out.push('\n');
+        }
+    }
+    out += "# EOF\n";
+    out
+}
+
+/// `event`, `cgroup`, and `position` where the same event was asked for again: a label set must not come twice.
+fn event_labels(counts: &Counts, index: usize) -> String {
+    let event = &counts.events[index];
+    let mut labels = String::new();
+    label(&mut labels, "event", &event.name);
+    label(&mut labels, "cgroup", event.cgroup.as_deref().unwrap_or_default());
+    let again = counts.events[..index].iter().any(|e| e.name == event.name && e.cgroup == event.cgroup);
+    if again {
+        label(&mut labels, "position", &index.to_string());
+    }
+    labels
+}
+
+fn place_labels(labels: &mut String, place: &PlaceLabel) {
+    let numbers = [
+        ("node", place.node),
+        ("socket", place.socket),
+        ("die", place.die),
+        ("core", place.core),
+        ("cpu", place.cpu),
+    ];
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            label(labels, name, &number.to_string());
+        }
+    }
+    if let Some((comm, tid)) = &place.thread {
+        label(labels, "comm", comm);
+        label(labels, "tid", &tid.to_string());
+    }
+}
+
+/// Appends a label; an empty one is the same as none.
+fn label(labels: &mut String, name: &str, value: &str) {
+    if !value.is_empty() {
+        let comma = if labels.is_empty() { "" } else { "," };
+        let _ = write!(labels, "{comma}{name}=\"{}\"", escaped(value));
+    }
+}
+
+/// Backslash, quote and line feed escaped; what else controls a terminal replaced.
+fn escaped(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    crate::text::clean(&escaped).into_owned()
+}

@@ -1,1 +1,173 @@
-//! x
+//! `--vs`: several commands beside each other, as a table and as a document.
+//!
+//! Receives a [`Comparison`], which holds all arithmetic and the verdicts; decides only the layout.
+//!
+//! ```text
+//!   A  'sleep 0.1'
+//!   B  'sleep 0.2'
+//!
+//!  elapsed s            A         0.101204 ± 0.000312
+//!                       B         0.201300 ± 0.000200   +98.9%  p < 0.001  slower
+//! ```
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::document::{HeaderJson, StatisticsJson, header};
+use super::{StatStyle, quantity, safe};
+use crate::profile::compare::{Comparison, Line, SIGNIFICANCE, Side, Verdict};
+use crate::profile::statistics::Summary;
+use crate::text as words;
+
+/// Writes the table, the answer in its last line.
+pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> io::Result<()> {
+    writeln!(out)?;
+    let runs = comparison
+        .lines
+        .first()
+        .and_then(|l| l.sides.iter().filter_map(|s| s.summary.as_ref()).map(|s| s.count).max());
+    writeln!(out, " {} commands, {} runs each, in turn:\n", comparison.commands.len(), runs.unwrap_or(0))?;
+    for (at, command) in comparison.commands.iter().enumerate() {
+        writeln!(out, "   {}  '{}'", letter(at), safe(command))?;
+    }
+    writeln!(out)?;
+    let title = |line: &Line| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
+    let width = comparison.lines.iter().map(|l| words::width(&title(l))).max().unwrap_or(0).max(20);
+    for line in &comparison.lines {
+        for (at, side) in line.sides.iter().enumerate() {
+            let name = if at == 0 { title(line) } else { String::new() };
+            let pad = " ".repeat(width - words::width(&name).min(width));
+            let row = format!(" {name}{pad}  {}  {}", letter(at), side_text(line, side, style));
+            writeln!(out, "{}", row.trim_end())?;
+        }
+    }
+    writeln!(out)?;
+    answer(out, comparison)?;
+    writeln!(out)
+}
+
+/// `A` to `Z`, then `A1` and so on.
+fn letter(at: usize) -> String {
+    let letter = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{round}"),
+    }
+}
+
+fn side_text(line: &Line, side: &Side, style: &StatStyle) -> String {
+    let Some(summary) = &side.summary else { return format!("{:>18}", "not counted") };
+    let digits = digits(line, summary);
+    let mean = quantity(summary.mean, digits, style.big_num);
+    let half = summary.interval.map(|(_, high)| high - summary.mean);
+    let half = half.map(|h| format!(" ± {}", quantity(h, digits, style.big_num))).unwrap_or_default();
+    let difference = side.difference.map(|d| format!("{d:+.1}%")).unwrap_or_default();
+    let p = match side.test {
+        None => String::new(),
+        Some(test) if test.p < 0.001 => "p < 0.001".to_owned(),
+        Some(test) => format!("p = {:.3}", test.p),
+    };
+    let word = if side.verdict == Verdict::Base { "" } else { side.verdict.word() };
+    let code = match side.verdict {
+        Verdict::Faster => "\x1b[32m",
+        Verdict::Slower => "\x1b[31m",
+        _ => "",
+    };
+    let word =
+        if style.colour && !code.is_empty() { format!("{code}{word}\x1b[0m") } else { word.to_owned() };
+    format!("{mean:>18}{half:<18} {difference:>8}  {p:<9}  {word}")
+}
+
+/// Digits behind the point: seconds get six, whole counts none unless they are small.
+fn digits(line: &Line, summary: &Summary) -> usize {
+    match (line.unit.as_str(), line.fractional) {
+        ("s", _) => 6,
+        (_, true) => 2,
+        _ if summary.mean < 1000.0 && summary.mean.fract() != 0.0 => 1,
+        _ => 0,
+    }
+}
+
+/// One sentence for each command, about time.
+fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+    let Some(elapsed) = comparison.lines.first() else { return Ok(()) };
+    let Some(base) = elapsed.sides.first().and_then(|s| s.summary.as_ref()) else { return Ok(()) };
+    for (at, side) in elapsed.sides.iter().enumerate().skip(1) {
+        let Some(summary) = &side.summary else { continue };
+        let who = letter(at);
+        match side.verdict {
+            Verdict::Faster if summary.mean > 0.0 => {
+                writeln!(out, " {who} is {:.2} times as fast as A.", base.mean / summary.mean)?;
+            }
+            Verdict::Slower if base.mean > 0.0 => {
+                writeln!(out, " {who} takes {:.2} times as long as A.", summary.mean / base.mean)?;
+            }
+            Verdict::NotShown => {
+                writeln!(
+                    out,
+                    " No difference between {who} and A is shown; more runs (-r) may show a smaller one."
+                )?;
+            }
+            _ => writeln!(out, " {who} and A cannot be told apart with so few runs: use -r 5 or more.")?,
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct DocumentJson<'a> {
+    pmc: HeaderJson,
+    commands: &'a [String],
+    significance: f64,
+    measures: Vec<MeasureJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct MeasureJson<'a> {
+    name: &'a str,
+    unit: &'a str,
+    sides: Vec<SideJson>,
+}
+
+#[derive(Serialize)]
+struct SideJson {
+    /// Index into `commands`.
+    command: usize,
+    statistics: Option<StatisticsJson>,
+    difference_percent: Option<f64>,
+    /// `null` where the sides have no spread at all.
+    t: Option<f64>,
+    df: Option<f64>,
+    p: Option<f64>,
+    verdict: &'static str,
+}
+
+/// Writes the comparison as one JSON document.
+pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+    let document = DocumentJson {
+        pmc: header(),
+        commands: &comparison.commands,
+        significance: SIGNIFICANCE,
+        measures: comparison.lines.iter().map(measure).collect(),
+    };
+    serde_json::to_writer(&mut *out, &document).map_err(io::Error::from)?;
+    writeln!(out)
+}
+
+fn measure(line: &Line) -> MeasureJson<'_> {
+    let side = |(command, side): (usize, &Side)| SideJson {
+        command,
+        statistics: side.summary.as_ref().map(StatisticsJson::from),
+        difference_percent: side.difference,
+        t: side.test.map(|w| w.t).filter(|t| t.is_finite()),
+        df: side.test.map(|w| w.df),
+        p: side.test.map(|w| w.p),
+        verdict: side.verdict.word(),
+    };
+    MeasureJson {
+        name: &line.name,
+        unit: &line.unit,
+        sides: line.sides.iter().enumerate().map(side).collect(),
+    }
+}

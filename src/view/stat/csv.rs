@@ -9,7 +9,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{StatStyle, cells, decimals, metric_digits, metric_table, missing, place, quantity, safe, share_percent, variance};
+use super::{
+    StatStyle, cells, decimals, metric_digits, metric_table, missing, place, quantity, safe, share_percent,
+    variance,
+};
 use crate::profile::counts::Counts;
 use crate::profile::metrics::shadow;
 
@@ -22,6 +25,11 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
         line(out, counts, row, event, style)?;
     }
     derived(out, counts, style)
+}
+
+/// Writes the titles of the columns of `--metric-only`: once, before the run or the first interval. Other modes have no titles.
+pub fn titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    if style.metric_only { metric_table::csv_titles(out, counts, style) } else { Ok(()) }
 }
 
 /// The fields before the value, each with its separator.
@@ -55,7 +63,12 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &Sta
     };
     let prefix = prefix(counts, row, Some(at), style);
     let (unit, name) = (safe(&event.unit), safe(&event.name));
-    write!(out, "{prefix}{number}{separator}{}{separator}{}", quoted(&unit, separator), quoted(&name, separator))?;
+    write!(
+        out,
+        "{prefix}{number}{separator}{}{separator}{}",
+        quoted(&unit, separator),
+        quoted(&name, separator)
+    )?;
     if counts.has_cgroups() {
         let cgroup = safe(event.cgroup.as_deref().unwrap_or_default());
         write!(out, "{separator}{}", quoted(&cgroup, separator))?;
@@ -95,7 +108,12 @@ fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Resul
             let value = metric.value.as_ref().map(|v| format!("{v:.3}")).unwrap_or_default();
             let name = safe(&metric.name);
             let prefix = prefix(counts, row, None, style);
-            writeln!(out, "{prefix}{}{separator}{value}{separator}{}", fields.join(separator), quoted(&name, separator))?;
+            writeln!(
+                out,
+                "{prefix}{}{separator}{value}{separator}{}",
+                fields.join(separator),
+                quoted(&name, separator)
+            )?;
         }
     }
     Ok(())

@@ -1,1 +1,380 @@
-//! x
+//! `--json=2`: one versioned document for a whole run, numbers as numbers, `null` with a reason.
+//!
+//! ```text
+//! begin     {"pmc": {"format": 2, ...}, "target": ..., "events": [...], "intervals": [
+//! interval      {"time_s": ..., "rows": [...]},
+//! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
+//! ```
+//! Receives [`Counts`]; intervals are written as they come, so that a long run needs no memory. The schema is in
+//! `docs/output-formats.md`; a field may be added, none is renamed or removed without a new format number.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Subject;
+use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Row, Value};
+use crate::profile::metrics::{Derived, shadow};
+use crate::profile::sharing::relative_error;
+use crate::profile::statistics::Summary;
+
+/// The number that readers check.
+pub const FORMAT: u32 = 2;
+
+/// Something that makes the result less than what was asked for.
+#[derive(Debug, Clone, Serialize)]
+pub struct Warning {
+    /// What happened.
+    pub what: String,
+    /// What to try; empty where nothing helps.
+    pub remedy: String,
+}
+
+/// Opens the document. `counts` tells the events; its rows are not looked at.
+pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Result<()> {
+    let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
+    write!(out, "{{\"pmc\":{},\"target\":{},", json(&header())?, json(&TargetJson::from(subject))?)?;
+    write!(
+        out,
+        "\"aggregation\":{},\"events\":{},",
+        json(&aggregation(counts.aggregation))?,
+        json(&events)?
+    )?;
+    write!(out, "\"intervals\":[")
+}
+
+/// Writes an interval; `number` counts them from 0.
+pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Result<()> {
+    write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, json(&part(counts))?)
+}
+
+/// Closes the document with the counts of the whole run.
+pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
+    writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", json(&part(total))?, json(&warnings)?)
+}
+
+/// The document of a run without intervals.
+pub fn write(out: &mut dyn Write, subject: &Subject, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
+    begin(out, subject, total)?;
+    end(out, total, warnings)
+}
+
+fn json<T: Serialize>(value: &T) -> io::Result<String> {
+    serde_json::to_string(value).map_err(io::Error::other)
+}
+
+#[derive(Serialize)]
+pub(super) struct HeaderJson {
+    format: u32,
+    version: &'static str,
+}
+
+pub(super) fn header() -> HeaderJson {
+    HeaderJson { format: FORMAT, version: env!("CARGO_PKG_VERSION") }
+}
+
+#[derive(Serialize)]
+struct TargetJson<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<&'a str>,
+}
+
+impl<'a> From<&'a Subject> for TargetJson<'a> {
+    fn from(subject: &'a Subject) -> Self {
+        let (kind, command, list) = match subject {
+            Subject::Command(words) => ("command", Some(words.as_slice()), None),
+            Subject::SystemWide => ("system", None, None),
+            Subject::Cpus(list) => ("cpus", None, Some(list.as_str())),
+            Subject::Processes(list) => ("processes", None, Some(list.as_str())),
+            Subject::Threads(list) => ("threads", None, Some(list.as_str())),
+            Subject::User(user) => ("user", None, Some(user.as_str())),
+        };
+        Self { kind, command, list }
+    }
+}
+
+fn aggregation(aggregation: Aggregation) -> &'static str {
+    match aggregation {
+        Aggregation::Global => "global",
+        Aggregation::Cpu => "cpu",
+        Aggregation::Core => "core",
+        Aggregation::Die => "die",
+        Aggregation::Socket => "socket",
+        Aggregation::Node => "node",
+        Aggregation::Thread => "thread",
+    }
+}
+
+#[derive(Serialize)]
+struct EventJson<'a> {
+    name: &'a str,
+    unit: &'a str,
+    scale: f64,
+    level: &'a str,
+    group: usize,
+    cgroup: Option<&'a str>,
+    snapshot: bool,
+}
+
+impl<'a> From<&'a Event> for EventJson<'a> {
+    fn from(e: &'a Event) -> Self {
+        let cgroup = e.cgroup.as_deref();
+        Self {
+            name: &e.name,
+            unit: &e.unit,
+            scale: e.scale,
+            level: &e.level,
+            group: e.group,
+            cgroup,
+            snapshot: e.snapshot,
+        }
+    }
+}
+
+/// An interval, or the whole run.
+#[derive(Serialize)]
+struct PartJson<'a> {
+    /// Seconds since the start at the end of the interval; `null` for a whole run.
+    time_s: Option<f64>,
+    elapsed_s: f64,
+    user_s: Option<f64>,
+    system_s: Option<f64>,
+    rows: Vec<RowJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<RunsJson>,
+}
+
+#[derive(Serialize)]
+struct RunsJson {
+    elapsed_s: Vec<f64>,
+    user_s: Option<Vec<f64>>,
+    system_s: Option<Vec<f64>>,
+    statistics: Option<StatisticsJson>,
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn part(counts: &Counts) -> PartJson<'_> {
+    let cpu = |pick: fn(CpuTime) -> u64| counts.cpu_time.map(|t| seconds(pick(t)));
+    let each =
+        |pick: fn(CpuTime) -> u64| counts.runs.iter().map(|r| r.cpu_time.map(|t| seconds(pick(t)))).collect();
+    let runs = (!counts.runs.is_empty()).then(|| {
+        let elapsed_s: Vec<f64> = counts.runs.iter().map(|r| seconds(r.elapsed_ns)).collect();
+        let statistics = Summary::of(&elapsed_s).map(|s| StatisticsJson::from(&s));
+        RunsJson { elapsed_s, user_s: each(|t| t.user_ns), system_s: each(|t| t.system_ns), statistics }
+    });
+    PartJson {
+        time_s: counts.timestamp_ns.map(seconds),
+        elapsed_s: counts.elapsed_seconds(),
+        user_s: cpu(|t| t.user_ns),
+        system_s: cpu(|t| t.system_ns),
+        rows: (0..counts.rows.len()).map(|row| row_json(counts, row)).collect(),
+        runs,
+    }
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    place: PlaceJson<'a>,
+    summed: u32,
+    values: Vec<ValueJson<'a>>,
+    metrics: Vec<DerivedJson<'a>>,
+}
+
+/// Only the fields that the aggregation uses.
+#[derive(Serialize)]
+struct PlaceJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    die: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<ThreadJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ThreadJson<'a> {
+    comm: &'a str,
+    tid: u32,
+}
+
+impl<'a> From<&'a PlaceLabel> for PlaceJson<'a> {
+    fn from(p: &'a PlaceLabel) -> Self {
+        let thread = p.thread.as_ref().map(|(comm, tid)| ThreadJson { comm, tid: *tid });
+        Self { node: p.node, socket: p.socket, die: p.die, core: p.core, cpu: p.cpu, thread }
+    }
+}
+
+#[derive(Serialize)]
+struct ValueJson<'a> {
+    /// Index into `events`.
+    event: usize,
+    /// Scaled, in the event's unit; with runs the mean. `null` with a reason.
+    value: Option<f64>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<ReasonJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<CountJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metrics: Vec<MetricJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    runs: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<StatisticsJson>,
+}
+
+/// What the kernel said, before scaling.
+#[derive(Serialize)]
+struct CountJson {
+    raw: u64,
+    enabled_ns: u64,
+    running_ns: u64,
+    share: f64,
+    /// Half the 95 % interval relative to the value; `null` when nothing was scaled.
+    relative_error: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ReasonJson<'a> {
+    errno: Option<&'a str>,
+    cause: &'a str,
+    remedy: Option<&'a str>,
+}
+
+impl<'a> From<&'a Reason> for ReasonJson<'a> {
+    fn from(r: &'a Reason) -> Self {
+        Self { errno: r.errno, cause: &r.cause, remedy: Some(r.remedy.as_str()).filter(|r| !r.is_empty()) }
+    }
+}
+
+#[derive(Serialize)]
+struct MetricJson {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    inexact: bool,
+}
+
+#[derive(Serialize)]
+struct DerivedJson<'a> {
+    name: &'a str,
+    unit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<&'a str>,
+    value: Option<f64>,
+    inexact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<ReasonJson<'a>>,
+}
+
+/// A [`Summary`] as the documents have it.
+#[derive(Serialize)]
+pub(super) struct StatisticsJson {
+    count: usize,
+    mean: f64,
+    median: f64,
+    min: f64,
+    max: f64,
+    stdev: f64,
+    standard_error: f64,
+    interval95: Option<[f64; 2]>,
+    outliers: Vec<usize>,
+}
+
+impl From<&Summary> for StatisticsJson {
+    fn from(s: &Summary) -> Self {
+        Self {
+            count: s.count,
+            mean: s.mean,
+            median: s.median,
+            min: s.min,
+            max: s.max,
+            stdev: s.stdev,
+            standard_error: s.error_of_mean(),
+            interval95: s.interval.map(|(low, high)| [low, high]),
+            outliers: s.outliers.clone(),
+        }
+    }
+}
+
+fn row_json(counts: &Counts, at: usize) -> RowJson<'_> {
+    let row: &Row = &counts.rows[at];
+    let absent = |event: &usize| matches!(counts.value(at, *event), Value::Absent);
+    RowJson {
+        place: PlaceJson::from(&row.place),
+        summed: row.summed,
+        values: (0..counts.events.len()).filter(|e| !absent(e)).map(|e| value_json(counts, at, e)).collect(),
+        metrics: counts.derived.get(at).into_iter().flatten().map(derived_json).collect(),
+    }
+}
+
+fn value_json(counts: &Counts, row: usize, event: usize) -> ValueJson<'_> {
+    let value = counts.value(row, event);
+    let scale = counts.events[event].scale;
+    let runs: Vec<f64> = value.runs().iter().map(|v| v * scale).collect();
+    let (status, count) = match value {
+        Value::Counted { count, .. } => {
+            let count = CountJson {
+                raw: count.value,
+                enabled_ns: count.enabled_ns,
+                running_ns: count.running_ns,
+                share: count.share(),
+                relative_error: relative_error(*count),
+            };
+            (if value.number().is_some() { "counted" } else { "not counted" }, Some(count))
+        }
+        Value::NotSupported(_) => ("not supported", None),
+        Value::NotCounted(_) | Value::Absent => ("not counted", None),
+    };
+    let metric = |m: crate::profile::metrics::Metric| MetricJson {
+        name: m.name,
+        value: m.plain,
+        unit: plain_unit(m.name),
+        inexact: m.inexact,
+    };
+    ValueJson {
+        event,
+        value: value.number().map(|v| v * scale),
+        status,
+        reason: value.reason().map(ReasonJson::from),
+        count,
+        metrics: shadow(counts, row, event).into_iter().map(metric).collect(),
+        statistics: Summary::of(&runs).map(|s| StatisticsJson::from(&s)),
+        runs,
+    }
+}
+
+/// Units without perf's prefixes and words.
+fn plain_unit(metric: &str) -> &'static str {
+    match metric {
+        "ghz" => "GHz",
+        "rate" => "/s",
+        "power" => "W",
+        "cpus_utilized" => "CPUs",
+        "ipc" | "stalled_per_insn" => "",
+        _ => "%",
+    }
+}
+
+fn derived_json(derived: &Derived) -> DerivedJson<'_> {
+    DerivedJson {
+        name: &derived.name,
+        unit: &derived.unit,
+        cgroup: derived.cgroup.as_deref(),
+        value: derived.value.as_ref().ok().copied(),
+        inexact: derived.inexact,
+        reason: derived.value.as_ref().err().map(ReasonJson::from),
+    }
+}
