@@ -15,7 +15,11 @@ pub(super) fn hold(command: &[OsString]) -> Result<Held> {
     Held::start(command).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
-        if agains { error.why("this user has as many processes as the limit allows (ulimit -u)") } else { error }
+        if agains {
+            error.why("this user has as many processes as the limit allows (ulimit -u)")
+        } else {
+            error
+        }
     })
 }
 
@@ -67,12 +71,14 @@ pub(super) fn name(command: &[OsString]) -> String {
 pub(super) fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {
-        TargetError::NoProcess(_) | TargetError::NoThread(_) => {
-            Error::new(text).why("it has ended, or it is in another pid namespace").try_this("ps -e, or pgrep NAME")
-        }
+        TargetError::NoProcess(_) | TargetError::NoThread(_) => Error::new(text)
+            .why("it has ended, or it is in another pid namespace")
+            .try_this("ps -e, or pgrep NAME"),
         TargetError::IdleUser(_) => Error::new(text),
         TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
-        TargetError::NoCpu { .. } => Error::new(text).try_this("choose CPUs that are on line with -C, or all with -a"),
+        TargetError::NoCpu { .. } => {
+            Error::new(text).try_this("choose CPUs that are on line with -C, or all with -a")
+        }
         TargetError::NoHierarchy => Error::new(text)
             .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),
         TargetError::Cgroup { source, path, .. } => {

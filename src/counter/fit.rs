@@ -16,7 +16,9 @@ pub fn passes(groups: &[&EventGroup]) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut free = Vec::new();
     for (index, group) in groups.iter().enumerate() {
-        if !group.events.iter().any(|event| event.attr().is_some_and(|a| a.kind() != kind::SOFTWARE && a.kind() != kind::TRACEPOINT)) {
+        if !group.events.iter().any(|event| {
+            event.attr().is_some_and(|a| a.kind() != kind::SOFTWARE && a.kind() != kind::TRACEPOINT)
+        }) {
             free.push(index);
             continue;
         }
@@ -58,7 +60,9 @@ impl Pass {
     fn takes(&mut self, group: &EventGroup) -> bool {
         let before = self.open.len();
         for event in &group.events {
-            let Ok(mut request) = allocate(event, Mode::TaskCounting, Flags::default(), None) else { continue };
+            let Ok(mut request) = allocate(event, Mode::TaskCounting, Flags::default(), None) else {
+                continue;
+            };
             request.attr_mut().set(Flag::Disabled, true);
             // The whole pass is to be one group, whatever the text says of each.
             request.attr_mut().set(Flag::Pinned, false);
@@ -84,7 +88,9 @@ mod tests {
 
     #[test]
     fn what_takes_no_counter_is_one_pass() {
-        let groups = crate::event::parse("task-clock,page-faults,{context-switches,cpu-migrations}", &Host::live()).unwrap();
+        let groups =
+            crate::event::parse("task-clock,page-faults,{context-switches,cpu-migrations}", &Host::live())
+                .unwrap();
         let passes = passes(&groups.iter().collect::<Vec<_>>());
         assert_eq!(passes, [vec![0, 1, 2]]);
     }

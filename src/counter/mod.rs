@@ -5,9 +5,9 @@
 //! lists of groups there and reads them. What the kernel refused is handed on as it said it.
 
 pub mod facts;
+pub mod fit;
 pub mod machine;
 pub mod refusal;
-pub mod fit;
 pub mod set;
 pub mod target;
 pub mod verdict;

@@ -36,7 +36,9 @@ pub fn join(runs: Vec<Counts>) -> Counts {
         }
     }
     let number = times.len() as u64;
-    let mean = |of: fn(&CpuTime) -> u64| times.iter().filter_map(|t| t.cpu_time.as_ref()).map(of).sum::<u64>() / number;
+    let mean = |of: fn(&CpuTime) -> u64| {
+        times.iter().filter_map(|t| t.cpu_time.as_ref()).map(of).sum::<u64>() / number
+    };
     joined.elapsed_ns = times.iter().map(|t| t.elapsed_ns).sum::<u64>() / number;
     if joined.cpu_time.is_some() {
         joined.cpu_time = Some(CpuTime { user_ns: mean(|t| t.user_ns), system_ns: mean(|t| t.system_ns) });
@@ -107,7 +109,10 @@ mod tests {
             rows: vec![Row {
                 place: PlaceLabel::default(),
                 summed: 1,
-                values: vec![Value::Counted { count: Count { value, enabled_ns: 10, running_ns: 10 }, runs: vec![] }],
+                values: vec![Value::Counted {
+                    count: Count { value, enabled_ns: 10, running_ns: 10 },
+                    runs: vec![],
+                }],
             }],
             elapsed_ns,
             ..Counts::default()

@@ -45,8 +45,10 @@ impl Control {
             match kind {
                 "fd" => {
                     let number = end.parse().map_err(|_| wrong())?;
-                    descriptor::duplicate(number)
-                        .map_err(|e| Error::io(format!("--control: descriptor {number}"), e).exit(crate::error::Exit::Usage))
+                    descriptor::duplicate(number).map_err(|e| {
+                        Error::io(format!("--control: descriptor {number}"), e)
+                            .exit(crate::error::Exit::Usage)
+                    })
                 }
                 // Read and write, so that opening waits for nobody and no end of file comes between two writers.
                 "fifo" => OpenOptions::new()
@@ -90,7 +92,9 @@ impl Control {
                 "stop" => orders.push(Order::Stop),
                 "ping" => orders.push(Order::Ping),
                 "" => {}
-                other => say::warning(format!("--control: `{other}` is no order; orders are enable, disable, ping, stop")),
+                other => say::warning(format!(
+                    "--control: `{other}` is no order; orders are enable, disable, ping, stop"
+                )),
             }
         }
         if self.pending.len() > LONGEST_ORDER {

@@ -170,7 +170,10 @@ impl Session<'_> {
                 if ran.exit.code() != 0 && exit == Exit::Done {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
-                    say::warning(format!("`{name}` ended with status {}: is it what should be compared?", ran.exit.code()));
+                    say::warning(format!(
+                        "`{name}` ended with status {}: is it what should be compared?",
+                        ran.exit.code()
+                    ));
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
                 runs.push(ran.counts);
@@ -179,9 +182,14 @@ impl Session<'_> {
                 }
             }
         }
-        let joined: Vec<(String, Counts)> =
-            texts.into_iter().zip(runs).filter(|(_, runs)| !runs.is_empty()).map(|(t, r)| (t, repeats::join(r))).collect();
-        let sides: Vec<(String, &Counts)> = joined.iter().map(|(text, counts)| (text.clone(), counts)).collect();
+        let joined: Vec<(String, Counts)> = texts
+            .into_iter()
+            .zip(runs)
+            .filter(|(_, runs)| !runs.is_empty())
+            .map(|(t, r)| (t, repeats::join(r)))
+            .collect();
+        let sides: Vec<(String, &Counts)> =
+            joined.iter().map(|(text, counts)| (text.clone(), counts)).collect();
         self.printer.comparison(&compare(&sides))?;
         Ok(exit)
     }
@@ -243,9 +251,13 @@ impl Session<'_> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
         let events = self.events_of(groups);
-        let chosen: Vec<_> = groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
-        let hardware: Vec<bool> =
-            chosen.iter().flat_map(|(g, _)| &g.events).map(|e| e.attr().is_some_and(takes_hardware)).collect();
+        let chosen: Vec<_> =
+            groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
+        let hardware: Vec<bool> = chosen
+            .iter()
+            .flat_map(|(g, _)| &g.events)
+            .map(|e| e.attr().is_some_and(takes_hardware))
+            .collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
         let task = matches!(plan.scope, run::Scope::Command);
         let setup = Setup {
@@ -353,7 +365,8 @@ struct Follower<'a> {
 impl Observer for Follower<'_> {
     /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
     fn opened(&mut self, set: &Set) -> Result<()> {
-        let refused = || set.specs().zip(set.fates()).filter_map(|(spec, fate)| Some((spec, fate.refused.as_ref()?)));
+        let refused =
+            || set.specs().zip(set.fates()).filter_map(|(spec, fate)| Some((spec, fate.refused.as_ref()?)));
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
         let fatal = refused().find(|(_, r)| r.error.raw_os_error().is_some_and(hopeless)).or_else(|| {
@@ -368,10 +381,15 @@ impl Observer for Follower<'_> {
             return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
         }
         if set.fates().any(|fate| fate.user_only) {
-            say::note_once("counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)");
+            say::note_once(
+                "counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)",
+            );
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
-            say::note(format!("{} groups did not fit on the counters and are counted singly", set.broken_groups()));
+            say::note(format!(
+                "{} groups did not fit on the counters and are counted singly",
+                set.broken_groups()
+            ));
         }
         self.shown = Some(arrange(set, self.cgroups, self.plan, self.machine));
         Ok(())

@@ -22,16 +22,22 @@ impl Sink {
     /// Opens it. A file begins with the line perf begins it with, except for JSON, which has no place for it.
     pub(super) fn open(output: &Output) -> Result<Self> {
         let (mut to, name, terminal): (Box<dyn Write>, _, _) = match &output.to {
-            To::Stderr => (Box::new(io::stderr()), "the results to stderr".to_owned(), io::stderr().is_terminal()),
+            To::Stderr => {
+                (Box::new(io::stderr()), "the results to stderr".to_owned(), io::stderr().is_terminal())
+            }
             To::Descriptor(number) => {
-                let file = descriptor::duplicate(*number)
-                    .map_err(|error| Error::io(format!("--log-fd {number}"), error).exit(crate::error::Exit::Usage))?;
+                let file = descriptor::duplicate(*number).map_err(|error| {
+                    Error::io(format!("--log-fd {number}"), error).exit(crate::error::Exit::Usage)
+                })?;
                 (Box::new(file), format!("the results to descriptor {number}"), false)
             }
             To::File(path) if path.as_os_str() == "-" => {
                 if descriptor::stdout_was_closed() {
-                    return Err(Error::io("-o -: writing the results", io::Error::from_raw_os_error(crate::sys::errno::EBADF))
-                        .why("standard output is closed"));
+                    return Err(Error::io(
+                        "-o -: writing the results",
+                        io::Error::from_raw_os_error(crate::sys::errno::EBADF),
+                    )
+                    .why("standard output is closed"));
                 }
                 (Box::new(io::stdout()), "the results".to_owned(), io::stdout().is_terminal())
             }

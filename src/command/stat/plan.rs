@@ -26,6 +26,8 @@ pub(super) struct Plan {
     pub(super) when: When,
     pub(super) repeat: Repeat,
     pub(super) aggregation: Aggregation,
+    /// All CPUs were asked for, not a list.
+    pub(super) all_cpus: bool,
     pub(super) no_merge: bool,
     pub(super) control: Option<String>,
     pub(super) reserve: String,
@@ -78,6 +80,7 @@ pub(super) struct Repeat {
 }
 
 /// Where results go, in which form.
+#[derive(Debug, Clone)]
 pub(super) struct Output {
     pub(super) form: Form,
     pub(super) to: To,
@@ -93,6 +96,13 @@ pub(super) struct Output {
     /// Scrape file; an empty path means the form itself is OpenMetrics.
     pub(super) openmetrics: Option<PathBuf>,
     pub(super) listen: Option<String>,
+}
+
+impl Output {
+    /// `--openmetrics` without a file: the result itself is written in that form.
+    pub(super) fn openmetrics_is_the_form(&self) -> bool {
+        self.openmetrics.as_ref().is_some_and(|path| path.as_os_str().is_empty())
+    }
 }
 
 /// The form of the result.
@@ -121,7 +131,9 @@ impl Plan {
         let scope = scope(&typed, host)?;
         let cgroups = cgroups(&typed)?;
         if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {
-            return Err(Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS"));
+            return Err(
+                Error::usage("cgroups can only be counted on whole CPUs").try_this("add -a, or -C CPUS")
+            );
         }
         let no_command = typed.command.is_empty() && typed.vs.is_empty();
         if no_command && matches!(scope, Scope::Command) {
@@ -131,8 +143,14 @@ impl Plan {
         let aggregation = aggregation(&typed);
         let per_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
         if per_cpu && !matches!(scope, Scope::Cpus(_)) {
-            return Err(Error::usage("rows for CPUs, cores, dies, sockets or nodes need whole CPUs to be counted")
-                .try_this("add -a, or -C CPUS"));
+            return Err(Error::usage(
+                "rows for CPUs, cores, dies, sockets or nodes need whole CPUs to be counted",
+            )
+            .try_this("add -a, or -C CPUS"));
+        }
+        if aggregation == Aggregation::Thread && matches!(scope, Scope::Command | Scope::Cpus(_)) {
+            return Err(Error::usage("--per-thread needs threads that run already")
+                .try_this("-p PID, -t TID, -u USER, -a, or --per-thread alone for all threads"));
         }
         let runs = typed.repeat.unwrap_or(1);
         if no_command && (typed.repeat.is_some() || typed.exact) {
@@ -154,17 +172,17 @@ impl Plan {
             Some(-1) => Delay::UntilTold,
             Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
             Some(ms) => {
-                return Err(Error::usage(format!("-D {ms}: a delay is milliseconds, or -1 to wait for --control")));
+                return Err(Error::usage(format!(
+                    "-D {ms}: a delay is milliseconds, or -1 to wait for --control"
+                )));
             }
         };
         if delay == Delay::UntilTold && typed.control.is_none() {
-            return Err(Error::usage("-D -1 waits for an order, but there is no channel for it").try_this("add --control fifo:PATH"));
+            return Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
+                .try_this("add --control fifo:PATH"));
         }
-        if typed.openmetrics.is_some() && typed.interval.is_none() && typed.listen.is_none()
-            && !typed.openmetrics.as_ref().is_some_and(|p| p.as_os_str().is_empty())
-            && typed.field_separator.is_some()
-        {
-            return Err(Error::usage("--openmetrics and -x are two forms of the same output"));
+        if !typed.vs.is_empty() && typed.field_separator.is_some() {
+            return Err(Error::usage("--vs has no CSV form").try_this("--json"));
         }
         if typed.append && typed.output.is_none() {
             return Err(Error::usage("--append needs a file").try_this("add -o FILE"));
@@ -202,6 +220,7 @@ impl Plan {
                 post: typed.post,
             },
             aggregation,
+            all_cpus: typed.cpus.is_none(),
             no_merge: typed.no_merge,
             control: typed.control,
             reserve: typed.reserve,
@@ -245,7 +264,8 @@ fn scope(typed: &Stat, host: &Host) -> Result<Scope> {
             .collect()
     };
     let cpus = typed.cpus.as_deref().map(|text| {
-        text.parse::<CpuList>().map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
+        text.parse::<CpuList>()
+            .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
     });
     let cpus = cpus.transpose()?;
     if !typed.pids.is_empty() {

@@ -17,7 +17,6 @@ pub(super) struct Printer {
     style: StatStyle,
     sink: Sink,
     server: Option<Server>,
-    document: document::Document,
     intervals: usize,
 }
 
@@ -40,11 +39,9 @@ impl Printer {
                 Form::Csv(separator) => separator.clone(),
                 _ => ",".into(),
             },
-            ..StatStyle::default()
         };
         let subject = subject(plan);
-        let document = document::Document::new(&subject);
-        Ok(Self { output, subject, style, sink, server, document, intervals: 0 })
+        Ok(Self { output, subject, style, sink, server, intervals: 0 })
     }
 
     /// Whether [`Printer::totals`] is wanted at each interval.
@@ -54,7 +51,7 @@ impl Printer {
 
     /// Brings scrape file and server up to date.
     pub(super) fn totals(&mut self, totals: &Counts) -> Result<()> {
-        let page = openmetrics::page(totals);
+        let page = openmetrics::exposition(totals);
         if let Some(path) = self.scrape_file() {
             output::replace(path, &page)?;
         }
@@ -71,7 +68,7 @@ impl Printer {
         if self.output.quiet || self.output.openmetrics_is_the_form() {
             return Ok(());
         }
-        let Self { output, style, sink, document, .. } = self;
+        let Self { output, style, sink, subject, .. } = self;
         let clear = output.interval_clear && sink.is_terminal();
         let number = if clear { 0 } else { number };
         match output.form {
@@ -83,10 +80,12 @@ impl Printer {
             }),
             Form::Csv(_) => sink.print(|out| csv::write(out, counts, style)),
             Form::JsonLines => sink.print(|out| json::write(out, counts, style)),
-            Form::Document => {
-                document.interval(counts);
-                Ok(())
-            }
+            Form::Document => sink.print(|out| {
+                if number == 0 {
+                    document::begin(out, subject, counts)?;
+                }
+                document::interval(out, counts, number)
+            }),
         }
     }
 
@@ -95,14 +94,17 @@ impl Printer {
         if self.wants_totals() {
             self.totals(counts)?;
         }
-        let Self { output, style, sink, subject, document, .. } = self;
+        let Self { output, style, sink, subject, .. } = self;
         if output.openmetrics_is_the_form() {
-            let page = openmetrics::page(counts);
+            let page = openmetrics::exposition(counts);
             return sink.print(|out| out.write_all(page.as_bytes()));
         }
         if let Form::Document = output.form {
-            document.whole(counts);
-            return sink.print(|out| document.write(out));
+            let warnings = [];
+            return sink.print(|out| match self.intervals {
+                0 => document::write(out, subject, counts, &warnings),
+                _ => document::end(out, counts, &warnings),
+            });
         }
         if output.quiet || self.intervals > 0 && !output.summary {
             return Ok(());
@@ -119,8 +121,7 @@ impl Printer {
     pub(super) fn comparison(&mut self, comparison: &Comparison) -> Result<()> {
         let Self { output, style, sink, .. } = self;
         match output.form {
-            Form::Text => sink.print(|out| compare::text(out, comparison, style)),
-            Form::Csv(_) => sink.print(|out| compare::csv(out, comparison, style)),
+            Form::Text | Form::Csv(_) => sink.print(|out| compare::text(out, comparison, style)),
             Form::JsonLines | Form::Document => sink.print(|out| compare::json(out, comparison)),
         }
     }
@@ -137,11 +138,10 @@ fn subject(plan: &Plan) -> Subject {
         Scope::Threads(tids) => Subject::Threads(list(tids)),
         Scope::User(user) => Subject::User(user.clone()),
         Scope::AllThreads => Subject::SystemWide,
-        Scope::Cpus(cpus) if plan.all_cpus => {
-            let _ = cpus;
-            Subject::SystemWide
-        }
+        Scope::Cpus(_) if plan.all_cpus => Subject::SystemWide,
         Scope::Cpus(cpus) => Subject::Cpus(cpus.to_string()),
-        Scope::Command => Subject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect()),
+        Scope::Command => {
+            Subject::Command(plan.command.iter().map(|w| w.to_string_lossy().into_owned()).collect())
+        }
     }
 }

@@ -179,7 +179,8 @@ pub(super) fn measure(
             end.signal(caught, command.as_ref());
         }
         if let Some(command) = &command {
-            end.outcome = end.outcome.or(command.try_wait().map_err(|e| Error::io("waiting for the command", e))?);
+            end.outcome =
+                end.outcome.or(command.try_wait().map_err(|e| Error::io("waiting for the command", e))?);
         }
         if let Some(control) = surroundings.control.as_deref_mut() {
             for order in control.orders()? {
@@ -215,7 +216,12 @@ pub(super) fn measure(
         }
         if next_interval.is_some_and(|at| now >= at) && !end.over() {
             read(&mut set, &mut readings)?;
-            observer.interval(&Snapshot { at_ns: now - start, readings: &readings, set: &set, threads: &threads })?;
+            observer.interval(&Snapshot {
+                at_ns: now - start,
+                readings: &readings,
+                set: &set,
+                threads: &threads,
+            })?;
             // Keep to the beat even when a print was slow; skip beats that have passed.
             let step = setup.interval_ns.unwrap_or(TICK_NS);
             next_interval = next_interval.map(|at| at + step * ((now - at) / step + 1));
@@ -325,7 +331,8 @@ fn read(set: &mut Set, readings: &mut Vec<Reading>) -> Result<()> {
 
 /// Waits for a signal, an order, or until so many nanoseconds have passed.
 fn wait(surroundings: &Surroundings<'_>, ns: Option<u64>) -> Result<()> {
-    let timeout = ns.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
+    let timeout =
+        ns.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
     let signals = surroundings.signals.as_fd();
     let mut fds = vec![PollFd::from_borrowed_fd(signals, PollFlags::IN)];
     if let Some(orders) = surroundings.control.as_ref().and_then(|control| control.readable()) {

@@ -134,13 +134,12 @@ impl Shown {
                 Tool::UserTime => span.cpu_time.map(|time| time.user_ns),
                 Tool::SystemTime => span.cpu_time.map(|time| time.system_ns),
             };
-            let count = ns.map(|value| Count { value, enabled_ns: span.elapsed_ns, running_ns: span.elapsed_ns });
+            let count =
+                ns.map(|value| Count { value, enabled_ns: span.elapsed_ns, running_ns: span.elapsed_ns });
             tally.add(self.tool_place(machine), 0, column, count, Join::Parts);
         }
-        let rows = tally.rows(
-            |column| self.missing[column].clone(),
-            |column| self.idle(column, span.yielded, machine),
-        );
+        let rows = tally
+            .rows(|column| self.missing[column].clone(), |column| self.idle(column, span.yielded, machine));
         Counts {
             events: self.events.clone(),
             rows,
@@ -194,7 +193,10 @@ impl Shown {
             return Reason::new("there is no command whose time could be taken", "give a command to run");
         };
         if yielded && takes_hardware(attr) {
-            return Reason::new("the counters were left to whoever holds the reservation", "pmc info shows the holder");
+            return Reason::new(
+                "the counters were left to whoever holds the reservation",
+                "pmc info shows the holder",
+            );
         }
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
             return Reason::new("nothing ran there while it was counted", "");
@@ -218,12 +220,8 @@ pub(super) fn why(refused: &Refused, machine: &Machine<'_>) -> Refusal {
     };
     let place_now = if refused.spot.tid.is_some() { Place::Task(0) } else { place };
     let alone = |attr: &Attr| perf::probe(attr, place_now).is_ok();
-    let culprit = (refused.group_before == 0).then(|| refusal::feature::culprit(&refused.attr, alone)).flatten();
-    let asked = Asked {
-        group_before: refused.group_before,
-        culprit,
-        ..Asked::opening(&refused.attr, place)
-    };
+    let culprit = (refused.group_before == 0).then(|| refusal::culprit(&refused.attr, alone)).flatten();
+    let asked = Asked { group_before: refused.group_before, culprit, ..Asked::opening(&refused.attr, place) };
     refusal::explain(&refused.error, &asked, machine.facts())
 }
 

@@ -92,9 +92,13 @@ struct Chosen {
 impl Chosen {
     /// Adds those of a metric's events that are not there yet, as a weak group, so that their ratio is exact where it can be.
     fn add(&mut self, names: &[&str], parser: &mut Parser<'_>) -> Result<()> {
-        let missing: Vec<&str> =
-            names.iter().copied().filter(|name| !self.events().any(|e| e.name.eq_ignore_ascii_case(name))).collect();
-        let (tools, kernel): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| name.ends_with("_time"));
+        let missing: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !self.events().any(|e| e.name.eq_ignore_ascii_case(name)))
+            .collect();
+        let (tools, kernel): (Vec<&str>, Vec<&str>) =
+            missing.into_iter().partition(|name| name.ends_with("_time"));
         for tool in tools {
             self.groups.extend(parser.parse(tool)?);
         }
@@ -172,16 +176,18 @@ fn bind(
                 .try_this("--for-each-cgroup counts every event in each of them"));
             }
             let single = opened.len() == 1;
-            let of = |index: usize| if single { opened[0].clone() } else { opened.get(index).cloned().flatten() };
+            let of =
+                |index: usize| if single { opened[0].clone() } else { opened.get(index).cloned().flatten() };
             Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
         }
     }
 }
 
 fn unknown_metric(name: &str) -> Error {
-    let known = named::names().collect::<Vec<_>>();
+    let known: Vec<&str> = named::NAMED.iter().map(|metric| metric.name).collect();
     let near = crate::text::nearest(name, known.iter().copied(), 3);
     let error = Error::usage(format!("no metric `{}`", crate::text::clean(name)));
-    let error = if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
+    let error =
+        if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
     error.try_this(format!("one of: {}", known.join(", ")))
 }
