@@ -225,6 +225,6 @@ pub struct Stat {
     pub reserve: String,
 
     /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<std::ffi::OsString>,
 }

@@ -174,7 +174,12 @@ impl EventSpec {
     fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
         let mut attr = Attr::new(kind, config);
         attr.set(crate::sys::attr::Flag::ExcludeGuest, true);
-        Self::new(name, Source::Kernel(attr))
+        let spec = Self::new(name, Source::Kernel(attr));
+        // The two clocks of the kernel count nanoseconds; perf shows milliseconds.
+        match (kind, config) {
+            (crate::sys::attr::kind::SOFTWARE, 0 | 1) => Self { scale: 1e-6, unit: "msec".into(), ..spec },
+            _ => spec,
+        }
     }
 
     /// Whether several events shown as one take turns on the same task (the PMUs of a hybrid machine's cores), so that their

@@ -80,7 +80,6 @@ pub(super) struct Snapshot<'a> {
     pub(super) at_ns: u64,
     /// The totals of every counter since the start.
     pub(super) readings: &'a [Reading],
-    pub(super) set: &'a Set,
     pub(super) threads: &'a [Thread],
 }
 
@@ -219,8 +218,7 @@ pub(super) fn measure(
             observer.interval(&Snapshot {
                 at_ns: now - start,
                 readings: &readings,
-                set: &set,
-                threads: &threads,
+                    threads: &threads,
             })?;
             // Keep to the beat even when a print was slow; skip beats that have passed.
             let step = setup.interval_ns.unwrap_or(TICK_NS);
@@ -254,7 +252,6 @@ pub(super) fn measure(
         observer.interval(&Snapshot {
             at_ns: stopped_at - start,
             readings: &readings,
-            set: &set,
             threads: &threads,
         })?;
     }
