@@ -84,8 +84,11 @@ impl Fault {
 }
 
 impl ParseError {
-    /// The text, and below it carets under the word.
+    /// The text, and below it carets under the word; nothing where there is no text to be shown.
     pub fn drawing(&self) -> String {
+        if self.text.trim().is_empty() {
+            return String::new();
+        }
         let clean = |part: &str| text::clean(part).into_owned();
         let cut = |at: usize| {
             (0..=at.min(self.text.len())).rev().find(|&i| self.text.is_char_boundary(i)).unwrap_or(0)
@@ -119,10 +122,13 @@ impl From<ParseError> for Error {
     fn from(wrong: ParseError) -> Self {
         let mut detail = wrong.drawing();
         if let Some(expected) = &wrong.expected {
-            detail.push_str("\nexpected ");
+            if !detail.is_empty() {
+                detail.push('\n');
+            }
+            detail.push_str("expected ");
             detail.push_str(expected);
         }
-        let mut error = Self::usage(format!("event: {}", wrong.message)).detail(detail);
+        let mut error = Self::usage(wrong.message).detail(detail);
         if let Some(cause) = wrong.cause {
             error = error.why(cause);
         }

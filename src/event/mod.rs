@@ -18,6 +18,7 @@ mod freebsd;
 pub mod generic;
 pub mod glob;
 mod modifiers;
+pub mod names;
 mod probe;
 mod resolve;
 mod syntax;
@@ -186,6 +187,18 @@ impl EventSpec {
     /// times are not to be added.
     pub fn takes_turns(&self) -> bool {
         self.core_cpus.is_some() && self.merge.is_some()
+    }
+
+    /// The name of this instance where instances are not merged, as perf writes it: `uncore_imc_0/clockticks/`,
+    /// `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
+    pub fn unique_name(&self) -> String {
+        let (Some(_), Some(pmu)) = (self.merge, &self.pmu) else { return self.name.clone() };
+        match self.name.find('/') {
+            Some(_) if self.name.starts_with(pmu.as_str()) => self.name.clone(),
+            Some(slash) => format!("{pmu}{}", &self.name[slash..]),
+            None if self.core_cpus.is_some() => format!("{pmu}/{}/", self.name),
+            None => format!("{} [{pmu}]", self.name),
+        }
     }
 
     /// The kernel request, if the kernel counts this event.

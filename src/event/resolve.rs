@@ -77,7 +77,7 @@ impl<'h> Parser<'h> {
 
     fn group(&mut self, group: &Group<'_>) -> Result<Vec<EventGroup>> {
         let modifiers = group.modifiers.map(Modifiers::read).transpose()?;
-        let mut dealt: Vec<(Option<String>, Vec<EventSpec>)> = Vec::new();
+        let mut dealt: Vec<Hand> = Vec::new();
         for event in &group.events {
             let mut specs = self.event(event)?;
             for spec in &mut specs {
@@ -87,39 +87,12 @@ impl<'h> Parser<'h> {
             }
             self.qualify(&mut specs, &group.qualifiers)?;
             for spec in specs {
-                // Instances of a wildcard and halves of a hybrid machine part; everything else stays with the first.
-                let own =
-                    if spec.merge.is_some() || spec.core_cpus.is_some() { spec.pmu.clone() } else { None };
-                let at = match &own {
-                    None => 0,
-                    Some(_) => match dealt.iter().position(|(pmu, _)| *pmu == own) {
-                        Some(at) => at,
-                        // Only neutral events so far: this PMU takes them over.
-                        None => match dealt.iter_mut().position(|(pmu, _)| pmu.is_none()) {
-                            Some(at) => {
-                                dealt[at].0 = own;
-                                at
-                            }
-                            None => dealt.len(),
-                        },
-                    },
-                };
-                match dealt.get_mut(at) {
-                    Some((_, members)) => members.push(spec),
-                    None => dealt.push((
-                        if spec.merge.is_some() || spec.core_cpus.is_some() {
-                            spec.pmu.clone()
-                        } else {
-                            None
-                        },
-                        vec![spec],
-                    )),
-                }
+                deal(&mut dealt, spec);
             }
         }
         let weak = modifiers.is_some_and(|m| m.has('W'));
         let leader_sampling = modifiers.is_some_and(|m| m.has('S'));
-        let groups = dealt.into_iter().map(|(_, mut events)| {
+        let groups = dealt.into_iter().map(|Hand { mut events, .. }| {
             // The kernel takes `pinned` and `exclusive` of the leader for the whole group and refuses them on members.
             let said = |flag| events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(flag));
             let (pinned, exclusive) = (said(Flag::Pinned), said(Flag::Exclusive));
@@ -347,7 +320,14 @@ impl<'h> Parser<'h> {
                 Fault::at(&second.span(), format!("`{}` is no config", second.text))
                     .expected("TYPE:CONFIG, two numbers as in 4:0x1a8")
             })?;
-            return Ok(vec![EventSpec::kernel(event.text.text, kind, config)]);
+            // Where cores differ, a number of the generic types stands for all of them, unless it names one in its upper half.
+            return Ok(match kind {
+                kind::HARDWARE | kind::HW_CACHE if config >> 32 == 0 => {
+                    self.on_cores(kind, config, event.text.text)
+                }
+                kind::RAW => self.on_cores(kind, config, event.text.text),
+                _ => vec![EventSpec::kernel(event.text.text, kind, config)],
+            });
         }
         let known = generic::find(first.text).is_some()
             || generic::cache(first.text).is_ok()
@@ -574,16 +554,50 @@ impl<'h> Parser<'h> {
     }
 
     fn unknown_pmu(&self, word: Word<'_>) -> Fault {
-        let pmus = self.host.pmu_names();
+        let mut pmus: Vec<String> = self.host.pmu_names().iter().map(|name| stem(name).to_owned()).collect();
+        pmus.dedup();
         let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
+        let generic = generic::GENERIC.iter().flat_map(|g| g.names.iter().copied());
         Fault::at(&word.span(), format!("this machine has no PMU called `{}`", word.text))
             .expected(format!("one of its PMUs ({list})"))
-            .meant(
-                word.text,
-                pmus.iter()
-                    .map(String::as_str)
-                    .chain(generic::GENERIC.iter().flat_map(|g| g.names.iter().copied())),
-            )
+            .meant(word.text, pmus.iter().map(String::as_str).chain(generic))
+    }
+}
+
+/// The name that stands for all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
+fn stem(pmu: &str) -> &str {
+    match pmu.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_') {
+        Some(stem) if stem.len() < pmu.len() - 1 => stem,
+        _ => pmu,
+    }
+}
+
+/// The members of a group that go on the hardware together.
+struct Hand {
+    /// The PMU that they share; none as long as every member may join any PMU.
+    pmu: Option<String>,
+    events: Vec<EventSpec>,
+}
+
+/// Puts a member with those of its PMU. Only instances of a wildcard and the PMUs of differing cores part; everything else stays
+/// with the first, where the kernel will say what it thinks of it.
+fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
+    let parts = spec.merge.is_some() || spec.core_cpus.is_some();
+    let pmu = if parts { spec.pmu.clone() } else { None };
+    let own = match &pmu {
+        None => (!hands.is_empty()).then_some(0),
+        // A hand of neutral events only is taken over.
+        Some(_) => hands
+            .iter()
+            .position(|hand| hand.pmu == pmu)
+            .or_else(|| hands.iter().position(|h| h.pmu.is_none())),
+    };
+    match own {
+        Some(at) => {
+            hands[at].pmu = hands[at].pmu.take().or(pmu);
+            hands[at].events.push(spec);
+        }
+        None => hands.push(Hand { pmu, events: vec![spec] }),
     }
 }
 

@@ -131,7 +131,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Item<'_>>> {
     }
     loop {
         reader.skip_blanks();
-        if let Some(qualifier) = reader.qualifier()? {
+        if let Some(qualifier) = reader.qualifier(!items.is_empty())? {
             match items.last_mut() {
                 Some(Item::Event(event)) => event.qualifiers.push(qualifier),
                 Some(Item::Group(group)) => group.qualifiers.push(qualifier),
@@ -207,8 +207,9 @@ impl<'a> Reader<'a> {
         Word { text: part.trim(), at: start + lead }
     }
 
-    /// The word that begins here, if it is a qualifier of the event before it.
-    fn qualifier(&mut self) -> Result<Option<Term<'a>>> {
+    /// The word that begins here, if it is a qualifier of the event before it. A bare `cpu` is one that lacks its value
+    /// only where there is an event: first in the text it may be meant as a PMU.
+    fn qualifier(&mut self, after_event: bool) -> Result<Option<Term<'a>>> {
         let start = self.at;
         let name = self.until(&['=', ',', '{', '}', ':', '/']);
         let next = self.peek();
@@ -218,7 +219,9 @@ impl<'a> Reader<'a> {
                     || FLAGS.contains(&name.text)
                     || numbered_word(name.text).is_some()
             }
-            None | Some(',' | '}') => FLAGS.contains(&name.text) || VALUED.contains(&name.text),
+            None | Some(',' | '}') => {
+                FLAGS.contains(&name.text) || after_event && VALUED.contains(&name.text)
+            }
             _ => false,
         };
         if !known {
@@ -289,7 +292,7 @@ impl<'a> Reader<'a> {
             if self.peek().is_none() {
                 return Err(not_closed(&open));
             }
-            if let Some(qualifier) = self.qualifier()? {
+            if let Some(qualifier) = self.qualifier(!events.is_empty())? {
                 match events.last_mut() {
                     Some(event) => event.qualifiers.push(qualifier),
                     None => return Err(nothing_to_qualify(&qualifier)),

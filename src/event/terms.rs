@@ -224,7 +224,7 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Set
     let mut settings = Vec::new();
     // Terms of the user that gave a parameter its value.
     let mut used = vec![false; terms.len()];
-    let mut described = false;
+    let mut described: Option<String> = None;
     let mut deferred = Vec::new();
     for (index, term) in terms.iter().enumerate() {
         let named = match term.value {
@@ -242,18 +242,18 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Set
             settings.push(Setting::written(term));
             continue;
         };
-        let describes = event.scale != 1.0 || !event.unit.is_empty() || event.snapshot || event.per_package;
-        if describes && described {
-            return Err(Fault::at(&term.span(), "two events with a unit of their own cannot be one event")
-                .try_this("write them as two events"));
+        if let Some(first) = &described {
+            return Err(Fault::at(
+                &term.span(),
+                format!("`{first}` and `{event_name}` are two events, not one"),
+            )
+            .expected(format!("{0}/{first}/,{0}/{event_name}/", pmu.name)));
         }
-        if describes {
-            described = true;
-            spec.scale = event.scale;
-            spec.unit = event.unit;
-            spec.snapshot = event.snapshot;
-            spec.per_package = event.per_package;
-        }
+        spec.scale = event.scale;
+        spec.unit = event.unit;
+        spec.snapshot = event.snapshot;
+        spec.per_package = event.per_package;
+        described = Some(event_name.clone());
         for part in event.terms.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) =
                 part.split_once('=').map_or((part, None), |(n, v)| (n.trim(), Some(v.trim())));
@@ -358,11 +358,16 @@ fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &Setting, hybrid: bool) -> 
         (None, true) => format!("{} has no terms of its own, so none called `{}`", pmu.name, term.name),
         (None, false) => format!("{} has no term or event `{}`", pmu.name, term.name),
     };
-    let mut list = terms.clone();
-    list.extend(COMMON.iter().map(|&c| c.to_owned()));
-    Err(Fault::at(&term.span, what)
-        .expected(format!("one of the terms {}", list.join(", ")))
-        .meant(&term.name, known))
+    let expected = match terms.as_slice() {
+        [] => format!("a term that every event takes ({})", COMMON.join(", ")),
+        own => format!(
+            "a term of {} ({}), or one that every event takes ({})",
+            pmu.name,
+            own.join(", "),
+            COMMON.join(", ")
+        ),
+    };
+    Err(Fault::at(&term.span, what).expected(expected).meant(&term.name, known))
 }
 
 /// `r1a8`, `r0x1a8`: the code after the `r`.
