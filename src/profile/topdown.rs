@@ -12,6 +12,7 @@
 //! ```
 
 use super::counts::{Counts, Reason};
+use super::metrics::Derived;
 
 /// Intel since Ice Lake: the hardware counts the four shares itself, with the slots, in one group.
 const SHARES: [&str; 5] =
@@ -61,6 +62,28 @@ pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
     let total = get(total)?;
     let retired = get(retired)?;
     shares(total, retired, (get(issued)? - retired + get(recovery)?).max(0.0), get(bubbles)?)
+}
+
+/// The analysis of every row in per cent, in the form of named metrics: what [`Counts::derived`] holds.
+pub fn derive(counts: &Counts) -> Vec<Vec<Derived>> {
+    let row = |row| {
+        let level = level1(counts, row);
+        let part = |name: &str, help: &str, pick: fn(Level1) -> f64| Derived {
+            name: name.to_owned(),
+            unit: "%".to_owned(),
+            help: help.to_owned(),
+            cgroup: None,
+            value: level.clone().map(|l| 100.0 * pick(l)),
+            inexact: false,
+        };
+        vec![
+            part("retiring", "useful work", |l| l.retiring),
+            part("bad speculation", "work thrown away after wrong guesses", |l| l.bad_speculation),
+            part("frontend bound", "waiting for instructions", |l| l.frontend_bound),
+            part("backend bound", "waiting for data or execution units", |l| l.backend_bound),
+        ]
+    };
+    (0..counts.rows.len()).map(row).collect()
 }
 
 fn shares(all: f64, retiring: f64, bad: f64, frontend: f64) -> Result<Level1, Reason> {

@@ -15,9 +15,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
-use super::{StatStyle, quantity, safe};
+use super::{StatStyle, mean_digits, quantity, safe};
 use crate::profile::compare::{Comparison, Line, SIGNIFICANCE, Side, Verdict};
-use crate::profile::statistics::Summary;
 use crate::text as words;
 
 /// Writes the table, the answer in its last line.
@@ -58,7 +57,9 @@ fn letter(at: usize) -> String {
 
 fn side_text(line: &Line, side: &Side, style: &StatStyle) -> String {
     let Some(summary) = &side.summary else { return format!("{:>18}", "not counted") };
-    let digits = digits(line, summary);
+    // One number of digits for all sides, so that they can be compared at a glance.
+    let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
+    let digits = summaries.map(|s| mean_digits(s, line.fractional)).min().unwrap_or(0);
     let mean = quantity(summary.mean, digits, style.big_num);
     let half = summary.interval.map(|(_, high)| high - summary.mean);
     let half = half.map(|h| format!(" ± {}", quantity(h, digits, style.big_num))).unwrap_or_default();
@@ -77,16 +78,6 @@ fn side_text(line: &Line, side: &Side, style: &StatStyle) -> String {
     let word =
         if style.colour && !code.is_empty() { format!("{code}{word}\x1b[0m") } else { word.to_owned() };
     format!("{mean:>18}{half:<18} {difference:>8}  {p:<9}  {word}")
-}
-
-/// Digits behind the point: seconds get six, whole counts none unless they are small.
-fn digits(line: &Line, summary: &Summary) -> usize {
-    match (line.unit.as_str(), line.fractional) {
-        ("s", _) => 6,
-        (_, true) => 2,
-        _ if summary.mean < 1000.0 && summary.mean.fract() != 0.0 => 1,
-        _ => 0,
-    }
 }
 
 /// One sentence for each command, about time.

@@ -23,6 +23,7 @@ use std::borrow::Cow;
 
 use crate::profile::counts::{Aggregation, Counts, Event, Value};
 use crate::profile::metrics::{Format, Metric};
+use crate::profile::statistics::Summary;
 use crate::{text as words, units};
 
 /// How results are written; a command fills it from its options.
@@ -89,21 +90,48 @@ impl Subject {
 
 /// Row and event of every cell in the order of printing, places that do not have an event left out.
 ///
-/// perf prints all CPUs (or threads) of an event together, but all events of a core, die, socket or node.
+/// perf prints all CPUs of an event together, all threads of an event from the busiest on, but all events of a core, die, socket or node.
 fn cells(counts: &Counts) -> Vec<(usize, usize)> {
     let (rows, events) = (counts.rows.len(), counts.events.len());
+    let of_event = |event| {
+        let mut rows: Vec<usize> = (0..rows).collect();
+        if counts.aggregation == Aggregation::Thread {
+            let number = |row: &usize| counts.value(*row, event).number().unwrap_or(-1.0);
+            rows.sort_by(|a, b| number(b).total_cmp(&number(a)));
+        }
+        rows.into_iter().map(move |row| (row, event))
+    };
     let by_event = matches!(counts.aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread);
-    let all: Vec<(usize, usize)> = if by_event {
-        (0..events).flat_map(|event| (0..rows).map(move |row| (row, event))).collect()
+    let mut cells: Vec<(usize, usize)> = if by_event {
+        (0..events).flat_map(of_event).collect()
     } else {
         (0..rows).flat_map(|row| (0..events).map(move |event| (row, event))).collect()
     };
-    all.into_iter().filter(|&(row, event)| !matches!(counts.value(row, event), Value::Absent)).collect()
+    cells.retain(|&(row, event)| !matches!(counts.value(row, event), Value::Absent));
+    cells
 }
 
 /// Digits behind the point: perf shows two where the scale has a fraction.
 fn decimals(event: &Event) -> usize {
     if event.scale.fract() == 0.0 { 0 } else { 2 }
+}
+
+/// Digits that show an error of this size with two of its own digits: perf's rule for `+-`.
+fn precision(error: f64) -> usize {
+    match error {
+        e if e > 1.0 => 2,
+        e if e > 0.0 => ((-e.log10()).ceil().max(0.0) as usize + 2).min(9),
+        _ => 9,
+    }
+}
+
+/// Digits for the mean of several runs: whole counts get one where it can be seen, others as many as their error leaves certain.
+fn mean_digits(summary: &Summary, fractional: bool) -> usize {
+    if fractional {
+        precision(summary.error_of_mean()).min(6)
+    } else {
+        usize::from(summary.mean < 1000.0 && summary.mean.fract() != 0.0)
+    }
 }
 
 /// A number of an event in its unit, without separators; `big_num` puts them in.
@@ -143,7 +171,7 @@ fn variance(counts: &Counts, value: &Value) -> Option<f64> {
     if counts.runs.len() < 2 && value.runs().len() < 2 {
         return None;
     }
-    Some(crate::profile::statistics::Summary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
+    Some(Summary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
 }
 
 /// perf's words for a missing count.

@@ -28,10 +28,14 @@ pub(super) fn is_summed(aggregation: Aggregation) -> bool {
     matches!(aggregation, Aggregation::Core | Aggregation::Die | Aggregation::Socket | Aggregation::Node)
 }
 
-/// How many CPUs were summed for this event: pmc's own clocks are read once.
+/// How many CPUs were summed for this event: wall-clock time is read once, in one place.
 pub(super) fn summed(counts: &Counts, row: &Row, event: Option<usize>) -> u32 {
-    let once = Some(Role::DurationTime);
-    if event.is_some_and(|e| counts.events[e].role == once) { 1 } else { row.summed }
+    match event {
+        Some(event) if counts.events[event].role == Some(Role::DurationTime) => {
+            u32::from(row.values.get(event).is_some_and(|value| value.number().is_some()))
+        }
+        _ => row.summed,
+    }
 }
 
 /// The columns of the table before the value, with perf's widths.

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::{StatStyle, decimals, quantity, safe};
+use super::{StatStyle, decimals, mean_digits, precision, quantity, safe};
 use crate::profile::counts::Counts;
 use crate::profile::statistics::Summary;
 use crate::text;
@@ -15,15 +15,6 @@ const LONGEST_BAR: usize = 60;
 /// Elapsed seconds of the runs.
 fn elapsed(counts: &Counts) -> Vec<f64> {
     counts.runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect()
-}
-
-/// perf's precision: two more digits than the deviation has zeros behind the point.
-fn precision(deviation: f64) -> usize {
-    match deviation {
-        d if d > 1.0 => 2,
-        d if d > 0.0 => ((-d.log10()).ceil().max(0.0) as usize + 2).min(9),
-        _ => 9,
-    }
 }
 
 /// `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, with the table of the single runs where it was asked for.
@@ -62,18 +53,18 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
         times.unwrap_or_default()
     };
     let mut measures = vec![
-        ("elapsed s".to_owned(), 6, elapsed(counts)),
-        ("user s".to_owned(), 6, cpu(|c| c.user_ns)),
-        ("sys s".to_owned(), 6, cpu(|c| c.system_ns)),
+        ("elapsed s".to_owned(), true, elapsed(counts)),
+        ("user s".to_owned(), true, cpu(|c| c.user_ns)),
+        ("sys s".to_owned(), true, cpu(|c| c.system_ns)),
     ];
     for (at, event) in counts.events.iter().enumerate() {
         let values = counts.value(0, at).runs().iter().map(|v| v * event.scale).collect();
         let name = format!("{} {}", safe(&event.name), safe(&event.unit));
-        measures.push((name.trim_end().to_owned(), decimals(event), values));
+        measures.push((name.trim_end().to_owned(), decimals(event) > 0, values));
     }
     let measures: Vec<_> = measures
         .into_iter()
-        .filter_map(|(name, digits, v)| Some((name, digits, Summary::of(&v)?, v)))
+        .filter_map(|(name, fractional, v)| Some((name, fractional, Summary::of(&v)?, v)))
         .collect();
     let width = measures.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0).max(20);
     let title = format!("Over {} runs:", counts.runs.len());
@@ -83,9 +74,10 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
         "mean", "median", "min", "max"
     )?;
     let mut outliers = Vec::new();
-    for (name, digits, s, values) in &measures {
-        // Counts are whole, their means are not: one digit more shows it where it can be seen.
-        let mean_digits = if *digits == 0 && s.mean < 1000.0 && s.mean.fract() != 0.0 { 1 } else { *digits };
+    for (name, fractional, s, values) in &measures {
+        // Counts are whole, their means are not.
+        let mean_digits = mean_digits(s, *fractional);
+        let digits = if *fractional { mean_digits } else { 0 };
         let number = |v: f64, digits: usize| quantity(v, digits, style.big_num);
         let interval = s
             .interval
@@ -96,12 +88,12 @@ pub(super) fn block(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> 
             " {name}{pad}  {:>14} {:>14} {:>14} {:>14}{}",
             number(s.mean, mean_digits),
             number(s.median, mean_digits),
-            number(s.min, *digits),
-            number(s.max, *digits),
+            number(s.min, digits),
+            number(s.max, digits),
             interval.unwrap_or_default()
         )?;
         for &run in &s.outliers {
-            outliers.push(format!("{name} in run {} ({})", run + 1, number(values[run], *digits)));
+            outliers.push(format!("{name} in run {} ({})", run + 1, number(values[run], digits)));
         }
     }
     writeln!(out)?;
