@@ -100,7 +100,7 @@ pub enum Holder {
 
 impl Holder {
     fn process(host: &Host, pid: u32) -> Self {
-        Self::Process { pid, comm: pcp::comm(host, pid) }
+        Self::Process { pid, comm: Some(host.comm(pid)).filter(|comm| !comm.is_empty()) }
     }
 }
 

@@ -108,12 +108,6 @@ fn lock_on(line: &str, wanted: &str) -> Option<Lock> {
     }
 }
 
-/// The name of a process as the kernel has it; it may hold any bytes, so clean it before printing.
-pub fn comm(host: &Host, pid: u32) -> Option<String> {
-    let bytes = std::fs::read(host.path(format!("/proc/{pid}/comm"))).ok()?;
-    Some(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
-}
-
 /// Processes that have the file open through a descriptor that carries an OFD lock (`lock:` lines of
 /// `/proc/PID/fdinfo`), ascending. Others' descriptors are seen by root only.
 pub fn description_holders(host: &Host, path: &Path, file: FileId) -> Vec<u32> {
@@ -121,13 +115,10 @@ pub fn description_holders(host: &Host, path: &Path, file: FileId) -> Vec<u32> {
         let info = host.text(Path::new(&format!("/proc/{pid}/fdinfo")).join(fd)).unwrap_or_default();
         info.lines().any(|line| line.starts_with("lock:") && line.contains("OFDLCK"))
     };
-    let mut holders: Vec<u32> = pids(host)
-        .filter(|&pid| {
-            open_descriptors(host, pid, path, file).is_some_and(|fds| fds.iter().any(|fd| locked(pid, fd)))
-        })
-        .collect();
-    holders.sort_unstable();
-    holders
+    let has_one = |&pid: &u32| {
+        open_descriptors(host, pid, path, file).is_some_and(|fds| fds.iter().any(|fd| locked(pid, fd)))
+    };
+    host.processes().into_iter().filter(has_one).collect()
 }
 
 /// A process that switches its counters off while somebody has reserved them.
@@ -142,8 +133,11 @@ pub struct Agent {
 /// The agents that run: processes named `pmdaperfevent`, and a `pmcd` seen with the lock file open.
 pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
     let mut agents = Vec::new();
-    for pid in pids(host) {
-        let Some(name) = comm(host, pid).filter(|name| name == AGENT || name == DAEMON) else { continue };
+    for pid in host.processes() {
+        let name = host.comm(pid);
+        if name != AGENT && name != DAEMON {
+            continue;
+        }
         let watches = match file {
             Some(file) => open_descriptors(host, pid, path, file).map(|fds| !fds.is_empty()),
             None => Some(false),
@@ -152,13 +146,7 @@ pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
             agents.push(Agent { pid, watches });
         }
     }
-    agents.sort_unstable_by_key(|agent| agent.pid);
     agents
-}
-
-fn pids(host: &Host) -> impl Iterator<Item = u32> {
-    let entries = std::fs::read_dir(host.path("/proc")).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 /// The descriptors by which a process has the file open; `None` when we may not look.
