@@ -8,6 +8,7 @@ pub mod facts;
 pub mod fit;
 pub mod machine;
 pub mod refusal;
+pub mod reservation;
 pub mod set;
 pub mod target;
 pub mod verdict;

@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod cpu;
 pub mod cpulist;
 pub mod holders;
+pub mod pcp;
 pub mod pmu;
 pub mod process;
 pub mod settings;

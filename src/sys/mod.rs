@@ -11,6 +11,7 @@ pub mod credentials;
 pub mod descriptor;
 pub mod header_page;
 pub mod limits;
+pub mod lock;
 pub mod perf;
 pub mod process;
 pub mod signal;

@@ -1,0 +1,210 @@
+//! Performance Co-Pilot on this machine: where its lock file for hardware counters is, who has a lock on it, and
+//! whether its agent (`pmdaperfevent`) runs.
+//!
+//! Receives a [`Host`] and the environment; hands on plain values. Opens neither the lock file nor any
+//! descriptor of it (closing one would drop a lock that this process has on it): everything comes from `stat(2)` and from
+//! `/proc`. What the locks mean, `counter::reservation` decides.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::Host;
+
+/// Where PCP keeps the private files of its agents unless told otherwise.
+const DEFAULT_PMDAS_DIR: &str = "/var/lib/pcp/pmdas";
+
+/// The name by which the kernel knows the agent (`/proc/PID/comm`).
+const AGENT: &str = "pmdaperfevent";
+
+/// The daemon that may have the agent loaded as a library instead.
+const DAEMON: &str = "pmcd";
+
+/// The lock file that PCP's programs use here, whether it exists or not: `perfevent/perflock` below `PCP_PMDAS_DIR`.
+///
+/// As in PCP the variable comes from the environment, else from the file that `PCP_CONF` names, else from
+/// `$PCP_DIR/etc/pcp.conf`, else from `/etc/pcp.conf`.
+pub fn lock_path(host: &Host, env: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let dir = env("PCP_PMDAS_DIR").map(PathBuf::from).or_else(|| {
+        let conf = match (env("PCP_CONF"), env("PCP_DIR")) {
+            (Some(file), _) => PathBuf::from(file),
+            (None, Some(dir)) => Path::new(&dir).join("etc/pcp.conf"),
+            (None, None) => PathBuf::from("/etc/pcp.conf"),
+        };
+        pmdas_dir(&std::fs::read(host.path(conf)).ok()?)
+    });
+    // As in PCP, an empty value means the root directory, and a relative one starts where we are.
+    let dir = dir.unwrap_or_else(|| DEFAULT_PMDAS_DIR.into());
+    let path = dir.join("perfevent/perflock");
+    if dir.is_relative() && !dir.as_os_str().is_empty() { path } else { host.path(path) }
+}
+
+/// The value of `PCP_PMDAS_DIR` in the text of a `pcp.conf`; the first assignment counts.
+fn pmdas_dir(conf: &[u8]) -> Option<PathBuf> {
+    conf.split(|&b| b == b'\n')
+        .find_map(|line| line.strip_prefix(b"PCP_PMDAS_DIR="))
+        .map(|value| Path::new(OsStr::from_bytes(unquoted(value))).to_owned())
+}
+
+/// PCP takes a pair of quotes off, and nothing else: not even a blank at the end.
+fn unquoted(value: &[u8]) -> &[u8] {
+    match value {
+        [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
+        _ => value,
+    }
+}
+
+/// Which file, whatever its name: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl From<&Metadata> for FileId {
+    fn from(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+impl FileId {
+    /// As `/proc/locks` writes it: hexadecimal major and minor, decimal inode.
+    fn in_proc_locks(self) -> String {
+        let (major, minor) = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
+        format!("{major:02x}:{minor:02x}:{}", self.inode)
+    }
+}
+
+/// A lock that covers byte 0 of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// A record lock of this process.
+    Posix(u32),
+    /// A lock of an open file description, whose processes the kernel does not name.
+    Description,
+}
+
+/// The locks on byte 0 of the file as `/proc/locks` lists them; none also where file systems number devices
+/// differently there than in `stat(2)` (btrfs, overlayfs): then `F_GETLK` still knows one of them.
+pub fn locks(host: &Host, file: FileId) -> Vec<Lock> {
+    let wanted = file.in_proc_locks();
+    let text = host.text("/proc/locks").unwrap_or_default();
+    text.lines().filter_map(|line| lock_on(line, &wanted)).collect()
+}
+
+/// `7: POSIX  ADVISORY  READ  9892 fe:00:2311 0 0`, where waiting ones have `->` after the number.
+fn lock_on(line: &str, wanted: &str) -> Option<Lock> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [_, kind, _advisory, _access, pid, file, first, _last] = words[..] else { return None };
+    if file != wanted || first != "0" {
+        return None;
+    }
+    match kind {
+        "POSIX" => pid.parse().ok().filter(|&pid| pid > 0).map(Lock::Posix),
+        "OFDLCK" => Some(Lock::Description),
+        _ => None,
+    }
+}
+
+/// Processes that have the file open through a descriptor that carries an OFD lock (`lock:` lines of
+/// `/proc/PID/fdinfo`), ascending. Others' descriptors are seen by root only.
+pub fn description_holders(host: &Host, path: &Path, file: FileId) -> Vec<u32> {
+    let locked = |pid: u32, fd: &OsStr| {
+        let info = host.text(Path::new(&format!("/proc/{pid}/fdinfo")).join(fd)).unwrap_or_default();
+        info.lines().any(|line| line.starts_with("lock:") && line.contains("OFDLCK"))
+    };
+    let has_one = |&pid: &u32| {
+        open_descriptors(host, pid, path, file).is_some_and(|fds| fds.iter().any(|fd| locked(pid, fd)))
+    };
+    host.processes().into_iter().filter(has_one).collect()
+}
+
+/// A process that switches its counters off while somebody has reserved them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agent {
+    /// Its process id.
+    pub pid: u32,
+    /// Whether it has the lock file open; `None` when we may not see its descriptors.
+    pub watches: Option<bool>,
+}
+
+/// The agents that run: processes named `pmdaperfevent`, and a `pmcd` seen with the lock file open.
+pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
+    let mut agents = Vec::new();
+    for pid in host.processes() {
+        let name = host.comm(pid);
+        if name != AGENT && name != DAEMON {
+            continue;
+        }
+        let watches = match file {
+            Some(file) => open_descriptors(host, pid, path, file).map(|fds| !fds.is_empty()),
+            None => Some(false),
+        };
+        if name == AGENT || watches == Some(true) {
+            agents.push(Agent { pid, watches });
+        }
+    }
+    agents
+}
+
+/// The descriptors by which a process has the file open; `None` when we may not look.
+///
+/// The link's text is compared before the file is looked at, since `stat(2)` of somebody's descriptor may hang on a dead network
+/// file system.
+fn open_descriptors(host: &Host, pid: u32, path: &Path, file: FileId) -> Option<Vec<OsString>> {
+    let name = path.file_name()?;
+    let same = |link: &Path| {
+        std::fs::read_link(link).is_ok_and(|target| target.file_name() == Some(name))
+            && std::fs::metadata(link).is_ok_and(|metadata| FileId::from(&metadata) == file)
+    };
+    let entries = std::fs::read_dir(host.path(format!("/proc/{pid}/fd"))).ok()?;
+    Some(entries.filter_map(|entry| entry.ok()).filter(|e| same(&e.path())).map(|e| e.file_name()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env<'a>(pairs: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + 'a {
+        move |name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into())
+    }
+
+    #[test]
+    fn the_lock_file_is_found_in_pcps_order() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::rooted(root.path());
+        let below = |path: &str| host.path(path);
+        assert_eq!(lock_path(&host, env(&[])), below("/var/lib/pcp/pmdas/perfevent/perflock"));
+
+        for (file, dir) in [("etc/pcp.conf", "/c"), ("other/etc/pcp.conf", "/d"), ("my.conf", "/m")] {
+            let file = root.path().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(
+                file,
+                format!("# PCP_PMDAS_DIR=/no\nPCP_PMDAS_DIR=\"{dir}\"\nPCP_PMDAS_DIR=/late\n"),
+            )
+            .unwrap();
+        }
+        assert_eq!(lock_path(&host, env(&[])), below("/c/perfevent/perflock"));
+        assert_eq!(lock_path(&host, env(&[("PCP_DIR", "/other")])), below("/d/perfevent/perflock"));
+        let conf = [("PCP_DIR", "/other"), ("PCP_CONF", "/my.conf")];
+        assert_eq!(lock_path(&host, env(&conf)), below("/m/perfevent/perflock"));
+        let all = [("PCP_DIR", "/other"), ("PCP_CONF", "/my.conf"), ("PCP_PMDAS_DIR", "/e")];
+        assert_eq!(lock_path(&host, env(&all)), below("/e/perfevent/perflock"));
+    }
+
+    #[test]
+    fn proc_locks_is_read_by_device_and_inode() {
+        let wanted = FileId { device: rustix::fs::makedev(0xfe, 0), inode: 2311 }.in_proc_locks();
+        let of = |line| lock_on(line, &wanted);
+        assert_eq!(of("7: POSIX  ADVISORY  READ  9892 fe:00:2311 0 0"), Some(Lock::Posix(9892)));
+        assert_eq!(of("8: OFDLCK ADVISORY  WRITE -1 fe:00:2311 0 EOF"), Some(Lock::Description));
+        assert_eq!(of("7: POSIX  ADVISORY  READ  9892 fe:00:2311 1 EOF"), None, "byte 0 is free");
+        assert_eq!(of("7: POSIX  ADVISORY  READ  9892 fe:00:2312 0 0"), None);
+        assert_eq!(of("9: FLOCK  ADVISORY  WRITE 9892 fe:00:2311 0 EOF"), None);
+        assert_eq!(of("9: -> POSIX  ADVISORY  WRITE 9892 fe:00:2311 0 EOF"), None, "it only waits");
+        assert_eq!(of("garbage"), None);
+    }
+}

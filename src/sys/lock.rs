@@ -1,0 +1,137 @@
+//! Record locks on the first byte of a file: `fcntl(2)` `F_SETLK`, `F_OFD_SETLK` and `F_GETLK`.
+//!
+//! Receives an open file; hands on whether the lock was got, or who stands in the way. Never blocks. Knows nothing of
+//! what the byte means: the reservation protocol is `counter`'s.
+//!
+//! Two kinds of owner, one table of locks in the kernel:
+//!
+//! ```text
+//! kind    owner                  a test says       released by
+//! POSIX   the process            its pid           unlock; close of ANY descriptor of that file; death
+//! OFD     the open description   -1 (unknown)      unlock; close of the last copy of that descriptor
+//! ```
+//! A POSIX lock is not inherited by `fork(2)` but kept over `execve(2)` as long as no descriptor of the file is closed; an
+//! OFD lock goes wherever the descriptor goes. Source: `fcntl_locking(2)`.
+
+use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Who holds a lock that stands in the way, as `F_GETLK` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// A process, by its id in our pid namespace.
+    Process(u32),
+    /// The kernel cannot say: an OFD lock, or a process of another pid namespace.
+    Unknown,
+}
+
+/// The two types of lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Shared: any number at once (`F_RDLCK`).
+    Read,
+    /// Alone (`F_WRLCK`); needs a file opened for writing.
+    Write,
+}
+
+/// Takes a POSIX lock on byte 0, owned by this process.
+///
+/// # Errors
+/// `EAGAIN` or `EACCES` when another's lock stands in the way; `EBADF` for a write lock on a file opened for reading.
+pub fn take(file: &File, kind: Kind) -> io::Result<()> {
+    set(file, libc::F_SETLK, raw(kind))
+}
+
+/// Takes an OFD lock on byte 0, owned by the open file description.
+///
+/// # Errors
+/// As [`take`]; this process's own POSIX lock may stand in the way too.
+pub fn take_for_description(file: &File, kind: Kind) -> io::Result<()> {
+    set(file, libc::F_OFD_SETLK, raw(kind))
+}
+
+/// Gives this process's POSIX lock on byte 0 back; nothing happens when there is none.
+pub fn release(file: &File) -> io::Result<()> {
+    set(file, libc::F_SETLK, libc::F_UNLCK)
+}
+
+/// Who would keep this process from taking a POSIX lock of this kind on byte 0. Takes nothing; a file opened for reading
+/// is enough for either kind. POSIX locks of this process never count.
+///
+/// # Errors
+/// The kernel's, such as `ENOLCK` on a network file system without a lock service.
+pub fn in_the_way(file: &File, kind: Kind) -> io::Result<Option<Owner>> {
+    let mut request = first_byte(raw(kind));
+    call(file, libc::F_GETLK, &mut request)?;
+    if c_int::from(request.l_type) == libc::F_UNLCK {
+        return Ok(None);
+    }
+    Ok(Some(match u32::try_from(request.l_pid) {
+        Ok(0) | Err(_) => Owner::Unknown,
+        Ok(pid) => Owner::Process(pid),
+    }))
+}
+
+fn raw(kind: Kind) -> c_int {
+    match kind {
+        Kind::Read => libc::F_RDLCK,
+        Kind::Write => libc::F_WRLCK,
+    }
+}
+
+fn first_byte(l_type: c_int) -> libc::flock {
+    // SAFETY: `struct flock` consists of integers, for which zero is a value; `F_OFD_SETLK` demands `l_pid` 0.
+    let mut request: libc::flock = unsafe { std::mem::zeroed() };
+    request.l_type = l_type as _;
+    request.l_whence = libc::SEEK_SET as _;
+    request.l_start = 0;
+    request.l_len = 1;
+    request
+}
+
+fn set(file: &File, command: c_int, l_type: c_int) -> io::Result<()> {
+    call(file, command, &mut first_byte(l_type))
+}
+
+fn call(file: &File, command: c_int, request: &mut libc::flock) -> io::Result<()> {
+    loop {
+        // SAFETY: the descriptor is open as long as `file` lives; `request` is the struct that these commands read and write.
+        if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut *request) } >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_posix_locks_never_stand_in_the_way_but_ofd_locks_do() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let ours = file.as_file();
+        take(ours, Kind::Write).unwrap();
+        assert_eq!(in_the_way(ours, Kind::Write).unwrap(), None);
+        release(ours).unwrap();
+
+        let other = File::open(file.path()).unwrap();
+        take_for_description(&other, Kind::Read).unwrap();
+        assert_eq!(in_the_way(ours, Kind::Write).unwrap(), Some(Owner::Unknown));
+        assert_eq!(in_the_way(ours, Kind::Read).unwrap(), None, "read locks share");
+        assert_eq!(take(ours, Kind::Write).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_write_lock_needs_a_writable_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let readable = File::open(file.path()).unwrap();
+        assert_eq!(take(&readable, Kind::Write).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        assert_eq!(in_the_way(&readable, Kind::Write).unwrap(), None);
+    }
+}
