@@ -2,3 +2,4 @@
 
 pub mod openmetrics;
 pub mod stat;
+pub mod info;
