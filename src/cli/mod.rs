@@ -2,6 +2,8 @@
 //!
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
+pub mod info;
+
 use clap::{Parser, Subcommand};
 
 /// A profiler for Linux: counts, samples and explains.
@@ -15,4 +17,7 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Show what this machine can measure, who holds its counters, and what this user may do
+    Info(info::Info),
+}

@@ -2,9 +2,11 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod info;
+
 use clap::Parser;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, Command};
 use crate::error::{Exit, Result, say};
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
@@ -26,5 +28,7 @@ pub fn main() -> Exit {
 }
 
 fn run(cli: Cli) -> Result<Exit> {
-    match cli.command {}
+    match cli.command {
+        Command::Info(typed) => info::run(&typed),
+    }
 }

@@ -1,7 +1,7 @@
 //! The machine as a profiler sees it, ready to be shown: what counts here, who holds it, what this user may do.
 //!
 //! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned: fields are
-//! added, and none changes its meaning without a new [`VERSION`]. Strings are as the system has them; whoever prints cleans them.
+//! added, and none changes its meaning without a new [`VERSION`]. Strings of the system are cleaned of control characters when it is filled.
 
 use std::collections::BTreeMap;
 

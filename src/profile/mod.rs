@@ -13,3 +13,5 @@ pub mod sharing;
 pub mod statistics;
 pub mod tally;
 pub mod topdown;
+pub mod machine;
+pub mod tally;

@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! What works
-//!   stat       limited [1]  count a command
-//!   stat -a    limited [1]  count all CPUs
-//!   [1] no hardware events: this virtual machine has no hardware counters (ENOENT)
+//!   stat       limited  count a command, without hardware events [1]
+//!   stat -a    limited  count all CPUs, without hardware events [1]
+//!   [1] this virtual machine has no hardware counters (ENOENT)
 //!       try: enable the virtual PMU in the hypervisor
 //! ```
 
@@ -184,7 +184,8 @@ const MOST_HOLDERS: usize = 8;
 fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     let (user, settings) = (&machine.user, &machine.settings);
     heading(out, &format!("This user: {}", who(user)))?;
-    let level = settings.perf_event_paranoid.map_or("no perf events".to_owned(), |level| format!("level {level}"));
+    let level =
+        settings.perf_event_paranoid.map_or("no perf events".to_owned(), |level| format!("level {level}"));
     let allowed: Vec<&str> = [
         (user.allowed.user, "own processes"),
         (user.allowed.kernel, "kernel mode"),
@@ -244,24 +245,33 @@ fn verdicts(out: &mut dyn Write, verdicts: &[Verdict]) -> io::Result<()> {
     let mut notes: Vec<&Why> = Vec::new();
     let command = verdicts.iter().map(|verdict| verdict.command.len()).max().unwrap_or(0);
     for verdict in verdicts {
-        let mut marks = String::new();
-        for why in &verdict.reasons {
-            let number = notes.iter().position(|note| *note == why).unwrap_or_else(|| {
+        let mut line = format!("{:command$}  {:7}  {}", verdict.command, verdict.state, verdict.purpose);
+        for (nth, why) in verdict.reasons.iter().enumerate() {
+            let same =
+                |note: &&Why| (&note.cause, &note.remedy, note.errno) == (&why.cause, &why.remedy, why.errno);
+            let number = notes.iter().position(same).unwrap_or_else(|| {
                 notes.push(why);
                 notes.len() - 1
             });
-            marks.push_str(&format!(" [{}]", number + 1));
+            line.push_str(match (nth, why.missing) {
+                (_, "") => " ",
+                (0, _) => ", without ",
+                _ => " and ",
+            });
+            line.push_str(&format!(
+                "{}{}[{}]",
+                why.missing,
+                if why.missing.is_empty() { "" } else { " " },
+                number + 1
+            ));
         }
-        let state = format!("{}{marks}", verdict.state);
-        writeln!(out, "  {:command$}  {state:16}  {}", verdict.command, verdict.purpose)?;
+        hanging(out, "  ", &" ".repeat(command + 13), &line)?;
     }
     for (number, why) in notes.iter().enumerate() {
         let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
-        let missing =
-            if why.missing.is_empty() { String::new() } else { format!("no {}: ", why.missing) };
         let mark = format!("  [{}] ", number + 1);
         let indent = " ".repeat(mark.len());
-        hanging(out, &mark, &indent, &format!("{missing}{}{errno}", why.cause))?;
+        hanging(out, &mark, &indent, &format!("{}{errno}", why.cause))?;
         if !why.remedy.is_empty() {
             hanging(out, &indent, &format!("{indent}     "), &format!("try: {}", why.remedy))?;
         }
