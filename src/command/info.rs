@@ -52,7 +52,7 @@ fn machine(host: &Host) -> Machine {
         counters: probing::core_units(&facts).iter().map(counters).collect(),
         hardware_events: hardware_events(&facts),
         holders: holders(host, &facts),
-        user: user(&facts, limits),
+        user: user(host, &facts, limits),
         settings: settings(&facts),
         verdicts: verdicts.into_iter().map(self::verdict).collect(),
     }
@@ -179,7 +179,7 @@ fn settings(facts: &Facts) -> shown::Settings {
     }
 }
 
-fn user(facts: &Facts, limits: Limits) -> shown::User {
+fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
     let who = &facts.credentials;
     let allowed = facts.settings.allowance(who.perfmon());
     // The allowance is one for each CPU; who may lock anything has none.
@@ -196,6 +196,7 @@ fn user(facts: &Facts, limits: Limits) -> shown::User {
         locked_memory: limits.locked_memory,
         ring_kb: ring_kb.map(|kb| kb.saturating_mul(facts.online.len() as u64)),
         open_files: [limits.open_files, limits.open_files_most],
+        kernel_symbols: host.kernel_symbols(),
         allowed: shown::Allowed {
             user: allowed.user,
             kernel: allowed.kernel,

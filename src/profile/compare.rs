@@ -107,7 +107,13 @@ pub fn compare(commands: &[(String, &Counts)]) -> Comparison {
     Comparison { commands: commands.iter().map(|(name, _)| name.clone()).collect(), lines }
 }
 
-fn line(name: &str, unit: &str, fractional: bool, time: bool, values: impl Iterator<Item = Vec<f64>>) -> Line {
+fn line(
+    name: &str,
+    unit: &str,
+    fractional: bool,
+    time: bool,
+    values: impl Iterator<Item = Vec<f64>>,
+) -> Line {
     let summaries: Vec<Option<Summary>> = values.map(|v| Summary::of(&v)).collect();
     let base = summaries.first().cloned().flatten();
     let side = |(at, summary): (usize, Option<Summary>)| {
@@ -115,9 +121,7 @@ fn line(name: &str, unit: &str, fractional: bool, time: bool, values: impl Itera
             return Side { summary, difference: None, test: None, verdict: Verdict::Base };
         }
         let (difference, test) = match (&summary, &base) {
-            (Some(s), Some(b)) => {
-                ((b.mean != 0.0).then(|| 100.0 * (s.mean - b.mean) / b.mean), welch(s, b))
-            }
+            (Some(s), Some(b)) => ((b.mean != 0.0).then(|| 100.0 * (s.mean - b.mean) / b.mean), welch(s, b)),
             _ => (None, None),
         };
         let verdict = match test {
@@ -158,6 +162,9 @@ mod tests {
     #[test]
     fn one_run_proves_nothing() {
         let (a, b) = (timed(&[100]), timed(&[50]));
-        assert_eq!(compare(&[("a".into(), &a), ("b".into(), &b)]).lines[0].sides[1].verdict, Verdict::Unknown);
+        assert_eq!(
+            compare(&[("a".into(), &a), ("b".into(), &b)]).lines[0].sides[1].verdict,
+            Verdict::Unknown
+        );
     }
 }

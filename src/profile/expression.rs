@@ -101,7 +101,11 @@ impl Expression {
     pub fn evaluate(&self, lookup: &mut dyn FnMut(&str) -> Result<f64, Reason>) -> Result<f64, Reason> {
         let values: Vec<f64> = self.events.iter().map(|name| lookup(name)).collect::<Result<_, _>>()?;
         let value = self.root.value(&values)?;
-        if value.is_finite() { Ok(value) } else { Err(Reason::new("the result is too large for a number", "")) }
+        if value.is_finite() {
+            Ok(value)
+        } else {
+            Err(Reason::new("the result is too large for a number", ""))
+        }
     }
 }
 
@@ -118,17 +122,29 @@ impl Node {
                     Operator::Subtract => left - right,
                     Operator::Multiply => left * right,
                     Operator::Divide if right == 0.0 => {
-                        return Err(Reason::new("division by zero: what is divided by was counted 0 times", ""));
+                        return Err(Reason::new(
+                            "division by zero: what is divided by was counted 0 times",
+                            "",
+                        ));
                     }
                     Operator::Divide => left / right,
                 }
             }
             Self::Call(function, arguments) => {
-                let arguments: Vec<f64> = arguments.iter().map(|a| a.value(events)).collect::<Result<_, _>>()?;
+                let arguments: Vec<f64> =
+                    arguments.iter().map(|a| a.value(events)).collect::<Result<_, _>>()?;
                 match (function, arguments.as_slice()) {
-                    (Function::Ratio, [a, b]) => if *b == 0.0 { 0.0 } else { a / b },
+                    (Function::Ratio, [a, b]) => {
+                        if *b == 0.0 {
+                            0.0
+                        } else {
+                            a / b
+                        }
+                    }
                     (Function::Min, all) => all.iter().copied().fold(f64::INFINITY, f64::min),
-                    (Function::Max | Function::Ratio, all) => all.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                    (Function::Max | Function::Ratio, all) => {
+                        all.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                    }
                 }
             }
         })

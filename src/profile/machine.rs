@@ -183,6 +183,8 @@ pub struct User {
     pub ring_kb: Option<u64>,
     /// Open files, soft and hard; `null`: unlimited.
     pub open_files: [Option<u64>; 2],
+    /// `/proc/kallsyms` shows this user real addresses, so that kernel functions get names.
+    pub kernel_symbols: bool,
     /// What the paranoid level leaves to this user.
     pub allowed: Allowed,
 }

@@ -87,9 +87,9 @@ pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
         Role::LlcLoadMisses => misses(Role::LlcLoads, "llc_miss_rate", "of all LL-cache accesses"),
         Role::DtlbLoadMisses => misses(Role::DtlbLoads, "dtlb_miss_rate", "of all dTLB cache accesses"),
         Role::ItlbLoadMisses => misses(Role::ItlbLoads, "itlb_miss_rate", "of all iTLB cache accesses"),
-        Role::StalledFrontend => {
-            cell.percent(Role::Cycles, "frontend_idle", "frontend cycles idle", FRONTEND).filter(|m| m.value != 0.0)
-        }
+        Role::StalledFrontend => cell
+            .percent(Role::Cycles, "frontend_idle", "frontend cycles idle", FRONTEND)
+            .filter(|m| m.value != 0.0),
         Role::StalledBackend => cell.percent(Role::Cycles, "backend_idle", "backend cycles idle", BACKEND),
         Role::Energy => cell.watts(),
         _ => cell.rate(),
@@ -122,7 +122,9 @@ impl<'a> Cell<'a> {
             .filter(|(_, e)| {
                 e.role == Some(role) && e.cgroup == own.cgroup && (!same_level || e.level == own.level)
             })
-            .filter_map(|(at, e)| Some((e.group != own.group, e.level != own.level, Self::of(self.counts, self.row, at)?)))
+            .filter_map(|(at, e)| {
+                Some((e.group != own.group, e.level != own.level, Self::of(self.counts, self.row, at)?))
+            })
             .min_by_key(|(other_group, other_level, _)| (*other_level, *other_group))
             .map(|(_, _, cell)| cell)
     }
@@ -144,7 +146,13 @@ impl<'a> Cell<'a> {
         Metric { name, value, unit: unit.into(), plain: value, format, concern: Concern::None, inexact }
     }
 
-    fn percent(&self, of: Role, name: &'static str, unit: &'static str, thresholds: [f64; 3]) -> Option<Metric> {
+    fn percent(
+        &self,
+        of: Role,
+        name: &'static str,
+        unit: &'static str,
+        thresholds: [f64; 3],
+    ) -> Option<Metric> {
         let mut metric = self.over(self.partner(of, true)?, name, unit, Format::Percent);
         metric.value *= 100.0;
         metric.plain = metric.value;
@@ -153,7 +161,8 @@ impl<'a> Cell<'a> {
     }
 
     fn instructions(&self) -> Vec<Metric> {
-        let ipc = self.partner(Role::Cycles, true).map(|c| self.over(c, "ipc", "insn per cycle", Format::Ratio));
+        let ipc =
+            self.partner(Role::Cycles, true).map(|c| self.over(c, "ipc", "insn per cycle", Format::Ratio));
         let stalled = [Role::StalledFrontend, Role::StalledBackend]
             .into_iter()
             .filter_map(|role| self.partner(role, true))
@@ -259,7 +268,10 @@ fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &De
     let mut levels: Vec<&str> = vec![""];
     levels.extend(counts.events.iter().map(|e| e.level.as_str()).filter(|l| !l.is_empty()));
     let complete = |level: &&str| {
-        expression.events().iter().all(|name| name == "duration_time" || find(counts, name, cgroup, level).is_some())
+        expression
+            .events()
+            .iter()
+            .all(|name| name == "duration_time" || find(counts, name, cgroup, level).is_some())
     };
     let level = levels.iter().copied().find(|level| complete(level)).unwrap_or_default();
     let mut used: Vec<usize> = Vec::new();
@@ -268,14 +280,19 @@ fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &De
             return Ok(counts.elapsed_seconds());
         }
         let Some(event) = find(counts, name, cgroup, level) else {
-            return Err(Reason::new(format!("`{name}` is not among the counted events"), format!("add it: -e {name}")));
+            return Err(Reason::new(
+                format!("`{name}` is not among the counted events"),
+                format!("add it: -e {name}"),
+            ));
         };
         let value = counts.value(row, event);
         used.push(event);
         match value.number() {
             Some(number) => Ok(number * counts.events[event].scale),
             None => Err(match value.reason() {
-                Some(reason) => Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() },
+                Some(reason) => {
+                    Reason { cause: format!("{name} has no count: {}", reason.cause), ..reason.clone() }
+                }
                 None => Reason::new(format!("{name} is not counted in this place"), ""),
             }),
         }
@@ -304,7 +321,8 @@ fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Optio
                 let is_clock = matches!(e.role, Some(Role::TaskClock | Role::CpuClock));
                 let base = e.name.strip_suffix(level).and_then(|n| n.strip_suffix(':'));
                 (e.level == level || is_clock)
-                    && (role.is_some() && e.role == role || base.is_some_and(|b| b.eq_ignore_ascii_case(name)))
+                    && (role.is_some() && e.role == role
+                        || base.is_some_and(|b| b.eq_ignore_ascii_case(name)))
             })
         })
         .map(|(at, _)| at)

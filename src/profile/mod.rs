@@ -13,5 +13,3 @@ pub mod sharing;
 pub mod statistics;
 pub mod tally;
 pub mod topdown;
-pub mod machine;
-pub mod tally;

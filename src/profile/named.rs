@@ -104,8 +104,15 @@ const ROLES: &[(&str, Role)] = &[
 ];
 
 /// Generic names with an operator in them that have no role of their own.
-const OTHERS: &[&str] =
-    &["context-switches", "cpu-migrations", "page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults"];
+const OTHERS: &[&str] = &[
+    "context-switches",
+    "cpu-migrations",
+    "page-faults",
+    "minor-faults",
+    "major-faults",
+    "alignment-faults",
+    "emulation-faults",
+];
 
 /// The role of a generic event name.
 pub fn role_of(name: &str) -> Option<Role> {
@@ -126,7 +133,11 @@ mod tests {
         for named in NAMED {
             let definition = named.definition().unwrap();
             for event in definition.expression.events() {
-                assert!(event == "duration_time" || named.events.contains(&event.as_str()), "{}: {event}", named.name);
+                assert!(
+                    event == "duration_time" || named.events.contains(&event.as_str()),
+                    "{}: {event}",
+                    named.name
+                );
             }
             assert_eq!(find(named.name), Some(named));
         }

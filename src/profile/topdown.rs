@@ -14,7 +14,8 @@
 use super::counts::{Counts, Reason};
 
 /// Intel since Ice Lake: the hardware counts the four shares itself, with the slots, in one group.
-const SHARES: [&str; 5] = ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
+const SHARES: [&str; 5] =
+    ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
 
 /// Intel from Sandy Bridge on: five events that give the four shares by the formula.
 const COUNTS: [&str; 5] = [
@@ -106,7 +107,8 @@ mod tests {
             group: 0,
             cgroup: None,
         };
-        let value = |value| Value::Counted { count: Count { value, enabled_ns: 9, running_ns: 9 }, runs: vec![] };
+        let value =
+            |value| Value::Counted { count: Count { value, enabled_ns: 9, running_ns: 9 }, runs: vec![] };
         Counts {
             events: values.iter().map(|(n, _)| event(n)).collect(),
             rows: vec![Row {
@@ -138,9 +140,11 @@ mod tests {
     #[test]
     fn the_old_formula_subtracts() {
         let names = COUNTS;
-        let got =
-            level1(&counts(&[(names[0], 1000), (names[1], 600), (names[2], 500), (names[3], 200), (names[4], 50)]), 0)
-                .unwrap();
+        let got = level1(
+            &counts(&[(names[0], 1000), (names[1], 600), (names[2], 500), (names[3], 200), (names[4], 50)]),
+            0,
+        )
+        .unwrap();
         assert_eq!((got.retiring, got.bad_speculation, got.frontend_bound), (0.5, 0.15, 0.2));
         assert!((got.backend_bound - 0.15).abs() < 1e-12);
     }

@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! What works
-//!   stat       limited  count a command, without hardware events [1]
-//!   stat -a    limited  count all CPUs, without hardware events [1]
+//!   stat       limited  count a command, no hardware events [1]
+//!   stat -a    limited  count all CPUs, no hardware events [1]
 //!   [1] this virtual machine has no hardware counters (ENOENT)
 //!       try: enable the virtual PMU in the hypervisor
 //! ```
@@ -213,11 +213,12 @@ fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     if let Some(frames) = settings.perf_event_max_stack {
         entry(out, "call chains", &format!("at most {frames} frames"))?;
     }
-    let names = match (settings.kptr_restrict, user.uid) {
-        (Some(0), _) => "kernel addresses are shown",
-        (Some(1), 0) => "kernel addresses are shown to root",
-        (Some(_), _) => "kernel addresses are hidden (sysctl kernel.kptr_restrict=0 shows them)",
-        (None, _) => "unknown",
+    let names = match user.kernel_symbols {
+        true => "the kernel shows its addresses",
+        false => {
+            "the kernel hides its addresses: its functions get no names (they are shown with CAP_SYSLOG, or with \
+             kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1)"
+        }
     };
     entry(out, "symbols", names)?;
     let [soft, hard] = user.open_files.map(|most| most.map_or("unlimited".to_owned(), thousands));
@@ -246,17 +247,16 @@ fn verdicts(out: &mut dyn Write, verdicts: &[Verdict]) -> io::Result<()> {
     let command = verdicts.iter().map(|verdict| verdict.command.len()).max().unwrap_or(0);
     for verdict in verdicts {
         let mut line = format!("{:command$}  {:7}  {}", verdict.command, verdict.state, verdict.purpose);
-        for (nth, why) in verdict.reasons.iter().enumerate() {
+        for why in &verdict.reasons {
             let same =
                 |note: &&Why| (&note.cause, &note.remedy, note.errno) == (&why.cause, &why.remedy, why.errno);
             let number = notes.iter().position(same).unwrap_or_else(|| {
                 notes.push(why);
                 notes.len() - 1
             });
-            line.push_str(match (nth, why.missing) {
-                (_, "") => " ",
-                (0, _) => ", without ",
-                _ => " and ",
+            line.push_str(match why.missing {
+                "" => " ",
+                _ => ", no ",
             });
             line.push_str(&format!(
                 "{}{}[{}]",

@@ -72,7 +72,11 @@ impl Summary {
 
 fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[middle - 1], sorted[middle]) } else { sorted[middle] }
+    if sorted.len().is_multiple_of(2) {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    } else {
+        sorted[middle]
+    }
 }
 
 /// Values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz and Hoaglin, *How to Detect and
@@ -167,12 +171,16 @@ mod tests {
     fn welch_agrees_with_published_examples() {
         // Data and p-values of the task "Welch's t-test" on Rosetta Code (computed there with several independent programs).
         let p = |a: &[f64], b: &[f64]| welch(&Summary::of(a).unwrap(), &Summary::of(b).unwrap()).unwrap();
-        near(p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p, 0.090_773_324_285_671, 1e-12);
+        near(
+            p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p,
+            0.090_773_324_285_671,
+            1e-12,
+        );
         let w = p(
             &[19.8, 20.4, 19.6, 17.8, 18.5, 18.9, 18.3, 18.9, 19.5, 22.0],
             &[
-                28.2, 26.6, 20.1, 23.3, 25.2, 22.1, 17.7, 27.6, 20.6, 13.7, 23.2, 17.5, 20.6, 18.0, 23.9, 21.6, 24.3,
-                20.4, 24.0, 13.2,
+                28.2, 26.6, 20.1, 23.3, 25.2, 22.1, 17.7, 27.6, 20.6, 13.7, 23.2, 17.5, 20.6, 18.0, 23.9,
+                21.6, 24.3, 20.4, 24.0, 13.2,
             ],
         );
         near(w.p, 0.035_972_271_029_796_8, 1e-12);

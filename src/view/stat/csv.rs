@@ -9,7 +9,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{StatStyle, cells, decimals, metric_digits, metric_table, missing, place, quantity, safe, share_percent, variance};
+use super::{
+    StatStyle, cells, decimals, metric_digits, metric_table, missing, place, quantity, safe, share_percent,
+    variance,
+};
 use crate::profile::counts::Counts;
 use crate::profile::metrics::shadow;
 
@@ -55,7 +58,12 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &Sta
     };
     let prefix = prefix(counts, row, Some(at), style);
     let (unit, name) = (safe(&event.unit), safe(&event.name));
-    write!(out, "{prefix}{number}{separator}{}{separator}{}", quoted(&unit, separator), quoted(&name, separator))?;
+    write!(
+        out,
+        "{prefix}{number}{separator}{}{separator}{}",
+        quoted(&unit, separator),
+        quoted(&name, separator)
+    )?;
     if counts.has_cgroups() {
         let cgroup = safe(event.cgroup.as_deref().unwrap_or_default());
         write!(out, "{separator}{}", quoted(&cgroup, separator))?;
@@ -95,7 +103,12 @@ fn derived(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Resul
             let value = metric.value.as_ref().map(|v| format!("{v:.3}")).unwrap_or_default();
             let name = safe(&metric.name);
             let prefix = prefix(counts, row, None, style);
-            writeln!(out, "{prefix}{}{separator}{value}{separator}{}", fields.join(separator), quoted(&name, separator))?;
+            writeln!(
+                out,
+                "{prefix}{}{separator}{value}{separator}{}",
+                fields.join(separator),
+                quoted(&name, separator)
+            )?;
         }
     }
     Ok(())

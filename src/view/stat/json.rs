@@ -25,7 +25,8 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
     for (row, derived) in counts.derived.iter().enumerate().take(counts.rows.len()) {
         for metric in derived {
             let prefix = prefix(counts, row, None);
-            let cgroup = metric.cgroup.as_deref().map(|c| format!("\"cgroup\" : {}, ", string(c))).unwrap_or_default();
+            let cgroup =
+                metric.cgroup.as_deref().map(|c| format!("\"cgroup\" : {}, ", string(c))).unwrap_or_default();
             // `null` where perf would have to invent a number.
             let value = metric.value.as_ref().map_or_else(|_| "null".to_owned(), |v| format!("{v:.6}"));
             let name = string(&metric.name);
@@ -75,14 +76,24 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Resu
     if let Some(variance) = variance(counts, value) {
         write!(out, "\"variance\" : {variance:.2}, ")?;
     }
-    write!(out, "\"event-runtime\" : {}, \"pcnt-running\" : {:.2}, ", value.running_ns(), share_percent(value))?;
+    write!(
+        out,
+        "\"event-runtime\" : {}, \"pcnt-running\" : {:.2}, ",
+        value.running_ns(),
+        share_percent(value)
+    )?;
     let metrics = shadow(counts, row, at);
     let Some((first, rest)) = metrics.split_first() else {
         return writeln!(out, "\"metric-value\" : 0.000000, \"metric-unit\" : \"\"}}");
     };
     writeln!(out, "\"metric-value\" : {:.6}, \"metric-unit\" : {}}}", first.value, string(&first.unit))?;
     for metric in rest {
-        writeln!(out, "{{{prefix}\"metric-value\" : {:.6}, \"metric-unit\" : {}}}", metric.value, string(&metric.unit))?;
+        writeln!(
+            out,
+            "{{{prefix}\"metric-value\" : {:.6}, \"metric-unit\" : {}}}",
+            metric.value,
+            string(&metric.unit)
+        )?;
     }
     Ok(())
 }

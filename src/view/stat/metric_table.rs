@@ -113,7 +113,8 @@ pub(super) fn text(out: &mut dyn Write, counts: &Counts, headline: bool) -> io::
         writeln!(out)?;
     }
     for (at, row) in counts.rows.iter().enumerate() {
-        let mut line = format!("{}{}", time.as_deref().unwrap_or_default(), place::columns(counts, row, None));
+        let mut line =
+            format!("{}{}", time.as_deref().unwrap_or_default(), place::columns(counts, row, None));
         for column in &columns {
             let cell = match &column.cells[at] {
                 Some(cell) => format!("{}{}", if cell.inexact { "~" } else { "" }, cell.padded.trim()),
@@ -167,7 +168,8 @@ pub(super) fn json(out: &mut dyn Write, counts: &Counts, _style: &StatStyle) -> 
     for row in 0..counts.rows.len() {
         let prefix = json::prefix(counts, row, None);
         let pairs = columns.iter().map(|column| {
-            let value = column.cells[row].as_ref().map_or("null".to_owned(), |cell| format!("{:.6}", cell.value));
+            let value =
+                column.cells[row].as_ref().map_or("null".to_owned(), |cell| format!("{:.6}", cell.value));
             format!("{} : {value}", json::string(&column.title))
         });
         let line = prefix + &pairs.collect::<Vec<_>>().join(", ");

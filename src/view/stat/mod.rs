@@ -44,7 +44,14 @@ pub struct StatStyle {
 
 impl Default for StatStyle {
     fn default() -> Self {
-        Self { big_num: true, metric_only: false, table: false, summary: false, colour: false, separator: ",".into() }
+        Self {
+            big_num: true,
+            metric_only: false,
+            table: false,
+            summary: false,
+            colour: false,
+            separator: ",".into(),
+        }
     }
 }
 
