@@ -17,6 +17,7 @@ mod error;
 mod freebsd;
 pub mod generic;
 pub mod glob;
+pub mod listing;
 mod modifiers;
 mod probe;
 mod resolve;
