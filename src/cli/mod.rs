@@ -2,6 +2,7 @@
 //!
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
+pub mod info;
 pub mod stat;
 
 use clap::{Parser, Subcommand};
@@ -20,4 +21,6 @@ pub struct Cli {
 pub enum Command {
     /// Count events
     Stat(stat::Stat),
+    /// Show what this machine can measure, who holds its counters, and what this user may do
+    Info(info::Info),
 }

@@ -2,6 +2,7 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod info;
 mod launch;
 mod stat;
 
@@ -31,5 +32,6 @@ pub fn main() -> Exit {
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(typed),
+        Command::Info(typed) => info::run(&typed),
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Flags, Mode, allocate};
 use crate::event::EventGroup;
-use crate::sys::attr::{Flag, kind};
+use crate::sys::attr::Flag;
 use crate::sys::errno;
 use crate::sys::perf::{EventFd, Place};
 
@@ -16,9 +16,7 @@ pub fn passes(groups: &[&EventGroup]) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut free = Vec::new();
     for (index, group) in groups.iter().enumerate() {
-        if !group.events.iter().any(|event| {
-            event.attr().is_some_and(|a| a.kind() != kind::SOFTWARE && a.kind() != kind::TRACEPOINT)
-        }) {
+        if !group.events.iter().any(|event| event.takes_counter()) {
             free.push(index);
             continue;
         }

@@ -57,6 +57,14 @@ pub(super) const ALIASES: &[Alias] = &[
     filtered("soft-page_fault.write", "exceptions:page_fault_user", "error_code & 2"),
 ];
 
+/// Every name with what it stands for on this machine.
+pub(super) fn names(host: &Host) -> impl Iterator<Item = (&'static str, &'static str)> {
+    ALIASES
+        .iter()
+        .map(|alias| (alias.name, alias.means))
+        .chain(std::iter::once(("interrupts", interrupts(host))))
+}
+
 /// What the name stands for on this machine.
 pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
     let wanted = normal(name);

@@ -17,6 +17,7 @@ mod error;
 mod freebsd;
 pub mod generic;
 pub mod glob;
+pub mod listing;
 mod modifiers;
 pub mod names;
 mod probe;
@@ -180,6 +181,20 @@ impl EventSpec {
         match (kind, config) {
             (crate::sys::attr::kind::SOFTWARE, 0 | 1) => Self { scale: 1e-6, unit: "msec".into(), ..spec },
             _ => spec,
+        }
+    }
+
+    /// Whether it takes one of the hardware's counters, which are few and shared: what a reservation is about. PMUs that only
+    /// read a register which counts anyway (time stamps, energy, residency) or hook into the kernel do not.
+    pub fn takes_counter(&self) -> bool {
+        use crate::sys::attr::kind;
+        const WITHOUT: [&str; 8] =
+            ["software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr", "power", "persistent"];
+        let Some(attr) = self.attr() else { return false };
+        match (attr.kind(), self.pmu.as_deref()) {
+            (kind::HARDWARE | kind::HW_CACHE | kind::RAW, _) => true,
+            (kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT, _) | (_, None) => false,
+            (_, Some(pmu)) => !WITHOUT.contains(&pmu) && !pmu.starts_with("cstate_"),
         }
     }
 

@@ -190,6 +190,11 @@ impl Pmu {
         self.entry("caps", name)
     }
 
+    /// The names of its capabilities (`caps/*`), sorted.
+    pub fn capabilities(&self) -> Vec<String> {
+        names_in(&self.dir.join("caps"))
+    }
+
     fn entry(&self, folder: &str, name: &str) -> Option<String> {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
             return None;

@@ -32,6 +32,21 @@ pub struct Settings {
     pub unprivileged_bpf_disabled: Option<u32>,
 }
 
+impl Host {
+    /// Whether `/proc/kallsyms` shows real addresses to us: `kptr_restrict`, `CAP_SYSLOG` and the paranoid level decide together,
+    /// so the file itself is asked. Hidden addresses are all zero.
+    pub fn kernel_symbols(&self) -> bool {
+        use std::io::{BufRead, BufReader, Read};
+        let Ok(file) = std::fs::File::open(self.path("/proc/kallsyms")) else { return false };
+        // The first symbols of a kernel may have address 0 even where others are shown.
+        BufReader::new(file.take(64 * 1024))
+            .lines()
+            .map_while(Result::ok)
+            .take(1000)
+            .any(|line| line.split(' ').next().is_some_and(|address| address.bytes().any(|b| b != b'0')))
+    }
+}
+
 /// What a user may count and sample (`perf_event_open(2)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
@@ -104,6 +119,19 @@ mod tests {
         assert_eq!(settings.mlock_kb, Some(516));
         assert_eq!(settings.user_access, Some(1));
         assert_eq!(settings.ptrace_scope, None, "the saved machine has no Yama");
+    }
+
+    #[test]
+    fn hidden_kernel_addresses_are_recognised() {
+        let shows = |text: &str| {
+            let root = tempfile::tempdir().unwrap();
+            std::fs::create_dir(root.path().join("proc")).unwrap();
+            std::fs::write(root.path().join("proc/kallsyms"), text).unwrap();
+            Host::rooted(root.path()).kernel_symbols()
+        };
+        assert!(shows("0000000000000000 A fixed\nffffffff81000000 T _stext\n"));
+        assert!(!shows("0000000000000000 T _stext\n0000000000000000 T _text\n"));
+        assert!(!shows(""));
     }
 
     #[test]

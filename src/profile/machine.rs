@@ -1,7 +1,7 @@
 //! The machine as a profiler sees it, ready to be shown: what counts here, who holds it, what this user may do.
 //!
 //! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned: fields are
-//! added, and none changes its meaning without a new [`VERSION`]. Strings are as the system has them; whoever prints cleans them.
+//! added, and none changes its meaning without a new [`VERSION`]. Strings of the system are cleaned of control characters when it is filled.
 
 use std::collections::BTreeMap;
 
@@ -183,6 +183,8 @@ pub struct User {
     pub ring_kb: Option<u64>,
     /// Open files, soft and hard; `null`: unlimited.
     pub open_files: [Option<u64>; 2],
+    /// `/proc/kallsyms` shows this user real addresses, so that kernel functions get names.
+    pub kernel_symbols: bool,
     /// What the paranoid level leaves to this user.
     pub allowed: Allowed,
 }

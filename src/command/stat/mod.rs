@@ -22,11 +22,12 @@ use self::control::Control;
 use self::plan::Plan;
 use self::printer::Printer;
 use self::run::{Delay, Observer, Run, Setup, Snapshot, Surroundings, measure};
-use self::shown::{Machine, Shown, Span, takes_hardware, why};
+use self::shown::{Machine, Shown, Span, why};
 use self::wanted::Wanted;
 use super::launch;
 use crate::cli;
 use crate::counter::fit;
+use crate::counter::reservation::{self, LockFile, Prepared, State, Watcher};
 use crate::counter::set::{Options, Reading, Set};
 use crate::error::{Error, Exit, Result, say};
 use crate::event::EventGroup;
@@ -49,6 +50,16 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         explain_default_set(error, &host);
     }
     let machine = Machine::new(&host);
+    let mut prepared = if wanted.groups.iter().flat_map(|(g, _)| &g.events).any(|event| event.takes_counter())
+    {
+        reservation::prepare(plan.reserve, &LockFile::default_path(&host))?
+    } else {
+        Prepared::default()
+    };
+    for finding in &prepared.findings {
+        let words = finding.to_string();
+        if finding.is_warning() { say::warning(words) } else { say::note(words) }
+    }
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes = if may_share(&groups) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     let mut session = Session {
@@ -58,6 +69,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         printer: Printer::new(&plan)?,
         cgroups: wanted.cgroup_names(),
         passes: if plan.repeat.exact { passes } else { announce_sharing(&groups, &passes) },
+        watcher: prepared.watcher.take(),
         plan: &plan,
         wanted: &wanted,
         machine: &machine,
@@ -77,7 +89,7 @@ fn explain_default_set(error: &std::io::Error, host: &Host) {
 
 /// Two hardware events fit on any PMU; beyond that the kernel is asked.
 fn may_share(groups: &[&EventGroup]) -> bool {
-    let hardware = groups.iter().flat_map(|g| &g.events).filter(|e| e.attr().is_some_and(takes_hardware));
+    let hardware = groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
     hardware.count() > 2
 }
 
@@ -102,6 +114,8 @@ struct Session<'a> {
     machine: &'a Machine<'a>,
     signals: Signals,
     control: Option<Control>,
+    /// `--reserve=yield`: who tells when somebody else wants the hardware.
+    watcher: Option<Watcher>,
     printer: Printer,
     /// The cgroup of each event.
     cgroups: Vec<Option<String>>,
@@ -253,11 +267,8 @@ impl Session<'_> {
         let events = self.events_of(groups);
         let chosen: Vec<_> =
             groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
-        let hardware: Vec<bool> = chosen
-            .iter()
-            .flat_map(|(g, _)| &g.events)
-            .map(|e| e.attr().is_some_and(takes_hardware))
-            .collect();
+        let hardware: Vec<bool> =
+            chosen.iter().flat_map(|(g, _)| &g.events).map(|event| event.takes_counter()).collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
         let task = matches!(plan.scope, run::Scope::Command);
         let setup = Setup {
@@ -285,10 +296,12 @@ impl Session<'_> {
             before: Vec::new(),
             before_ns: 0,
         };
+        let mut reserved =
+            self.watcher.as_mut().map(|watcher| move || matches!(watcher.poll(), State::Reserved(_)));
         let mut surroundings = Surroundings {
             signals: &self.signals,
             control: self.control.as_mut(),
-            reserved: None,
+            reserved: reserved.as_mut().map(|ask| ask as &mut dyn FnMut() -> bool),
             hardware: &hardware,
         };
         let run = measure(setup, &mut surroundings, &mut follower)?;

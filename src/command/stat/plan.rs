@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::run::{Delay, Scope};
 use crate::cli::stat::Stat;
 use crate::command::launch;
+use crate::counter::reservation::Policy;
 use crate::counter::set::Levels;
 use crate::counter::target;
 use crate::error::{Error, Result};
@@ -30,7 +31,7 @@ pub(super) struct Plan {
     pub(super) all_cpus: bool,
     pub(super) no_merge: bool,
     pub(super) control: Option<String>,
-    pub(super) reserve: String,
+    pub(super) reserve: Policy,
     pub(super) verbose: u8,
     pub(super) output: Output,
 }
@@ -223,7 +224,7 @@ impl Plan {
             all_cpus: typed.cpus.is_none(),
             no_merge: typed.no_merge,
             control: typed.control,
-            reserve: typed.reserve,
+            reserve: typed.reserve.parse()?,
             verbose: typed.verbose,
             output: Output {
                 form: match (typed.field_separator, typed.json) {

@@ -215,11 +215,7 @@ pub(super) fn measure(
         }
         if next_interval.is_some_and(|at| now >= at) && !end.over() {
             read(&mut set, &mut readings)?;
-            observer.interval(&Snapshot {
-                at_ns: now - start,
-                readings: &readings,
-                    threads: &threads,
-            })?;
+            observer.interval(&Snapshot { at_ns: now - start, readings: &readings, threads: &threads })?;
             // Keep to the beat even when a print was slow; skip beats that have passed.
             let step = setup.interval_ns.unwrap_or(TICK_NS);
             next_interval = next_interval.map(|at| at + step * ((now - at) / step + 1));
@@ -249,11 +245,7 @@ pub(super) fn measure(
         }
     }
     if next_interval.is_some() && !readings.is_empty() {
-        observer.interval(&Snapshot {
-            at_ns: stopped_at - start,
-            readings: &readings,
-            threads: &threads,
-        })?;
+        observer.interval(&Snapshot { at_ns: stopped_at - start, readings: &readings, threads: &threads })?;
     }
     Ok(Run {
         set,

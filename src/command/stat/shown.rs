@@ -46,8 +46,8 @@ pub(super) struct Shown {
     columns: Vec<(usize, Join)>,
     /// For each column: why there is no counter at all.
     missing: Vec<Option<Reason>>,
-    /// For each column: the request, to find out why it never ran.
-    attrs: Vec<Option<Attr>>,
+    /// For each column: the event, to find out why it never ran.
+    specs: Vec<EventSpec>,
     /// Columns that pmc itself measures.
     tools: Vec<(usize, Tool)>,
     aggregation: Aggregation,
@@ -78,7 +78,7 @@ impl Shown {
             events: Vec::new(),
             columns: Vec::new(),
             missing: Vec::new(),
-            attrs: Vec::new(),
+            specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
         };
@@ -102,7 +102,7 @@ impl Shown {
                 shown.tools.push((column, tool));
             }
             shown.missing.push(reason);
-            shown.attrs.push(spec.attr().cloned());
+            shown.specs.push(spec.clone());
             shown.events.push(Event {
                 name: if fate.user_only { user_only(&spec.name) } else { spec.name.clone() },
                 role: Some(role(spec)),
@@ -189,10 +189,11 @@ impl Shown {
     }
 
     fn idle(&self, column: usize, yielded: bool, machine: &Machine<'_>) -> Reason {
-        let Some(attr) = &self.attrs[column] else {
+        let spec = &self.specs[column];
+        let Some(attr) = spec.attr() else {
             return Reason::new("there is no command whose time could be taken", "give a command to run");
         };
-        if yielded && takes_hardware(attr) {
+        if yielded && spec.takes_counter() {
             return Reason::new(
                 "the counters were left to whoever holds the reservation",
                 "pmc info shows the holder",
@@ -204,11 +205,6 @@ impl Shown {
         let refusal = refusal::never_ran(attr, machine.facts());
         Reason { errno: None, cause: refusal.cause, remedy: refusal.remedy }
     }
-}
-
-/// Whether an event takes a counter of the hardware, as a reservation means it.
-pub(super) fn takes_hardware(attr: &Attr) -> bool {
-    matches!(attr.kind(), kind::HARDWARE | kind::HW_CACHE | kind::RAW) || attr.kind() >= kind::FIRST_DYNAMIC
 }
 
 /// Why the kernel would not have an event, from facts; where it said no more than EINVAL, by trying what it takes.

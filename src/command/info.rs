@@ -1,0 +1,244 @@
+//! `pmc info`: asks the machine, its kernel and ourselves, and shows the answers.
+//!
+//! Gathers what `host`, `sys` and `counter` find into a [`Machine`]; formats nothing, and judges nothing itself.
+
+use std::io::{BufWriter, Write, stdout};
+
+use crate::cli::info::Info;
+use crate::counter::facts::Facts;
+use crate::counter::machine::{self as probing, CoreUnit, State};
+use crate::counter::refusal::{self, Asked, Refusal, RefusalKind};
+use crate::counter::verdict::{self, Ability, ThisKernel};
+use crate::error::{Error, Exit, Result};
+use crate::host::Host;
+use crate::host::cpu::{Processor, Topology};
+use crate::host::holders::Holders;
+use crate::host::tracepoint::TracepointError;
+use crate::profile::machine::{self as shown, Machine};
+use crate::sys::Attr;
+use crate::sys::attr::kind;
+use crate::sys::credentials::{Capability, Limits, Seccomp};
+use crate::sys::perf::Place;
+use crate::text::clean;
+use crate::view;
+
+/// Runs it.
+///
+/// # Errors
+/// Only those of writing: what the machine lacks is an answer.
+pub(super) fn run(typed: &Info) -> Result<Exit> {
+    let machine = machine(&Host::live());
+    let mut out = BufWriter::new(stdout().lock());
+    let written = if typed.json {
+        serde_json::to_writer_pretty(&mut out, &machine).map_err(Into::into).and_then(|()| writeln!(out))
+    } else {
+        view::info::write(&mut out, &machine)
+    };
+    written.and_then(|()| out.flush()).map_err(|error| Error::output("the machine's description", error))?;
+    Ok(Exit::Done)
+}
+
+fn machine(host: &Host) -> Machine {
+    let facts = Facts::own(host);
+    let limits = Limits::own();
+    let tracepoint = host.tracepoint_id("sched", "sched_switch").map_err(no_tracepoint);
+    let verdicts = verdict::verdicts(&mut ThisKernel, &facts, &tracepoint);
+    Machine {
+        version: shown::VERSION,
+        kernel: host.text("/proc/sys/kernel/osrelease").map(cleaned),
+        architecture: std::env::consts::ARCH,
+        cpu: cpu(host, &facts),
+        pmus: host.pmu_names().iter().filter_map(|name| host.pmu(name)).map(|pmu| self::pmu(&pmu)).collect(),
+        counters: probing::core_units(&facts).iter().map(counters).collect(),
+        hardware_events: hardware_events(&facts),
+        holders: holders(host, &facts),
+        user: user(host, &facts, limits),
+        settings: settings(&facts),
+        verdicts: verdicts.into_iter().map(self::verdict).collect(),
+    }
+}
+
+fn cpu(host: &Host, facts: &Facts) -> shown::Cpu {
+    let (topology, processor) = (Topology::read(host), Processor::read(host));
+    shown::Cpu {
+        model: processor.model.map(cleaned),
+        id: processor.id.map(cleaned),
+        online: facts.online.to_string(),
+        cpus: facts.online.len(),
+        sockets: topology.sockets(),
+        dies: topology.dies(),
+        cores: topology.cores(),
+        nodes: topology.nodes(),
+        smt: topology.smt(),
+        virtual_machine: facts.virtual_machine,
+        hypervisor: facts.hypervisor.clone().map(cleaned),
+    }
+}
+
+fn pmu(pmu: &crate::host::pmu::Pmu) -> shown::Pmu {
+    let named = |names: Vec<String>, value: &dyn Fn(&str) -> Option<String>| {
+        names.into_iter().filter_map(|name| Some((cleaned(&name), cleaned(value(&name)?)))).collect()
+    };
+    shown::Pmu {
+        name: cleaned(&pmu.name),
+        kind: pmu.kind,
+        events: pmu.events().into_iter().map(cleaned).collect(),
+        formats: named(pmu.terms(), &|term| pmu.format_text(term)),
+        cpus: pmu.core_cpus().map(|cpus| cpus.to_string()),
+        cpumask: pmu.cpumask().map(|cpus| cpus.to_string()),
+        capabilities: named(pmu.capabilities(), &|name| pmu.capability(name)),
+    }
+}
+
+/// Both witnesses in one line; where they differ the kernel's word counts.
+fn counters(unit: &CoreUnit) -> shown::Counters {
+    let (claimed, probed) = (unit.claimed, unit.probed);
+    let mut how = Vec::new();
+    if let Some(claimed) = claimed {
+        how.push(format!("{}: {} general, {} fixed", claimed.source, claimed.general, claimed.fixed));
+    }
+    match probed {
+        Some(probed) => how.push(format!(
+            "probed: the kernel took a group of {} × {} and {} more with a counter of their own",
+            probed.general, probed.event, probed.fixed
+        )),
+        None => how.push("the kernel opened no generic event to probe with".to_owned()),
+    }
+    let found_by = match (claimed.is_some(), probed.is_some()) {
+        (true, true) => "cpuid+probe",
+        (true, false) => "cpuid",
+        (false, true) => "probe",
+        (false, false) => "none",
+    };
+    let widest = unit.width.map(u32::from);
+    shown::Counters {
+        pmu: cleaned(&unit.pmu),
+        cpus: unit.cpus.as_ref().map(ToString::to_string),
+        general: probed.map(|p| p.general).or(claimed.map(|c| c.general)),
+        general_width: widest.or(claimed.and_then(|c| c.general_width)),
+        fixed: claimed.filter(|c| c.fixed > 0).map(|c| c.fixed).or(probed.map(|p| p.fixed)),
+        fixed_width: claimed.and_then(|c| c.fixed_width),
+        free: probed.and_then(|p| p.free),
+        found_by: found_by.to_owned(),
+        how: how.join("; "),
+    }
+}
+
+fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
+    let tried = probing::GENERIC.iter().zip(0u64..).map(|(&event, number)| {
+        let (state, share, reason) = match probing::trial(number) {
+            Ok(State::Running) => ("running", None, None),
+            Ok(State::Shared(share)) => ("shared", Some(share), None),
+            Ok(State::Waiting) => {
+                let busy = refusal::never_ran(&Attr::new(kind::HARDWARE, number), facts);
+                ("waiting", None, Some(why("", busy)))
+            }
+            Ok(State::Idle) => ("idle", None, None),
+            Err(error) => {
+                let attr = Attr::new(kind::HARDWARE, number);
+                let asked = Asked::opening(&attr, Place::Task(0));
+                ("refused", None, Some(why("", refusal::explain(&error, &asked, facts))))
+            }
+        };
+        shown::HardwareEvent { event, state, share, reason }
+    });
+    tried.collect()
+}
+
+fn holders(host: &Host, facts: &Facts) -> shown::Holders {
+    let found = Holders::find(host, std::process::id());
+    let process = |holder: crate::host::holders::Holder| shown::Process {
+        pid: holder.pid,
+        comm: cleaned(holder.comm),
+        uid: holder.uid,
+        events: holder.events,
+    };
+    shown::Holders {
+        nmi_watchdog: facts.settings.nmi_watchdog,
+        reservation: facts.reservation.clone().map(cleaned),
+        processes: found.processes.into_iter().map(process).collect(),
+        hidden: found.hidden,
+        truncated: found.truncated,
+    }
+}
+
+fn settings(facts: &Facts) -> shown::Settings {
+    let settings = &facts.settings;
+    shown::Settings {
+        perf_event_paranoid: settings.paranoid,
+        perf_event_mlock_kb: settings.mlock_kb,
+        perf_event_max_sample_rate: settings.max_sample_rate,
+        perf_cpu_time_max_percent: settings.cpu_time_max_percent,
+        perf_event_max_stack: settings.max_stack,
+        perf_event_max_contexts_per_stack: settings.max_contexts_per_stack,
+        nmi_watchdog: settings.nmi_watchdog,
+        kptr_restrict: settings.kptr_restrict,
+        ptrace_scope: settings.ptrace_scope,
+        unprivileged_bpf_disabled: settings.unprivileged_bpf_disabled,
+        user_access: settings.user_access,
+    }
+}
+
+fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
+    let who = &facts.credentials;
+    let allowed = facts.settings.allowance(who.perfmon());
+    // The allowance is one for each CPU; who may lock anything has none.
+    let ring_kb = facts.settings.mlock_kb.filter(|_| !who.ipc_lock());
+    shown::User {
+        uid: who.uid,
+        capabilities: Capability::ALL.iter().filter(|&&one| who.has(one)).map(|one| one.name()).collect(),
+        user_namespace: who.user_namespace,
+        seccomp: match who.seccomp {
+            Seccomp::Off => "off",
+            Seccomp::Strict => "strict",
+            Seccomp::Filter => "filter",
+        },
+        locked_memory: limits.locked_memory,
+        ring_kb: ring_kb.map(|kb| kb.saturating_mul(facts.online.len() as u64)),
+        open_files: [limits.open_files, limits.open_files_most],
+        kernel_symbols: host.kernel_symbols(),
+        allowed: shown::Allowed {
+            user: allowed.user,
+            kernel: allowed.kernel,
+            cpu_wide: allowed.cpu_wide,
+            raw_tracepoint: allowed.raw_tracepoint,
+        },
+    }
+}
+
+fn verdict(verdict: verdict::Verdict) -> shown::Verdict {
+    shown::Verdict {
+        command: verdict.command,
+        purpose: verdict.purpose,
+        state: match verdict.ability {
+            Ability::Works => "works",
+            Ability::Limited => "limited",
+            Ability::Not => "not",
+        },
+        reasons: verdict.missing.into_iter().map(|(missing, refusal)| why(missing, refusal)).collect(),
+    }
+}
+
+fn why(missing: &'static str, refusal: Refusal) -> shown::Why {
+    let errno = refusal.errno_name();
+    shown::Why { missing, errno, cause: cleaned(refusal.cause), remedy: cleaned(refusal.remedy) }
+}
+
+/// Why tracepoints have no numbers here.
+pub(super) fn no_tracepoint(error: TracepointError) -> Refusal {
+    let (kind, remedy) = match &error {
+        TracepointError::NotMounted => (
+            RefusalKind::NoHardware,
+            "mount it: mount -t tracefs tracefs /sys/kernel/tracing (and a kernel with CONFIG_TRACING)",
+        ),
+        TracepointError::Denied(_) => {
+            (RefusalKind::NoPrivilege, "run as root, or mount tracefs so that this user may read it")
+        }
+        TracepointError::Absent => (RefusalKind::NoHardware, "choose one that exists: pmc list tracepoint"),
+    };
+    Refusal { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
+}
+
+fn cleaned(text: impl AsRef<str>) -> String {
+    clean(text.as_ref()).into_owned()
+}

@@ -1,0 +1,308 @@
+//! Every event that has a name here, and the forms of those that have none, one after the other: what `pmc list` shows.
+//!
+//! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints are read only as
+//! they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
+
+use super::{freebsd, generic};
+use crate::host::Host;
+use crate::host::pmu::Pmu;
+
+/// What kind of event it is, in the order of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Generic hardware events.
+    Hardware,
+    /// Generic cache events.
+    Cache,
+    /// Events of the kernel itself.
+    Software,
+    /// Measured by pmc.
+    Tool,
+    /// Named events of the PMUs in sysfs.
+    Pmu,
+    /// Codes of the PMUs: forms to be filled in.
+    Raw,
+    /// Breakpoints: a form.
+    Breakpoint,
+    /// Probes at functions of programs: forms.
+    Probe,
+    /// FreeBSD's names.
+    FreeBsd,
+    /// Tracepoints.
+    Tracepoint,
+}
+
+impl Kind {
+    /// All, in the order of the list.
+    pub const ALL: [Self; 10] = [
+        Self::Hardware,
+        Self::Cache,
+        Self::Software,
+        Self::Tool,
+        Self::Pmu,
+        Self::Raw,
+        Self::Breakpoint,
+        Self::Probe,
+        Self::FreeBsd,
+        Self::Tracepoint,
+    ];
+
+    /// Its name in JSON and as a filter.
+    pub fn word(self) -> &'static str {
+        self.words()[0]
+    }
+
+    /// What it may be called on the command line: perf's category words first among them where perf has one.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Hardware => &["hardware", "hw"],
+            Self::Cache => &["cache", "hwcache"],
+            Self::Software => &["software", "sw"],
+            Self::Tool => &["tool"],
+            Self::Pmu => &["pmu"],
+            Self::Raw => &["raw"],
+            Self::Breakpoint => &["breakpoint", "mem"],
+            Self::Probe => &["probe", "uprobe", "sdt"],
+            Self::FreeBsd => &["freebsd"],
+            Self::Tracepoint => &["tracepoint", "tracepoints"],
+        }
+    }
+
+    /// The kind that this word names.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.words().iter().any(|name| name.eq_ignore_ascii_case(word)))
+    }
+}
+
+/// One entry of the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// Its kind.
+    pub kind: Kind,
+    /// The text to type, or a form with parts in capitals.
+    pub name: String,
+    /// Other names of the same event.
+    pub aliases: &'static [&'static str],
+    /// What it counts, in one line; empty where the kernel gives no text.
+    pub text: String,
+    /// Its PMU, for kinds that are a PMU's.
+    pub pmu: Option<String>,
+    /// What it stands for: the terms of a PMU event, the Linux event of a FreeBSD name.
+    pub means: Option<String>,
+    /// Unit of the scaled value; empty for plain counts.
+    pub unit: String,
+    /// Factor from the count to the unit.
+    pub scale: f64,
+    /// It is a form, not an event: it cannot be opened as it stands.
+    pub form: bool,
+}
+
+impl Listed {
+    fn new(kind: Kind, name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            aliases: &[],
+            text: text.into(),
+            pmu: None,
+            means: None,
+            unit: String::new(),
+            scale: 1.0,
+            form: false,
+        }
+    }
+
+    fn form(kind: Kind, name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { form: true, ..Self::new(kind, name, text) }
+    }
+}
+
+/// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
+pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_> {
+    match kind {
+        Kind::Hardware | Kind::Software | Kind::Tool => Box::new(generic_events(kind)),
+        Kind::Cache => {
+            Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
+        }
+        Kind::Pmu => Box::new(pmus(host).flat_map(|(shown, pmu)| pmu_events(&shown, &pmu))),
+        Kind::Raw => Box::new(std::iter::once(raw_code()).chain(pmus(host).filter_map(raw_terms))),
+        Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
+            Kind::Breakpoint,
+            "mem:ADDRESS[/LENGTH][:rwx]",
+            "reads, writes or executions of an address (hardware breakpoint)",
+        ))),
+        Kind::Probe => Box::new(std::iter::once(Listed::form(
+            Kind::Probe,
+            "uprobe:PATH:FUNCTION",
+            "calls of a function of a program or library; also PATH:0xOFFSET",
+        ))),
+        Kind::FreeBsd => Box::new(freebsd::names(host).map(|(name, means)| Listed {
+            means: Some(means.to_owned()),
+            ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
+        })),
+        Kind::Tracepoint => match host.tracepoints() {
+            Ok(names) => Box::new(names.map(|name| Listed::new(Kind::Tracepoint, name, ""))),
+            Err(_) => Box::new(std::iter::empty()),
+        },
+    }
+}
+
+fn generic_events(kind: Kind) -> impl Iterator<Item = Listed> {
+    let wanted = move |what: generic::What| match what {
+        generic::What::Hardware(_) => Kind::Hardware,
+        generic::What::Software(_) => Kind::Software,
+        generic::What::Tool(_) => Kind::Tool,
+    } == kind;
+    generic::GENERIC.iter().filter(move |event| wanted(event.what)).map(move |event| {
+        let (name, aliases) = event.names.split_first().unwrap_or((&"", &[]));
+        Listed { aliases, ..Listed::new(kind, *name, event.text) }
+    })
+}
+
+/// The PMUs with the name to type: numbered instances of one device (`uncore_imc_0`, `uncore_imc_1`) stand once, under
+/// their common stem.
+fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
+    let mut seen: Vec<String> = Vec::new();
+    let names = host.pmu_names();
+    let stem = |name: &str| -> Option<String> {
+        let (stem, number) = name.rsplit_once('_')?;
+        (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())).then(|| stem.to_owned())
+    };
+    let listed: Vec<_> = names
+        .iter()
+        .filter_map(|name| {
+            let several =
+                |stem_: &str| names.iter().filter(|n| stem(n).as_deref() == Some(stem_)).count() > 1;
+            let shown = stem(name).filter(|s| several(s)).unwrap_or_else(|| name.clone());
+            if seen.contains(&shown) {
+                return None;
+            }
+            seen.push(shown.clone());
+            Some((shown, host.pmu(name)?))
+        })
+        .collect();
+    listed.into_iter()
+}
+
+fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
+    let entries = pmu.events().into_iter().filter_map(|name| {
+        let event = pmu.event(&name)?;
+        // A term without a value is one that the user gives.
+        let form = event.terms.split(',').any(|term| term.trim_end().ends_with("=?"));
+        Some(Listed {
+            pmu: Some(pmu.name.clone()),
+            means: Some(event.terms.clone()),
+            unit: event.unit.clone(),
+            scale: event.scale,
+            form,
+            ..Listed::new(Kind::Pmu, format!("{shown}/{name}/"), "")
+        })
+    });
+    entries.collect()
+}
+
+fn raw_code() -> Listed {
+    Listed::form(Kind::Raw, "rHEX", "an event of the core PMU by its code, such as r1a8")
+}
+
+fn raw_terms((shown, pmu): (String, Pmu)) -> Option<Listed> {
+    let terms = pmu.terms();
+    if terms.is_empty() {
+        return None;
+    }
+    let form =
+        format!("{shown}/{}/", terms.iter().map(|term| format!("{term}=N")).collect::<Vec<_>>().join(","));
+    Some(Listed {
+        pmu: Some(pmu.name.clone()),
+        ..Listed::form(Kind::Raw, form, format!("an event of {shown} by its terms, any of them"))
+    })
+}
+
+/// Names for completion: every event with its aliases, and the terms of each PMU as `PMU/TERM=`.
+pub fn names(host: &Host) -> impl Iterator<Item = String> + '_ {
+    let events =
+        Kind::ALL.into_iter().flat_map(move |kind| of_kind(host, kind)).filter(|listed| !listed.form);
+    let named = events.flat_map(|listed| {
+        std::iter::once(listed.name).chain(listed.aliases.iter().map(|&alias| alias.to_owned()))
+    });
+    let terms = pmus(host).flat_map(|(shown, pmu)| {
+        pmu.terms().into_iter().map(move |term| format!("{shown}/{term}=")).collect::<Vec<_>>()
+    });
+    named.chain(terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::parse;
+    use std::path::Path;
+
+    fn machines() -> Vec<(String, Host)> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sysfs");
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .map(|entry| (entry.file_name().to_string_lossy().into_owned(), Host::rooted(entry.path())))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_listed_can_be_typed() {
+        let mut seen = 0;
+        for (machine, host) in machines().into_iter().chain([("this one".to_owned(), Host::live())]) {
+            for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Tracepoint) {
+                for listed in of_kind(&host, kind).filter(|listed| !listed.form) {
+                    // A FreeBSD name may stand for something that this machine lacks.
+                    if kind != Kind::FreeBsd {
+                        assert!(parse(&listed.name, &host).is_ok(), "{machine}: {}", listed.name);
+                        seen += 1;
+                    }
+                }
+            }
+        }
+        assert!(seen > 50, "{seen}");
+    }
+
+    #[test]
+    fn category_words_are_perfs() {
+        for (word, kind) in [
+            ("hw", Kind::Hardware),
+            ("sw", Kind::Software),
+            ("cache", Kind::Cache),
+            ("hwcache", Kind::Cache),
+            ("pmu", Kind::Pmu),
+            ("tool", Kind::Tool),
+            ("tracepoint", Kind::Tracepoint),
+        ] {
+            assert_eq!(Kind::named(word), Some(kind));
+        }
+        assert_eq!(Kind::named("cycles"), None);
+    }
+
+    #[test]
+    fn numbered_instances_stand_once() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |path: &str, text: &str| {
+            let path = root.path().join("sys/bus/event_source/devices").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for instance in 0..2 {
+            file(&format!("uncore_imc_{instance}/type"), "20\n");
+            file(&format!("uncore_imc_{instance}/cpumask"), "0\n");
+            file(&format!("uncore_imc_{instance}/format/event"), "config:0-7\n");
+            file(&format!("uncore_imc_{instance}/events/cas_count_read"), "event=0x04\n");
+            file(&format!("uncore_imc_{instance}/events/cas_count_read.unit"), "MiB\n");
+            file(&format!("uncore_imc_{instance}/events/cas_count_read.scale"), "6.103515625e-5\n");
+        }
+        file("armv8_pmuv3_0/type", "8\n");
+        file("armv8_pmuv3_0/events/open", "event=?\n");
+        let host = Host::rooted(root.path());
+        let listed: Vec<Listed> = of_kind(&host, Kind::Pmu).collect();
+        let shown: Vec<_> = listed.iter().map(|l| (l.name.as_str(), l.unit.as_str(), l.form)).collect();
+        assert_eq!(shown, [("armv8_pmuv3_0/open/", "", true), ("uncore_imc/cas_count_read/", "MiB", false)]);
+        assert!(parse("uncore_imc/cas_count_read/", &host).is_ok());
+        let names: Vec<String> = names(&host).collect();
+        assert!(names.contains(&"uncore_imc/event=".to_owned()), "{names:?}");
+        assert!(names.contains(&"cycles".to_owned()) && names.contains(&"cpu-cycles".to_owned()));
+    }
+}

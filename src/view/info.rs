@@ -1,0 +1,319 @@
+//! `pmc info` as text for a person, in 80 columns. Receives a [`Machine`]; decides nothing about it.
+//!
+//! Reasons that are the same for several uses are printed once, below the table, by number:
+//!
+//! ```text
+//! What works
+//!   stat       limited  count a command, no hardware events [1]
+//!   stat -a    limited  count all CPUs, no hardware events [1]
+//!   [1] this virtual machine has no hardware counters (ENOENT)
+//!       try: enable the virtual PMU in the hypervisor
+//! ```
+
+use std::io::{self, Write};
+
+use crate::profile::machine::{Counters, Machine, Pmu, User, Verdict, Why};
+use crate::text::{clean, width};
+use crate::units::{bytes, thousands};
+
+/// Columns of a line.
+const COLUMNS: usize = 80;
+
+/// Writes all of it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    system(out, machine)?;
+    counters(out, machine)?;
+    pmus(out, &machine.pmus)?;
+    holders(out, machine)?;
+    user(out, machine)?;
+    verdicts(out, &machine.verdicts)
+}
+
+fn system(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    let cpu = &machine.cpu;
+    let kernel = machine.kernel.as_deref().unwrap_or("unknown");
+    labelled(out, "Kernel", &format!("Linux {kernel}, {}", machine.architecture))?;
+    let model = cpu.model.as_deref().unwrap_or("unknown model");
+    let id = cpu.id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
+    labelled(out, "CPU", &format!("{model}{id}"))?;
+    let mut seats = vec![format!("{} on line ({})", plural(cpu.cpus, "CPU"), cpu.online)];
+    seats.push(plural(cpu.sockets, "socket"));
+    if cpu.dies > cpu.sockets {
+        seats.push(plural(cpu.dies, "die"));
+    }
+    seats.push(format!("{}{}", plural(cpu.cores, "core"), if cpu.smt { " with SMT" } else { "" }));
+    if cpu.nodes > 1 {
+        seats.push(plural(cpu.nodes, "NUMA node"));
+    }
+    labelled(out, "", &seats.join(", "))?;
+    match (cpu.virtual_machine, &cpu.hypervisor) {
+        (true, Some(name)) => labelled(out, "Hypervisor", name),
+        (true, None) => labelled(out, "Hypervisor", "one that does not say its name"),
+        (false, _) => Ok(()),
+    }
+}
+
+fn counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    heading(out, "Hardware counters")?;
+    if machine.counters.is_empty() {
+        wrapped(out, "  ", "none: the kernel has registered no PMU for the cores of this machine")?;
+    }
+    for unit in &machine.counters {
+        wrapped(out, "  ", &unit_line(unit))?;
+        wrapped(out, "    ", &unit.how)?;
+    }
+    let named = |state: &str| -> Vec<String> {
+        let events = machine.hardware_events.iter().filter(|event| event.state == state);
+        events
+            .map(|event| match event.share {
+                Some(share) => format!("{} ({:.0} % of the time)", event.event, share * 100.0),
+                None => event.event.to_owned(),
+            })
+            .collect()
+    };
+    for (state, words) in [
+        ("running", "counting"),
+        ("shared", "time-shared with others"),
+        ("waiting", "busy: opened, but no counter was free"),
+        ("idle", "opened, did not run"),
+        ("refused", "not here"),
+    ] {
+        let events = named(state);
+        let pointless = state == "refused" && machine.counters.is_empty();
+        if !events.is_empty() && !pointless {
+            wrapped(out, "  ", &format!("{words}: {}", events.join(", ")))?;
+        }
+    }
+    Ok(())
+}
+
+fn unit_line(unit: &Counters) -> String {
+    let on = unit.cpus.as_ref().map(|cpus| format!(" (CPUs {cpus})")).unwrap_or_default();
+    let wide = |bits: Option<u32>| bits.map(|bits| format!(" of {bits} bits")).unwrap_or_default();
+    let mut parts = Vec::new();
+    match unit.general {
+        Some(general) => parts.push(format!("{general} general{}", wide(unit.general_width))),
+        None => parts.push("number of general counters unknown".to_owned()),
+    }
+    if let Some(fixed) = unit.fixed {
+        parts.push(format!("{fixed} fixed{}", wide(unit.fixed_width)));
+    }
+    if let (Some(free), Some(general)) = (unit.free, unit.general) {
+        parts.push(if free >= general {
+            "all general ones free".to_owned()
+        } else {
+            format!("{free} general ones free just now")
+        });
+    }
+    format!("{}{on}: {}", unit.pmu, parts.join(", "))
+}
+
+fn pmus(out: &mut dyn Write, pmus: &[Pmu]) -> io::Result<()> {
+    heading(out, "PMUs")?;
+    if pmus.is_empty() {
+        return wrapped(out, "  ", "none in /sys/bus/event_source/devices");
+    }
+    let name = pmus.iter().map(|pmu| width(&clean(&pmu.name))).max().unwrap_or(0).clamp(4, 24);
+    writeln!(out, "  {:name$}  {:>4}  {:>6}  {:10}  terms", "name", "type", "events", "opened on")?;
+    for pmu in pmus {
+        let on = match (&pmu.cpus, &pmu.cpumask) {
+            (_, Some(mask)) => format!("CPU {mask}"),
+            (Some(cpus), None) => format!("CPU {cpus}"),
+            (None, None) => "any".to_owned(),
+        };
+        let terms: Vec<&str> = pmu.formats.keys().map(String::as_str).collect();
+        let line = format!(
+            "{:name$}  {:>4}  {:>6}  {:10}  {}",
+            clean(&pmu.name),
+            pmu.kind,
+            pmu.events.len(),
+            clean(&on),
+            terms.join(" ")
+        );
+        hanging(out, "  ", &" ".repeat(name + 28), &line)?;
+    }
+    Ok(())
+}
+
+fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    heading(out, "Who holds counters")?;
+    let holders = &machine.holders;
+    let watchdog = match holders.nmi_watchdog {
+        Some(true) => "on: takes one counter on each CPU (sysctl kernel.nmi_watchdog=0 frees it)",
+        Some(false) => "off",
+        None => "none in this kernel",
+    };
+    entry(out, "NMI watchdog", watchdog)?;
+    entry(out, "reservation", holders.reservation.as_deref().unwrap_or("nobody takes part"))?;
+    let mut label = "open events";
+    for process in holders.processes.iter().take(MOST_HOLDERS) {
+        let user = process.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
+        let line = format!(
+            "{} in process {} ({}{user})",
+            plural(process.events as usize, "event"),
+            process.pid,
+            process.comm
+        );
+        entry(out, label, &line)?;
+        label = "";
+    }
+    if holders.processes.is_empty() {
+        entry(out, label, "none in the processes that could be looked into")?;
+        label = "";
+    }
+    if holders.processes.len() > MOST_HOLDERS {
+        let more = holders.processes.len() - MOST_HOLDERS;
+        entry(out, label, &format!("and {} more (--json has all)", plural(more, "process")))?;
+    }
+    if holders.hidden > 0 {
+        let hidden = plural(holders.hidden as usize, "process");
+        entry(out, "", &format!("{hidden} may not be looked into by this user"))?;
+    }
+    if holders.truncated {
+        entry(out, "", "the search was cut short: too many descriptors")?;
+    }
+    Ok(())
+}
+
+/// Processes listed in text.
+const MOST_HOLDERS: usize = 8;
+
+fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    let (user, settings) = (&machine.user, &machine.settings);
+    heading(out, &format!("This user: {}", who(user)))?;
+    let level =
+        settings.perf_event_paranoid.map_or("no perf events".to_owned(), |level| format!("level {level}"));
+    let allowed: Vec<&str> = [
+        (user.allowed.user, "own processes"),
+        (user.allowed.kernel, "kernel mode"),
+        (user.allowed.cpu_wide, "whole CPUs"),
+        (user.allowed.raw_tracepoint, "tracepoint data"),
+    ]
+    .iter()
+    .filter(|(yes, _)| *yes)
+    .map(|(_, what)| *what)
+    .collect();
+    let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
+    entry(out, "paranoid", &format!("{level}; allows this user: {allowed}"))?;
+    let ring = match user.ring_kb {
+        Some(kb) => format!("{} for rings on all CPUs together", bytes(kb * 1024)),
+        None => "no limit for rings".to_owned(),
+    };
+    let locked = user.locked_memory.map_or("unlimited".to_owned(), bytes);
+    entry(out, "locked memory", &format!("{ring}, and {locked} by ulimit -l"))?;
+    if let Some(rate) = settings.perf_event_max_sample_rate {
+        let percent = settings.perf_cpu_time_max_percent.filter(|p| (1..100).contains(p));
+        let percent =
+            percent.map(|p| format!(", lowered when sampling takes {p} % of a CPU")).unwrap_or_default();
+        entry(out, "sample rate", &format!("at most {} a second{percent}", thousands(rate)))?;
+    }
+    if let Some(frames) = settings.perf_event_max_stack {
+        entry(out, "call chains", &format!("at most {frames} frames"))?;
+    }
+    let names = match user.kernel_symbols {
+        true => "the kernel shows its addresses",
+        false => {
+            "the kernel hides its addresses: its functions get no names (they are shown with CAP_SYSLOG, or with \
+             kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1)"
+        }
+    };
+    entry(out, "symbols", names)?;
+    let [soft, hard] = user.open_files.map(|most| most.map_or("unlimited".to_owned(), thousands));
+    entry(out, "open files", &format!("{soft}, may be raised to {hard}"))
+}
+
+fn who(user: &User) -> String {
+    let mut who = if user.uid == 0 { "root".to_owned() } else { format!("uid {}", user.uid) };
+    if user.capabilities.is_empty() {
+        who.push_str(", no capabilities that count here");
+    } else {
+        who.push_str(&format!(", {}", user.capabilities.join(" ")));
+    }
+    if user.user_namespace {
+        who.push_str(" in a user namespace, where they do not count");
+    }
+    if user.seccomp != "off" {
+        who.push_str(&format!(", seccomp {}", user.seccomp));
+    }
+    who
+}
+
+fn verdicts(out: &mut dyn Write, verdicts: &[Verdict]) -> io::Result<()> {
+    heading(out, "What works")?;
+    let mut notes: Vec<&Why> = Vec::new();
+    let command = verdicts.iter().map(|verdict| verdict.command.len()).max().unwrap_or(0);
+    for verdict in verdicts {
+        let mut line = format!("{:command$}  {:7}  {}", verdict.command, verdict.state, verdict.purpose);
+        for why in &verdict.reasons {
+            let same =
+                |note: &&Why| (&note.cause, &note.remedy, note.errno) == (&why.cause, &why.remedy, why.errno);
+            let number = notes.iter().position(same).unwrap_or_else(|| {
+                notes.push(why);
+                notes.len() - 1
+            });
+            line.push_str(match why.missing {
+                "" => " ",
+                _ => ", no ",
+            });
+            line.push_str(&format!(
+                "{}{}[{}]",
+                why.missing,
+                if why.missing.is_empty() { "" } else { " " },
+                number + 1
+            ));
+        }
+        hanging(out, "  ", &" ".repeat(command + 13), &line)?;
+    }
+    for (number, why) in notes.iter().enumerate() {
+        let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
+        let mark = format!("  [{}] ", number + 1);
+        let indent = " ".repeat(mark.len());
+        hanging(out, &mark, &indent, &format!("{}{errno}", why.cause))?;
+        if !why.remedy.is_empty() {
+            hanging(out, &indent, &format!("{indent}     "), &format!("try: {}", why.remedy))?;
+        }
+    }
+    Ok(())
+}
+
+fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
+    writeln!(out)?;
+    hanging(out, "", "    ", title)
+}
+
+fn labelled(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
+    hanging(out, &format!("{label:12}"), &" ".repeat(12), text)
+}
+
+fn entry(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
+    hanging(out, &format!("  {label:13}  "), &" ".repeat(17), text)
+}
+
+fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
+    hanging(out, indent, &format!("{indent}  "), text)
+}
+
+/// Writes `text`, cleaned, over as many lines as it takes: the first begins with `first`, the others with `rest`.
+fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
+    let text = clean(text);
+    let mut line = String::from(first);
+    let mut empty = true;
+    // Only single blanks are places to break: columns inside the first line are kept.
+    for word in text.split_inclusive(' ') {
+        if !empty && width(&line) + width(word.trim_end()) > COLUMNS {
+            writeln!(out, "{}", line.trim_end())?;
+            line = String::from(rest);
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    writeln!(out, "{}", line.trim_end())
+}
+
+fn plural(count: usize, what: &str) -> String {
+    let plural = if what.ends_with("ss") { "es" } else { "s" };
+    format!("{} {what}{}", thousands(count as u64), if count == 1 { "" } else { plural })
+}
