@@ -350,7 +350,7 @@ mod tests {
         attr.set_precise_ip(2);
         attr.set_breakpoint(3, 0x1234, 4);
         attr.set_clockid(-1);
-        attr.set_sample_stack_user(4096);
+        attr.set_sample_stack_user(8192);
         attr.set_sample_max_stack(127);
         attr.set_wakeup(9);
         let theirs = seen_by_bindings(&attr);
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(theirs.precise_ip(), 2);
         assert_eq!(theirs.bp_type, 3);
         assert_eq!(theirs.clockid, -1);
-        assert_eq!(theirs.sample_stack_user, 4096);
+        assert_eq!(theirs.sample_stack_user, 8192);
         assert_eq!(theirs.sample_max_stack, 127);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A test that lacks something prints `skipped: why` and returns; when the environment variable
 //! `PMC_TEST_REQUIRE` names that need (comma-separated, as `.ci/run` sets it) it fails instead.
-#![allow(dead_code, reason = "each test program uses its own part of the kit")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,150 @@
+
+using namespace System.Management.Automation
+using namespace System.Management.Automation.Language
+
+Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+
+    # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
+    $words = @($commandAst.CommandElements | ForEach-Object { $_.Extent.Text })
+    $option = if ($wordToComplete) { $words[-2] } else { $words[-1] }
+    $devices = '/sys/bus/event_source/devices'
+    $head = ''
+    $found = switch -CaseSensitive ("$($words[1]):$option") {
+        { $_ -cin @('stat:-e', 'stat:--event') } {
+            # A pmu/terms/ that is closed is behind us.
+            $list = $wordToComplete
+            if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
+            if ($list.Contains('/')) {
+                $pmu = $list -replace '/.*' -replace '.*[,{]'
+                $head += $list -replace '[^/,]*$'
+                Get-ChildItem "$devices/$pmu/events" -Name -Exclude *.unit, *.scale, *.snapshot, *.per-pkg -ErrorAction Ignore
+                Get-ChildItem "$devices/$pmu/format" -Name -ErrorAction Ignore | ForEach-Object { "$_=" }
+            } else {
+                $head += $list -replace '[^,{]*$'
+                Get-ChildItem $devices -Name -ErrorAction Ignore | ForEach-Object { "$_/" }
+                & $words[0] list --names 2>$null
+            }
+        }
+        { $_ -cin @('stat:-p', 'stat:--pid') } {
+            $head = $wordToComplete -replace '[^,]*$'
+            Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
+        }
+        { $_ -cin @('stat:-t', 'stat:--tid') } {
+            $head = $wordToComplete -replace '[^,]*$'
+            Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
+        }
+    }
+    if ($found) {
+        return $found | ForEach-Object { "$head$_" } | Where-Object { $_.StartsWith($wordToComplete) } |
+            ForEach-Object { [CompletionResult]::new($_, $_, [CompletionResultType]::ParameterValue, $_) }
+    }
+
+
+    $commandElements = $commandAst.CommandElements
+    $command = @(
+        'pmc'
+        for ($i = 1; $i -lt $commandElements.Count; $i++) {
+            $element = $commandElements[$i]
+            if ($element -isnot [StringConstantExpressionAst] -or
+                $element.StringConstantType -ne [StringConstantType]::BareWord -or
+                $element.Value.StartsWith('-') -or
+                $element.Value -eq $wordToComplete) {
+                break
+        }
+        $element.Value
+    }) -join ';'
+
+    $completions = @(switch ($command) {
+        'pmc' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
+            break
+        }
+        'pmc;stat' {
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
+            [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Count in these running threads')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Count in these running threads')
+            [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Count in all processes of this user (name or number)')
+            [CompletionResult]::new('--uid', '--uid', [CompletionResultType]::ParameterName, 'Count in all processes of this user (name or number)')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Count everything on these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Count everything on these CPUs, such as 0-3,8')
+            [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)')
+            [CompletionResult]::new('--cgroup', '--cgroup', [CompletionResultType]::ParameterName, 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)')
+            [CompletionResult]::new('--for-each-cgroup', '--for-each-cgroup', [CompletionResultType]::ParameterName, 'Count every event in each of these cgroups')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Run the command N times and show mean and spread; 0: for ever')
+            [CompletionResult]::new('--repeat', '--repeat', [CompletionResultType]::ParameterName, 'Run the command N times and show mean and spread; 0: for ever')
+            [CompletionResult]::new('-x', '-x', [CompletionResultType]::ParameterName, 'Print CSV with this separator, with perf''s fields')
+            [CompletionResult]::new('--field-separator', '--field-separator', [CompletionResultType]::ParameterName, 'Print CSV with this separator, with perf''s fields')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print JSON: lines with perf''s fields (1), or one document with real numbers (2)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print JSON: lines with perf''s fields (1), or one document with real numbers (2)')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write to this file instead of stderr')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write to this file instead of stderr')
+            [CompletionResult]::new('--log-fd', '--log-fd', [CompletionResultType]::ParameterName, 'Write to this open descriptor instead of stderr')
+            [CompletionResult]::new('--pre', '--pre', [CompletionResultType]::ParameterName, 'Run this shell command before each run')
+            [CompletionResult]::new('--post', '--post', [CompletionResultType]::ParameterName, 'Run this shell command after each run')
+            [CompletionResult]::new('-I', '-I ', [CompletionResultType]::ParameterName, 'Print what was counted in each N milliseconds')
+            [CompletionResult]::new('--interval-print', '--interval-print', [CompletionResultType]::ParameterName, 'Print what was counted in each N milliseconds')
+            [CompletionResult]::new('--interval-count', '--interval-count', [CompletionResultType]::ParameterName, 'With -I: end after this many intervals')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End counting after this many milliseconds')
+            [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Start counting this many milliseconds after the start; -1: only when --control says so')
+            [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Start counting this many milliseconds after the start; -1: only when --control says so')
+            [CompletionResult]::new('-M', '-M ', [CompletionResultType]::ParameterName, 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …')
+            [CompletionResult]::new('--metrics', '--metrics', [CompletionResultType]::ParameterName, 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …')
+            [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'A metric of your own: ''name=expression over events''')
+            [CompletionResult]::new('--vs', '--vs', [CompletionResultType]::ParameterName, 'Compare commands, run alternately (repeatable)')
+            [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Keep an OpenMetrics scrape file current (with -I)')
+            [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Serve OpenMetrics over HTTP at this address (with -I)')
+            [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
+            [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
+            [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not count children that the command or the processes start')
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Count everything on all CPUs')
+            [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Count everything on all CPUs')
+            [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
+            [CompletionResult]::new('--no-aggr', '--no-aggr', [CompletionResultType]::ParameterName, 'A row for each CPU instead of the sum (with -a or -C)')
+            [CompletionResult]::new('--per-thread', '--per-thread', [CompletionResultType]::ParameterName, 'A row for each thread')
+            [CompletionResult]::new('--per-core', '--per-core', [CompletionResultType]::ParameterName, 'A row for each core')
+            [CompletionResult]::new('--per-die', '--per-die', [CompletionResultType]::ParameterName, 'A row for each die')
+            [CompletionResult]::new('--per-socket', '--per-socket', [CompletionResultType]::ParameterName, 'A row for each socket')
+            [CompletionResult]::new('--per-node', '--per-node', [CompletionResultType]::ParameterName, 'A row for each NUMA node')
+            [CompletionResult]::new('--all-user', '--all-user', [CompletionResultType]::ParameterName, 'Count in user mode only')
+            [CompletionResult]::new('--all-kernel', '--all-kernel', [CompletionResultType]::ParameterName, 'Count in the kernel only')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'More events: caches; -dd and -ddd for more')
+            [CompletionResult]::new('--detailed', '--detailed', [CompletionResultType]::ParameterName, 'More events: caches; -dd and -ddd for more')
+            [CompletionResult]::new('--table', '--table', [CompletionResultType]::ParameterName, 'With -r: show every run''s time as a table')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Count nothing, measure only the time')
+            [CompletionResult]::new('--null', '--null', [CompletionResultType]::ParameterName, 'Count nothing, measure only the time')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say more: what was opened, counts before scaling')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say more: what was opened, counts before scaling')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Print no counts of the command''s run, only what -I, --vs or a file gets')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Print no counts of the command''s run, only what -I, --vs or a file gets')
+            [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Group the digits of large numbers (the default; --no-big-num for none)')
+            [CompletionResult]::new('--big-num', '--big-num', [CompletionResultType]::ParameterName, 'Group the digits of large numbers (the default; --no-big-num for none)')
+            [CompletionResult]::new('--no-big-num', '--no-big-num', [CompletionResultType]::ParameterName, 'Do not group digits')
+            [CompletionResult]::new('--scale', '--scale', [CompletionResultType]::ParameterName, 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Show raw counts')
+            [CompletionResult]::new('--no-scale', '--no-scale', [CompletionResultType]::ParameterName, 'Show raw counts')
+            [CompletionResult]::new('--append', '--append', [CompletionResultType]::ParameterName, 'With -o: append to the file')
+            [CompletionResult]::new('--interval-clear', '--interval-clear', [CompletionResultType]::ParameterName, 'With -I: clear the screen before each interval')
+            [CompletionResult]::new('--summary', '--summary', [CompletionResultType]::ParameterName, 'With -I: print the totals at the end too')
+            [CompletionResult]::new('--no-csv-summary', '--no-csv-summary', [CompletionResultType]::ParameterName, 'Do not put `summary` before the totals'' CSV lines')
+            [CompletionResult]::new('--no-merge', '--no-merge', [CompletionResultType]::ParameterName, 'A row for each instance of a PMU instead of their sum')
+            [CompletionResult]::new('--metric-only', '--metric-only', [CompletionResultType]::ParameterName, 'Only metrics, no counts')
+            [CompletionResult]::new('--topdown', '--topdown', [CompletionResultType]::ParameterName, 'Where the pipeline''s slots go (top-down level 1)')
+            [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Never scale: where the events do not fit on the counters, split them over several runs')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+    })
+
+    $completions.Where{ $_.CompletionText -like "$wordToComplete*" } |
+        Sort-Object -Property ListItemText
+}

@@ -1,0 +1,299 @@
+_pmc() {
+    local i cur prev opts cmd
+    COMPREPLY=()
+    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+        cur="$2"
+    else
+        cur="${COMP_WORDS[COMP_CWORD]}"
+    fi
+    prev="$3"
+    cmd=""
+    opts=""
+
+    for i in "${COMP_WORDS[@]:0:COMP_CWORD}"
+    do
+        case "${cmd},${i}" in
+            ",$1")
+                cmd="pmc"
+                ;;
+            pmc,stat)
+                cmd="pmc__subcmd__stat"
+                ;;
+            *)
+                ;;
+        esac
+    done
+
+    case "${cmd}" in
+        pmc)
+            opts="-h -V --help --version stat"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__stat)
+            opts="-e -i -p -t -u -a -C -A -G -d -r -n -v -q -B -c -x -j -o -I -D -M -h --event --no-inherit --pid --tid --uid --all-cpus --cpu --no-aggr --per-thread --per-core --per-die --per-socket --per-node --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --table --null --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --output --append --log-fd --pre --post --interval-print --interval-count --interval-clear --timeout --delay --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --exact --vs --openmetrics --listen --control --reserve --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -G)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for-each-cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field-separator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -x)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --json)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pre)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --post)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval-print)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -I)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval-count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -D)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --openmetrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve)
+                    COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+    esac
+}
+
+# --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
+
+# Prints the candidates for an event list: each is the list so far with its last item completed.
+_pmc_events() {
+    local list=$1 head="" name pmu
+    # A pmu/terms/ that is closed is behind us.
+    while [[ $list =~ ^[^/]*/[^/]*/ ]]; do
+        head+=${BASH_REMATCH[0]}
+        list=${list#"${BASH_REMATCH[0]}"}
+    done
+    if [[ $list == */* ]]; then
+        pmu=${list%%/*}
+        pmu=/sys/bus/event_source/devices/${pmu##*[,\{]}
+        head+=${list%"${list##*[/,]}"}
+        for name in "$pmu"/events/* "$pmu"/format/*; do
+            case $name in
+                *.unit | *.scale | *.snapshot | *.per-pkg | */\*) ;;
+                */format/*) printf '%s%s=\n' "$head" "${name##*/}" ;;
+                *) printf '%s%s\n' "$head" "${name##*/}" ;;
+            esac
+        done
+    else
+        head+=${list%"${list##*[,\{]}"}
+        for name in /sys/bus/event_source/devices/*/; do
+            name=${name%/}
+            printf '%s%s/\n' "$head" "${name##*/}"
+        done
+        while IFS= read -r name; do
+            printf '%s%s\n' "$head" "$name"
+        done < <("${COMP_WORDS[0]}" list --names 2>/dev/null)
+    fi
+}
+
+# Prints the candidates for a comma-separated list of what stands in these folders of /proc.
+_pmc_numbers() {
+    local head=${1%"${1##*,}"} folder
+    shift
+    for folder; do
+        printf '%s%s\n' "$head" "${folder##*/}"
+    done
+}
+
+# Completes the value under the cursor; fails where the parser's own completion knows enough.
+_pmc_value() {
+    local line=${COMP_LINE:0:COMP_POINT} word before words command="" option value quote="" candidates
+    [[ $line != *" -- "* ]] || return 1
+    word=${line##*[[:blank:]]}
+    before=${line%"$word"}
+    read -ra words <<<"$before"
+    for option in "${words[@]:1}"; do
+        [[ $option == -* ]] || { command=$option; break; }
+    done
+    case $word in
+        --*=*) option=${word%%=*} value=${word#*=} ;;
+        -[!-]?*) option=${word:0:2} value=${word:2} ;;
+        *) option=${words[-1]} value=$word ;;
+    esac
+    [[ $option != -[!-]* ]] || option=-${option: -1} # -ae is -a -e
+    if [[ $value == [\"\']* ]]; then
+        quote=${value:0:1}
+        value=${value:1}
+    fi
+    case $command:$option in
+        stat:-e | stat:--event) candidates=$(_pmc_events "$value") ;;
+        stat:-p | stat:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
+        stat:-t | stat:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
+        *) return 1 ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$value")
+    # Outside quotes bash sees words end at a colon or an equals sign, and replaces only what follows the last one.
+    if [[ -z $quote ]]; then
+        local seen=${value%"${value##*[:=]}"}
+        COMPREPLY=("${COMPREPLY[@]#"$seen"}")
+    elif [[ $option != --* && $word == -* ]]; then
+        COMPREPLY=("${COMPREPLY[@]/#/$option$quote}")
+    fi
+    if [[ -z $quote && $word == -[!-]* ]]; then
+        COMPREPLY=("${COMPREPLY[@]/#/$option}")
+    fi
+    compopt -o nospace 2>/dev/null
+    return 0
+}
+
+_pmc_with_values() {
+    COMPREPLY=()
+    _pmc_value || _pmc "$@"
+}
+
+complete -F _pmc_with_values -o nosort -o bashdefault -o default pmc

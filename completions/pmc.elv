@@ -1,0 +1,164 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[pmc] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'pmc'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'pmc'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand stat 'Count events'
+        }
+        &'pmc;stat'= {
+            cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
+            cand -p 'Count in these running processes, with all their threads'
+            cand --pid 'Count in these running processes, with all their threads'
+            cand -t 'Count in these running threads'
+            cand --tid 'Count in these running threads'
+            cand -u 'Count in all processes of this user (name or number)'
+            cand --uid 'Count in all processes of this user (name or number)'
+            cand -C 'Count everything on these CPUs, such as 0-3,8'
+            cand --cpu 'Count everything on these CPUs, such as 0-3,8'
+            cand -G 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)'
+            cand --cgroup 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)'
+            cand --for-each-cgroup 'Count every event in each of these cgroups'
+            cand -r 'Run the command N times and show mean and spread; 0: for ever'
+            cand --repeat 'Run the command N times and show mean and spread; 0: for ever'
+            cand -x 'Print CSV with this separator, with perf''s fields'
+            cand --field-separator 'Print CSV with this separator, with perf''s fields'
+            cand -j 'Print JSON: lines with perf''s fields (1), or one document with real numbers (2)'
+            cand --json 'Print JSON: lines with perf''s fields (1), or one document with real numbers (2)'
+            cand -o 'Write to this file instead of stderr'
+            cand --output 'Write to this file instead of stderr'
+            cand --log-fd 'Write to this open descriptor instead of stderr'
+            cand --pre 'Run this shell command before each run'
+            cand --post 'Run this shell command after each run'
+            cand -I 'Print what was counted in each N milliseconds'
+            cand --interval-print 'Print what was counted in each N milliseconds'
+            cand --interval-count 'With -I: end after this many intervals'
+            cand --timeout 'End counting after this many milliseconds'
+            cand -D 'Start counting this many milliseconds after the start; -1: only when --control says so'
+            cand --delay 'Start counting this many milliseconds after the start; -1: only when --control says so'
+            cand -M 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …'
+            cand --metrics 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …'
+            cand --metric 'A metric of your own: ''name=expression over events'''
+            cand --vs 'Compare commands, run alternately (repeatable)'
+            cand --openmetrics 'Keep an OpenMetrics scrape file current (with -I)'
+            cand --listen 'Serve OpenMetrics over HTTP at this address (with -I)'
+            cand --control 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
+            cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'
+            cand -i 'Do not count children that the command or the processes start'
+            cand --no-inherit 'Do not count children that the command or the processes start'
+            cand -a 'Count everything on all CPUs'
+            cand --all-cpus 'Count everything on all CPUs'
+            cand -A 'A row for each CPU instead of the sum (with -a or -C)'
+            cand --no-aggr 'A row for each CPU instead of the sum (with -a or -C)'
+            cand --per-thread 'A row for each thread'
+            cand --per-core 'A row for each core'
+            cand --per-die 'A row for each die'
+            cand --per-socket 'A row for each socket'
+            cand --per-node 'A row for each NUMA node'
+            cand --all-user 'Count in user mode only'
+            cand --all-kernel 'Count in the kernel only'
+            cand -d 'More events: caches; -dd and -ddd for more'
+            cand --detailed 'More events: caches; -dd and -ddd for more'
+            cand --table 'With -r: show every run''s time as a table'
+            cand -n 'Count nothing, measure only the time'
+            cand --null 'Count nothing, measure only the time'
+            cand -v 'Say more: what was opened, counts before scaling'
+            cand --verbose 'Say more: what was opened, counts before scaling'
+            cand -q 'Print no counts of the command''s run, only what -I, --vs or a file gets'
+            cand --quiet 'Print no counts of the command''s run, only what -I, --vs or a file gets'
+            cand -B 'Group the digits of large numbers (the default; --no-big-num for none)'
+            cand --big-num 'Group the digits of large numbers (the default; --no-big-num for none)'
+            cand --no-big-num 'Do not group digits'
+            cand --scale 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+            cand -c 'Show raw counts'
+            cand --no-scale 'Show raw counts'
+            cand --append 'With -o: append to the file'
+            cand --interval-clear 'With -I: clear the screen before each interval'
+            cand --summary 'With -I: print the totals at the end too'
+            cand --no-csv-summary 'Do not put `summary` before the totals'' CSV lines'
+            cand --no-merge 'A row for each instance of a PMU instead of their sum'
+            cand --metric-only 'Only metrics, no counts'
+            cand --topdown 'Where the pipeline''s slots go (top-down level 1)'
+            cand --exact 'Never scale: where the events do not fit on the counters, split them over several runs'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+    ]
+    $completions[$command]
+}
+
+# --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
+
+use path
+use re
+
+var pmc-by-parser~ = $edit:completion:arg-completer[pmc]
+
+# The list so far, up to its last item.
+fn pmc-head {|pattern list| put [(re:find &max=1 '^(?:'$pattern')?' $list)][0][text] }
+
+# The candidates for an event list: each is the list so far with its last item completed.
+fn pmc-events {|pmc list|
+    var devices = /sys/bus/event_source/devices
+    # A pmu/terms/ that is closed is behind us.
+    var head = (pmc-head '(?:[^/]*/[^/]*/)+' $list)
+    set list = $list[(count $head)..]
+    if (str:contains $list /) {
+        var pmu = (re:replace '.*[,{]' '' (re:replace '/.*' '' $list))
+        set head = $head(pmc-head '.*[/,]' $list)
+        for file [$devices/$pmu/events/*[nomatch-ok]] {
+            if (not (re:match '\.(unit|scale|snapshot|per-pkg)$' $file)) { put $head(path:base $file) }
+        }
+        for file [$devices/$pmu/format/*[nomatch-ok]] { put $head(path:base $file)'=' }
+    } else {
+        set head = $head(pmc-head '.*[,{]' $list)
+        for folder [$devices/*[nomatch-ok]] { put $head(path:base $folder)/ }
+        try { (external $pmc) list --names 2>/dev/null | from-lines | each {|name| put $head$name } } catch { }
+    }
+}
+
+fn pmc-numbers {|list @folders|
+    var head = (pmc-head '.*,' $list)
+    for folder $folders { put $head(path:base $folder) }
+}
+
+fn pmc-value {|pmc key list|
+    if (has-value ['stat:-e' 'stat:--event'] $key) {
+        pmc-events $pmc $list
+    } elif (has-value ['stat:-p' 'stat:--pid'] $key) {
+        pmc-numbers $list /proc/*[set:0123456789]
+    } elif (has-value ['stat:-t' 'stat:--tid'] $key) {
+        pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]
+    }
+}
+
+set edit:completion:arg-completer[pmc] = {|@words|
+    var found = []
+    if (> (count $words) 3) {
+        set found = [(pmc-value $words[0] $words[1]:$words[-2] $words[-1])]
+    }
+    if (eq $found []) {
+        pmc-by-parser $@words
+    } else {
+        for candidate $found { edit:complex-candidate $candidate &code-suffix='' }
+    }
+}

@@ -1,0 +1,133 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_pmc_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_pmc_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_pmc_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_pmc_using_subcommand
+    set -l cmd (__fish_pmc_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -d 'Run this shell command before each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell command after each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each N milliseconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: end after this many intervals' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -d 'End counting after this many milliseconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start counting this many milliseconds after the start; -1: only when --control says so' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
+check\t''
+require\t''
+yield\t''
+off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-kernel -d 'Count in the kernel only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show every run\'s time as a table'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
+
+# --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
+
+# The value under the cursor, without its option.
+function __pmc_value
+    string replace -r -- '^(--[^=]*=|-[a-zA-Z](?=.))' '' (commandline -ct) | string trim -c '"\''
+end
+
+# The candidates for an event list: each is the list so far with its last item completed.
+function __pmc_events
+    set -l list (__pmc_value)
+    # A pmu/terms/ that is closed is behind us.
+    set -l head (string match -r -- '^(?:[^/]*/[^/]*/)*' "$list")
+    set list (string replace -- "$head" '' "$list")
+    set -l devices /sys/bus/event_source/devices
+    if string match -q -- '*/*' "$list"
+        set -l pmu (string replace -r -- '/.*' '' "$list" | string replace -r -- '.*[,{]' '')
+        set head "$head"(string match -r -- '.*[/,]' "$list")
+        for name in $devices/$pmu/events/*
+            string match -qr -- '\.(unit|scale|snapshot|per-pkg)$' $name
+            or printf '%s%s\n' "$head" (string replace -r -- '.*/' '' $name)
+        end
+        for name in $devices/$pmu/format/*
+            printf '%s%s=\n' "$head" (string replace -r -- '.*/' '' $name)
+        end
+    else
+        set head "$head"(string match -r -- '^(?:.*[,{])?' "$list")
+        printf '%s\n' "$head"(string replace -r -- '.*/' '' $devices/*)/
+        set -l pmc (commandline -o)[1]
+        printf '%s\n' "$head"(command $pmc list --names 2>/dev/null)
+    end
+end
+
+# The candidates for a comma-separated list: what stands in these folders of /proc, each with its name.
+function __pmc_numbers
+    set -l head (string match -r -- '^(?:.*,)?' (__pmc_value))
+    for folder in (string match -r -- '.*/[0-9]+$' $argv)
+        set -l name
+        test -r $folder/comm
+        and read name <$folder/comm
+        and printf '%s%s\t%s\n' "$head" (string replace -r -- '.*/' '' $folder) "$name"
+    end
+end
+
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

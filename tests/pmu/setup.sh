@@ -1,0 +1,143 @@
+#!/bin/bash
+# setup.sh - build the arm64 guest with an emulated PMUv3 (QEMU TCG) from
+# Debian packages only. Idempotent: each step is skipped when its product is
+# there. `setup.sh --force` rebuilds the guest (debs already there are kept).
+#
+# Products, under $PMURIG (default ~/.cache/pmurig):
+#   vmlinuz        arm64 kernel (Debian generic arm64 flavour)
+#   initrd.cpio    busybox + modules + /init (boots, mounts, runs, powers off)
+#   rootfs.ext4    Debian arm64 userland with perf, perl, strace, binutils
+#   sysroot/       arm64 Rust std (libstd-rust-web-dev:arm64) for cross.sh
+set -euo pipefail
+RIG=${PMURIG:-${XDG_CACHE_HOME:-$HOME/.cache}/pmurig}
+HERE=$(cd "$(dirname "$0")" && pwd)
+FORCE=0; [ "${1:-}" = --force ] && FORCE=1
+mkdir -p "$RIG"; cd "$RIG"
+say() { printf '[setup %3ds] %s\n' "$SECONDS" "$*"; }
+
+# ---- 1. host packages --------------------------------------------------
+HOSTPKGS="qemu-system-arm ipxe-qemu gcc-aarch64-linux-gnu libc6-dev-arm64-cross rustc-web cpio kmod e2fsprogs"
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+missing=
+for p in $HOSTPKGS; do installed "$p" || missing="$missing $p"; done
+if ! dpkg --print-foreign-architectures | grep -qx arm64; then
+    dpkg --add-architecture arm64; missing="$missing "
+    apt-get update -qq
+elif ! apt-cache show busybox-static:arm64 >/dev/null 2>&1 || [ -n "$missing" ]; then
+    apt-get update -qq
+fi
+if [ -n "${missing// /}" ]; then
+    say "installing:$missing"
+    # bookworm and bookworm-security carry rustc-web; no recommends: no GUI, no arm64 packages
+    # No recommends: no GUI, no arm64 packages. Some other package that dpkg could not configure makes
+    # apt-get fail although ours are in, so ask dpkg about ours.
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >apt.log 2>&1 || true
+    for p in $HOSTPKGS; do installed "$p" || { tail -20 apt.log; echo "setup.sh: $p is not installed" >&2; exit 1; }; done
+fi
+say "host packages ok: $(qemu-system-aarch64 --version | head -1)"
+
+# A copy of QEMU with exact event-counter overflow under -icount (see the file).
+# Without it everything works but sampling by INSTRUCTIONS: it then only takes
+# a sample at the 4 ms tick. run.sh takes the copy when it is there.
+QBIN=$(readlink -f "$(command -v qemu-system-aarch64)")
+if [ ! -e qemu-pmufix ] || [ "$QBIN" -nt qemu-pmufix ]; then
+    rm -f qemu-pmufix
+    if command -v python3 >/dev/null; then
+        python3 "$HERE/patch_qemu.py" "$QBIN" qemu-pmufix || say "WARNING: stock QEMU will be used"
+    else say "WARNING: no python3: stock QEMU will be used"; fi
+fi
+
+# ---- 2. arm64 packages (downloaded, never installed on the host) --------
+FLAVOUR=${PMURIG_FLAVOUR:-arm64}           # arm64 (has 9p) - cloud-arm64 lacks 9p
+KPKG=$(apt-cache depends "linux-image-$FLAVOUR:arm64" | sed -n 's/^ *Depends: \(linux-image-[^:]*\).*/\1/p' | head -1)
+KVER=${KPKG#linux-image-}
+mkdir -p debs
+if ! ls debs/"$KPKG"_*_arm64.deb >/dev/null 2>&1; then
+    say "downloading $KPKG"
+    (cd debs && apt-get download -qq -o APT::Sandbox::User=root "$KPKG:arm64")
+fi
+RUSTV=$(dpkg-query -W -f '${Version}' rustc-web)
+if ! ls debs/libstd-rust-web-dev_*_arm64.deb >/dev/null 2>&1; then
+    say "downloading libstd-rust-web-dev:arm64=$RUSTV"
+    (cd debs && apt-get download -qq -o APT::Sandbox::User=root "libstd-rust-web-dev:arm64=$RUSTV")
+fi
+# The guest's userland: let apt resolve the closure against an EMPTY dpkg
+# status, as if on a bare arm64 machine, and download only.
+GUESTPKGS="busybox-static linux-perf bash coreutils util-linux bsdutils procps grep sed mawk findutils libc-bin binutils perl-base strace kmod"
+mkdir -p rootdebs/partial aptstate
+if [ ! -e rootdebs/.done ] || [ "$(cat rootdebs/.done)" != "$GUESTPKGS" ]; then
+    say "downloading the guest's userland"
+    : >aptstate/status
+    apt-get -y -qq --no-install-recommends --download-only \
+        -o Dir::State::status="$RIG/aptstate/status" -o APT::Architecture=arm64 \
+        -o APT::Architectures::=arm64 -o Dir::Cache::archives="$RIG/rootdebs" \
+        -o APT::Sandbox::User=root install $GUESTPKGS >apt-guest.log 2>&1 \
+        || { tail -20 apt-guest.log; exit 1; }
+    echo "$GUESTPKGS" >rootdebs/.done
+fi
+
+# ---- 3. kernel -----------------------------------------------------------
+if [ $FORCE = 1 ] || [ "$(cat kernel/.kver 2>/dev/null)" != "$KVER" ]; then
+    say "unpacking kernel $KVER"
+    rm -rf kernel; mkdir kernel
+    dpkg -x debs/"$KPKG"_*_arm64.deb kernel
+    cp kernel/boot/vmlinuz-"$KVER" vmlinuz
+    depmod -b kernel "$KVER"
+    echo "$KVER" >kernel/.kver
+    rm -f initrd.cpio
+fi
+
+# ---- 4. root file system ---------------------------------------------------
+if [ $FORCE = 1 ] || [ ! -e rootfs.ext4 ] || [ rootdebs/.done -nt rootfs.ext4 ]; then
+    say "building rootfs.ext4"
+    rm -rf root; mkdir -p root/usr/{bin,sbin,lib} root/{proc,sys,dev,run,tmp,host,rig,root,etc}
+    ln -s usr/bin root/bin; ln -s usr/sbin root/sbin; ln -s usr/lib root/lib
+    for d in rootdebs/*.deb; do
+        dpkg --fsys-tarfile "$d" | tar -C root -x --keep-directory-symlink
+    done
+    # no maintainer scripts were run: the few things they would have made
+    echo 'root:x:0:0:root:/root:/bin/bash' >root/etc/passwd
+    echo 'nobody:x:65534:65534:nobody:/:/usr/sbin/nologin' >>root/etc/passwd
+    printf 'root:x:0:\nnogroup:x:65534:\n' >root/etc/group
+    echo pmurig >root/etc/hostname; echo '127.0.0.1 localhost pmurig' >root/etc/hosts
+    [ -e root/usr/bin/awk ] || ln -s mawk root/usr/bin/awk
+    ln -sf bash root/usr/bin/sh
+    for a in vi less killall nc wget sleep; do
+        [ -e root/usr/bin/$a ] || ln -s busybox root/usr/bin/$a
+    done
+    rm -rf root/usr/share/{doc,man,locale,info} root/var/lib/apt root/usr/share/zoneinfo
+    rm -f rootfs.ext4
+    truncate -s 512M rootfs.ext4
+    mke2fs -q -t ext4 -O ^has_journal -E root_owner=0:0 -d root rootfs.ext4
+    rm -f initrd.cpio
+fi
+
+# ---- 5. initramfs ------------------------------------------------------------
+if [ $FORCE = 1 ] || [ ! -e initrd.cpio ] || [ "$HERE/init" -nt initrd.cpio ]; then
+    say "building initrd.cpio"
+    rm -rf ird; mkdir -p ird/{bin,mod,proc,sys,dev,new}
+    cp root/usr/bin/busybox ird/bin/busybox
+    ln -s busybox ird/bin/sh
+    cp "$HERE/init" ird/init; chmod 755 ird/init
+    # modules in load order, dependencies first
+    : >ird/mod/order
+    for m in virtio_pci virtio_blk virtio_console ext4 9p 9pnet_virtio; do
+        modprobe -d kernel -S "$KVER" --show-depends "$m" | sed -n 's/^insmod //p' \
+        | while read -r f _; do
+            b=$(basename "$f")
+            [ -e "ird/mod/$b" ] && continue
+            cp "$f" ird/mod/; echo "$b" >>ird/mod/order
+        done
+    done
+    (cd ird && find . | cpio -o -H newc --quiet) >initrd.cpio
+fi
+
+# ---- 6. Rust std for aarch64 ---------------------------------------------------
+if [ $FORCE = 1 ] || [ "$(cat sysroot/.ver 2>/dev/null)" != "$RUSTV" ]; then
+    say "unpacking the arm64 Rust std $RUSTV"
+    rm -rf sysroot; mkdir -p sysroot
+    dpkg -x debs/libstd-rust-web-dev_*_arm64.deb sysroot
+    echo "$RUSTV" >sysroot/.ver
+fi
+say "done: $RIG (kernel $KVER)"
+ls -la vmlinuz initrd.cpio rootfs.ext4
