@@ -329,7 +329,7 @@ impl Session<'_> {
 }
 
 fn arrange(set: &Set, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
-    Shown::new(set, cgroups, plan.aggregation, plan.no_merge, machine)
+    Shown::new(set, cgroups, plan.aggregation, plan.no_merge, plan.output.scale, machine)
 }
 
 /// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it.

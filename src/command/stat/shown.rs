@@ -51,6 +51,8 @@ pub(super) struct Shown {
     /// Columns that pmc itself measures.
     tools: Vec<(usize, Tool)>,
     aggregation: Aggregation,
+    /// Counts that shared a counter are scaled to the whole time.
+    scale: bool,
 }
 
 /// What a table covers.
@@ -71,6 +73,7 @@ impl Shown {
         cgroups: &[Option<String>],
         aggregation: Aggregation,
         no_merge: bool,
+        scale: bool,
         machine: &Machine<'_>,
     ) -> Self {
         let groups = set.group_of_events();
@@ -81,6 +84,7 @@ impl Shown {
             specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
+            scale,
         };
         let names: Vec<&str> = set.specs().map(|spec| spec.name.as_str()).collect();
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
@@ -123,7 +127,11 @@ impl Shown {
         for reading in readings {
             let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
             let place = self.place(reading.spot, span, machine);
-            tally.add(place, spot_number(reading.spot), column, reading.count, join);
+            let count = reading.count.map(|count| match self.scale {
+                true => count,
+                false => Count { enabled_ns: count.running_ns, ..count },
+            });
+            tally.add(place, spot_number(reading.spot), column, count, join);
         }
         if self.aggregation == Aggregation::Global || !self.tools.is_empty() {
             tally.row(self.tool_place(machine));
