@@ -36,9 +36,15 @@ use crate::profile::compare::compare;
 use crate::profile::counts::Counts;
 use crate::profile::{metrics, repeats};
 use crate::sys::errno;
-use crate::sys::process::Ended;
+use crate::sys::process::{self, Ended};
 use crate::sys::signal::{self, Signals};
 use crate::units;
+
+/// Closing so many tracepoints takes longer (some 0.3 s) than a person likes to wait for the prompt.
+const MANY_TRACEPOINTS: usize = 8;
+
+/// With `-r`, so many tracepoints of earlier runs are left open rather than waited for.
+const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command.
 pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
@@ -138,12 +144,16 @@ impl Session<'_> {
     fn repeat(&mut self) -> Result<Exit> {
         let mut runs = Vec::new();
         let mut exit = Exit::Done;
-        let mut open = Vec::new();
+        let mut open: Vec<Set> = Vec::new();
         let forever = self.plan.repeat.runs == 0;
         for number in 1.. {
             let ran = self.run_passes(&self.plan.command, number)?;
             exit = ran.exit;
-            open = ran.sets;
+            // What is slow to close waits until all is printed, as long as there are not too many.
+            open.extend(ran.sets.into_iter().filter(|set| set.slow_to_close() > 0));
+            if open.iter().map(Set::slow_to_close).sum::<usize>() > MOST_LEFT_OPEN {
+                open.clear();
+            }
             if forever {
                 self.finish(ran.counts)?;
             } else {
@@ -156,7 +166,10 @@ impl Session<'_> {
         if !forever {
             self.finish(repeats::join(runs))?;
         }
-        // Everything is printed; closing tracepoints takes the kernel its time now.
+        // Everything is printed. Closing tracepoints takes the kernel its time; nobody needs to wait for it.
+        if open.iter().map(Set::slow_to_close).sum::<usize>() >= MANY_TRACEPOINTS {
+            process::close_behind();
+        }
         drop(open);
         Ok(exit)
     }
