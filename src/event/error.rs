@@ -79,7 +79,20 @@ impl Fault {
 
     pub(super) fn within(mut self, text: &str) -> ParseError {
         text.clone_into(&mut self.0.text);
+        let wrong = &mut self.0;
+        let parts = [Some(&mut wrong.message), wrong.expected.as_mut(), wrong.remedy.as_mut()];
+        parts.into_iter().flatten().for_each(shorten);
         *self.0
+    }
+}
+
+/// Cuts the middle out of a sentence that quotes a word of the text as long as the text.
+fn shorten(sentence: &mut String) {
+    const LONGEST: usize = 1000;
+    if sentence.len() > LONGEST {
+        let start: String = sentence.chars().take(LONGEST / 4).collect();
+        let end: String = sentence.chars().rev().take(LONGEST / 4).collect();
+        *sentence = format!("{start} … {}", end.chars().rev().collect::<String>());
     }
 }
 

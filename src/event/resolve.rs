@@ -77,6 +77,7 @@ impl<'h> Parser<'h> {
 
     fn group(&mut self, group: &Group<'_>) -> Result<Vec<EventGroup>> {
         let modifiers = group.modifiers.map(Modifiers::read).transpose()?;
+        let letters = letters_of(&group.qualifiers)?;
         let mut dealt: Vec<Hand> = Vec::new();
         for event in &group.events {
             let mut specs = self.event(event)?;
@@ -84,6 +85,7 @@ impl<'h> Parser<'h> {
                 if let Some(modifiers) = modifiers {
                     modifiers.add(spec);
                 }
+                Modifiers::trusted(&letters).add(spec);
             }
             self.qualify(&mut specs, &group.qualifiers)?;
             for spec in specs {
@@ -108,11 +110,21 @@ impl<'h> Parser<'h> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> Result<Vec<EventSpec>> {
-        let modifiers = event.modifiers.map(Modifiers::read).transpose()?;
+        if let Some(word) = event.modifiers {
+            Modifiers::read(word)?;
+        }
         let mut specs = self.body(event)?;
-        if let Some(modifiers) = modifiers {
+        // `cycles,usr` is `cycles:u` in other words, and is shown so.
+        let written = event.modifiers.map_or("", |word| word.text);
+        let mut letters = written.to_owned();
+        letters.extend(letters_of(&event.qualifiers)?.chars().filter(|&c| !written.contains(c)));
+        if !letters.is_empty() {
+            let added: String = letters[written.len()..].chars().filter(|&c| "ukhGH".contains(c)).collect();
             for spec in &mut specs {
-                modifiers.replace(spec);
+                Modifiers::trusted(&letters).replace(spec);
+                if !added.is_empty() && spec.name == event.text.text {
+                    spec.name = with_letters(event, &added);
+                }
             }
         }
         self.qualify(&mut specs, &event.qualifiers)?;
@@ -208,13 +220,6 @@ impl<'h> Parser<'h> {
         let term = Term { name: word, value: None };
         if let Some(specs) = self.named_by_pmus(&term, &[], name)? {
             return Ok(specs);
-        }
-        // `sched:u` could be a tracepoint whose name is made of modifiers' letters.
-        if let Some(letters) = event.modifiers
-            && let Ok(id) = self.host.tracepoint_id(word.text, letters.text)
-            && id > 0
-        {
-            return probe::tracepoints(self.host, word, letters);
         }
         if let Some(alias) = freebsd::find(word.text, self.host) {
             return self.freebsd(&alias, word, name);
@@ -384,57 +389,12 @@ impl<'h> Parser<'h> {
         Ok(specs)
     }
 
-    /// Applies the qualifiers of an event or a group.
+    /// Applies the qualifiers that are no modifiers in other words.
     fn qualify(&mut self, specs: &mut [EventSpec], qualifiers: &[Term<'_>]) -> Result<()> {
-        let mut letters = String::new();
         for qualifier in qualifiers {
-            let on = match qualifier.value {
-                Some(value) if syntax::FLAGS.contains(&qualifier.name.text) => match number(value.text) {
-                    Some(0) => false,
-                    Some(1) => true,
-                    _ => {
-                        return Err(Fault::at(
-                            &qualifier.span(),
-                            format!("`{}` is said or not", qualifier.name.text),
-                        )
-                        .expected(format!("{0}, {0}=1 or {0}=0", qualifier.name.text)));
-                    }
-                },
-                _ => true,
-            };
-            let letter = match qualifier.name.text {
-                "usr" => 'u',
-                "os" => 'k',
-                "hv" => 'h',
-                "guest" => 'G',
-                "host" => 'H',
-                "pinned" => 'D',
-                "exclusive" => 'e',
-                // Time spent idle is counted unless it is said not to be.
-                "idle" if !on => {
-                    letters.push('I');
-                    continue;
-                }
-                "idle" => continue,
-                _ => {
-                    for spec in &mut *specs {
-                        self.qualifier(spec, qualifier, on)?;
-                    }
-                    continue;
-                }
-            };
-            if on && !letters.contains(letter) {
-                letters.push(letter);
-            }
-        }
-        if !letters.is_empty() {
-            for spec in specs {
-                Modifiers::trusted(&letters).add(spec);
-                let shown: String = letters.chars().filter(|c| "ukhGH".contains(*c)).collect();
-                let named = qualifiers.iter().any(|q| q.name.text == "name");
-                if !shown.is_empty() && !named {
-                    spec.name = with_letters(&spec.name, &shown);
-                }
+            let on = is_on(qualifier)?;
+            for spec in &mut *specs {
+                self.qualifier(spec, qualifier, on)?;
             }
         }
         Ok(())
@@ -445,6 +405,7 @@ impl<'h> Parser<'h> {
             "descendants" => spec.qualifiers.descendants = on,
             "log-cswitch" => spec.qualifiers.log_cswitch = on,
             "log-exit" => spec.qualifiers.log_exit = on,
+            "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}
             "percore" => spec.qualifiers.percore = on,
             "precise" => {
                 let level = qualifier
@@ -629,9 +590,45 @@ fn fits_any(wanted: &str, pmus: &[String]) -> bool {
     pmus.iter().any(|pmu| fits(wanted, pmu))
 }
 
-/// The name with further letters behind it.
-fn with_letters(name: &str, letters: &str) -> String {
-    let behind = name.rsplit([':', '/']).next().unwrap_or_default();
-    let has_modifiers = behind.len() < name.len() && behind.chars().all(|c| syntax::MODIFIERS.contains(c));
-    if has_modifiers { format!("{name}{letters}") } else { format!("{name}:{letters}") }
+/// The modifiers that qualifiers say in words.
+fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
+    let mut letters = String::new();
+    for qualifier in qualifiers {
+        let on = is_on(qualifier)?;
+        let letter = match qualifier.name.text {
+            "usr" if on => 'u',
+            "os" if on => 'k',
+            "hv" if on => 'h',
+            "guest" if on => 'G',
+            "host" if on => 'H',
+            "pinned" if on => 'D',
+            "exclusive" if on => 'e',
+            // Idle time is counted unless it is said not to be.
+            "idle" if !on => 'I',
+            _ => continue,
+        };
+        if !letters.contains(letter) {
+            letters.push(letter);
+        }
+    }
+    Ok(letters)
+}
+
+/// Whether a qualifier that stands alone is said (`inv`, `inv=1`) or denied (`inv=0`).
+fn is_on(qualifier: &Term<'_>) -> Result<bool> {
+    let Some(value) = qualifier.value else { return Ok(true) };
+    if !syntax::FLAGS.contains(&qualifier.name.text) {
+        return Ok(true);
+    }
+    match number(value.text) {
+        Some(value @ 0..=1) => Ok(value == 1),
+        _ => Err(Fault::at(&qualifier.span(), format!("`{}` is said or not", qualifier.name.text))
+            .expected(format!("{0}, {0}=1 or {0}=0", qualifier.name.text))),
+    }
+}
+
+/// The event as typed with further modifiers behind it.
+fn with_letters(event: &Event<'_>, letters: &str) -> String {
+    let bare = event.modifiers.is_none() && event.terms.is_none();
+    format!("{}{}{letters}", event.text.text, if bare { ":" } else { "" })
 }

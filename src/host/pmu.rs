@@ -175,14 +175,20 @@ impl Pmu {
         })
     }
 
-    /// The CPUs that stand for the device or package (`cpumask`): the PMU counts no single task. `None` for core PMUs.
+    /// The CPUs that stand for the device or package (`cpumask`): the PMU counts no single task. `None` for the PMUs of cores.
     pub fn cpumask(&self) -> Option<CpuList> {
-        text(&self.dir.join("cpumask"))?.parse().ok()
+        if self.is_per_core() { None } else { text(&self.dir.join("cpumask"))?.parse().ok() }
     }
 
     /// The CPUs whose cores have this PMU (`cpus`): only there, with a task or without one.
     pub fn core_cpus(&self) -> Option<CpuList> {
-        text(&self.dir.join("cpus"))?.parse().ok()
+        let file = if self.is_per_core() { "cpumask" } else { "cpus" };
+        text(&self.dir.join(file))?.parse().ok()
+    }
+
+    /// Arm's statistical profiling sits in each core and follows tasks, but lists its CPUs as devices do.
+    fn is_per_core(&self) -> bool {
+        self.name.starts_with("arm_spe")
     }
 
     /// A number or word of the PMU's `caps` folder, such as `max_precise`.
