@@ -2,6 +2,8 @@
 //!
 //! Goldens are in `tests/data/golden/stat`; the lines that perf 6.1 printed for the same numbers are written out in the tests.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod kit;
 
 use std::io;
