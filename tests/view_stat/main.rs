@@ -1,215 +1,29 @@
 //! Every form in which counts are shown, from counts built here: no kernel needed.
 //!
-//! Goldens are in `tests/data/golden/stat`; the lines that perf 6.1 printed for the same numbers are written out in the tests.
+//! Goldens are in `tests/data/golden/stat`; `perf` holds the lines against perf's own.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+#[path = "../kit/mod.rs"]
 mod kit;
+mod perf;
+mod samples;
 
 use std::io;
 
 use pmc::profile::compare::compare;
-use pmc::profile::counts::{
-    Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role, Row, RunTime, Value,
-};
+use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
 use pmc::profile::metrics::{derive, shadow};
 use pmc::profile::{expression, named};
 use pmc::units::Count;
 use pmc::view::openmetrics;
 use pmc::view::stat::{StatStyle, Subject, compare as compare_view, csv, document, json, text};
 
-fn event(name: &str, role: Role) -> Event {
-    Event {
-        name: name.into(),
-        role: Some(role),
-        level: name.split_once(':').map(|(_, l)| l.to_owned()).unwrap_or_default(),
-        scale: 1.0,
-        unit: String::new(),
-        snapshot: false,
-        group: 0,
-        cgroup: None,
-    }
-}
-
-/// A clock: counted in nanoseconds, shown in milliseconds.
-fn clock(name: &str, role: Role) -> Event {
-    Event { scale: 1e-6, unit: "msec".into(), ..event(name, role) }
-}
-
-fn counted(value: u64, ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns: ns, running_ns: ns }, runs: vec![] }
-}
-
-fn shared(value: u64, enabled_ns: u64, running_ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns, running_ns }, runs: vec![] }
-}
-
-fn unsupported() -> Value {
-    Value::NotSupported(Reason {
-        errno: Some("ENOENT"),
-        cause: "this machine shows no hardware counters".into(),
-        remedy: "use task-clock, or give the virtual machine a PMU".into(),
-    })
-}
-
-fn row(place: PlaceLabel, summed: u32, values: Vec<Value>) -> Row {
-    Row { place, summed, values }
-}
-
-/// What perf saw of `true`, with its numbers.
-fn software() -> Counts {
-    let ns = 638_016;
-    let events = vec![
-        clock("task-clock", Role::TaskClock),
-        event("context-switches", Role::Other),
-        event("page-faults", Role::Other),
-        clock("cpu-clock", Role::CpuClock),
-        event("cycles", Role::Cycles),
-        Event { unit: "ns".into(), ..event("duration_time", Role::DurationTime) },
-    ];
-    let values = vec![
-        counted(638_016, ns),
-        counted(0, ns),
-        counted(49, ns),
-        counted(634_500, ns),
-        unsupported(),
-        counted(1_216_013, 1_216_013),
-    ];
-    Counts {
-        events,
-        rows: vec![row(PlaceLabel::default(), 1, values)],
-        elapsed_ns: 1_216_013,
-        cpu_time: Some(CpuTime { user_ns: 1_642_000, system_ns: 0 }),
-        ..Default::default()
-    }
-}
-
-/// A machine with counters, more events than fit: two groups, the second shared.
-fn hardware() -> Counts {
-    let ns = 1_000_000_000;
-    let mut events = vec![
-        clock("task-clock", Role::TaskClock),
-        event("cycles", Role::Cycles),
-        event("instructions", Role::Instructions),
-        event("stalled-cycles-frontend", Role::StalledFrontend),
-        event("branches", Role::Branches),
-        event("branch-misses", Role::BranchMisses),
-        event("cache-references", Role::CacheReferences),
-        event("cache-misses", Role::CacheMisses),
-        Event {
-            scale: 2.328_306_436_538_696_3e-10,
-            unit: "Joules".into(),
-            ..event("power/energy-pkg/", Role::Energy)
-        },
-    ];
-    for (group, event) in events.iter_mut().enumerate() {
-        event.group = [0, 1, 1, 2, 3, 3, 4, 5, 6][group];
-    }
-    let values = vec![
-        counted(ns, ns),
-        counted(3_000_000_000, ns),
-        counted(4_500_000_000, ns),
-        shared(600_000_000, ns, ns / 2),
-        shared(200_000_000, ns, ns / 2),
-        shared(25_000_000, ns, ns / 2),
-        shared(1_000_000, ns, ns / 4),
-        shared(123_450, ns, ns / 3),
-        counted(42_949_672_960, ns),
-    ];
-    Counts {
-        events,
-        rows: vec![row(PlaceLabel::default(), 1, values)],
-        elapsed_ns: 1_250_000_000,
-        cpu_time: Some(CpuTime { user_ns: 900_000_000, system_ns: 100_000_000 }),
-        ..Default::default()
-    }
-}
-
-/// Five runs, the fourth disturbed.
-fn repeated() -> Counts {
-    let clocks = [620_000.0, 630_000.0, 625_000.0, 2_100_000.0, 628_000.0];
-    let faults = [49.0, 49.0, 50.0, 49.0, 49.0];
-    let elapsed = [1_130_000, 1_120_000, 1_125_000, 4_000_000, 1_128_000];
-    let runs = |values: &[f64]| Value::Counted {
-        count: Count {
-            value: values.iter().sum::<f64>() as u64,
-            enabled_ns: 4_603_000,
-            running_ns: 4_603_000,
-        },
-        runs: values.to_vec(),
-    };
-    Counts {
-        events: vec![
-            clock("task-clock", Role::TaskClock),
-            event("page-faults", Role::Other),
-            event("cycles", Role::Cycles),
-        ],
-        rows: vec![row(PlaceLabel::default(), 1, vec![runs(&clocks), runs(&faults), unsupported()])],
-        elapsed_ns: 1_700_600,
-        runs: elapsed.iter().map(|&elapsed_ns| RunTime { elapsed_ns, cpu_time: None }).collect(),
-        ..Default::default()
-    }
-}
-
-/// Two places of one kind, a clock and faults in each; the second place has no faults.
-fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Counts {
-    let place = |n: u32| match aggregation {
-        Aggregation::Global => PlaceLabel::default(),
-        Aggregation::Cpu => PlaceLabel { cpu: Some(n), ..Default::default() },
-        Aggregation::Core => {
-            PlaceLabel { socket: Some(0), die: Some(0), core: Some(n), ..Default::default() }
-        }
-        Aggregation::Die => PlaceLabel { socket: Some(0), die: Some(n), ..Default::default() },
-        Aggregation::Socket => PlaceLabel { socket: Some(n), ..Default::default() },
-        Aggregation::Node => PlaceLabel { node: Some(n), ..Default::default() },
-        Aggregation::Thread => {
-            PlaceLabel { thread: Some(("ba\u{1b}sh".into(), 4910 + n)), ..Default::default() }
-        }
-    };
-    let ns = 51_960_682;
-    Counts {
-        events: vec![
-            clock("task-clock", Role::TaskClock),
-            event("page-faults", Role::Other),
-            event("cycles", Role::Cycles),
-        ],
-        rows: vec![
-            row(place(0), 1, vec![counted(ns, ns), counted(64, ns), unsupported()]),
-            row(place(1), 1, vec![counted(ns, ns), Value::Absent, unsupported()]),
-        ],
-        aggregation,
-        timestamp_ns,
-        elapsed_ns: 51_964_010,
-        ..Default::default()
-    }
-}
-
-fn written(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> String {
-    let mut out = Vec::new();
-    write(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn plain() -> StatStyle {
-    StatStyle::default()
-}
-
-fn command() -> Subject {
-    Subject::Command(vec!["true".into()])
-}
-
-const PLACES: [Aggregation; 6] = [
-    Aggregation::Cpu,
-    Aggregation::Core,
-    Aggregation::Die,
-    Aggregation::Socket,
-    Aggregation::Node,
-    Aggregation::Thread,
-];
+use samples::*;
 
 #[test]
-fn csv_lines_are_those_perf_printed_for_these_numbers() {
-    // perf 6.1: `perf stat -x, -e task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
+fn csv_lines_have_perf_s_fields() {
+    // As perf 6.1 prints `perf stat -x, -e task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
     let want = "\
 0.64,msec,task-clock,638016,100.00,0.525,CPUs utilized
 0,,context-switches,638016,100.00,0.000,/sec
@@ -557,182 +371,6 @@ fn threads_come_from_the_busiest_on() {
     assert_eq!(places, ["ba?sh-4911", "ba?sh-4910", "ba?sh-4910", "ba?sh-4910", "ba?sh-4911"]);
 }
 
-/// perf as the oracle for fields, order and number forms: its own lines are read into counts and written again. The metric
-/// is left out, since perf computed it from more digits than it shows.
-mod perf {
-    use super::*;
-
-    /// A line of perf's, taken apart.
-    struct Line {
-        time: Option<f64>,
-        place: String,
-        summed: Option<u32>,
-        number: String,
-        unit: String,
-        event: String,
-        running_ns: u64,
-    }
-
-    fn of_json(line: &str) -> Line {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        let text = |key: &str| line[key].as_str().unwrap().to_owned();
-        let place =
-            ["cpu", "core", "die", "socket", "node", "thread"].iter().find_map(|key| line[*key].as_str());
-        Line {
-            time: line["interval"].as_f64(),
-            place: place.unwrap_or_default().to_owned(),
-            summed: line["aggregate-number"].as_u64().map(|n| n as u32),
-            number: text("counter-value"),
-            unit: text("unit"),
-            event: text("event"),
-            running_ns: line["event-runtime"].as_u64().unwrap(),
-        }
-    }
-
-    fn of_csv(line: &str, mode: &[&str], aggregation: Aggregation) -> Line {
-        let mut fields = line.split(';').map(str::to_owned);
-        let mut next = || fields.next().unwrap();
-        let time = mode.contains(&"-I").then(|| next().trim().parse().unwrap());
-        let place = if aggregation == Aggregation::Global { String::new() } else { next() };
-        let is_summed = !matches!(aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread);
-        let summed = is_summed.then(|| next().parse().unwrap());
-        let (number, unit, event) = (next(), next(), next());
-        if mode.contains(&"-r") {
-            next();
-        }
-        Line { time, place, summed, number, unit, event, running_ns: next().parse().unwrap() }
-    }
-
-    fn place(word: &str, aggregation: Aggregation) -> PlaceLabel {
-        let numbers: Vec<u32> =
-            word.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
-        let at = |n: usize| numbers.get(n).copied();
-        match aggregation {
-            Aggregation::Global => PlaceLabel::default(),
-            Aggregation::Cpu => PlaceLabel { cpu: at(0), ..Default::default() },
-            Aggregation::Core => PlaceLabel { socket: at(0), die: at(1), core: at(2), ..Default::default() },
-            Aggregation::Die => PlaceLabel { socket: at(0), die: at(1), ..Default::default() },
-            Aggregation::Socket => PlaceLabel { socket: at(0), ..Default::default() },
-            Aggregation::Node => PlaceLabel { node: at(0), ..Default::default() },
-            Aggregation::Thread => {
-                let (comm, tid) = word.rsplit_once('-').unwrap();
-                PlaceLabel { thread: Some((comm.into(), tid.parse().unwrap())), ..Default::default() }
-            }
-        }
-    }
-
-    fn counts(line: &Line, aggregation: Aggregation, runs: usize) -> Counts {
-        let role = match line.event.as_str() {
-            "task-clock" => Role::TaskClock,
-            "duration_time" => Role::DurationTime,
-            _ => Role::Other,
-        };
-        let (scale, unit) = role.shown_in().unwrap_or((1.0, ""));
-        assert_eq!(unit, line.unit, "perf's unit");
-        let number = line.number.parse::<f64>().map(|n| (n / scale).round());
-        let value = match (number, line.number.as_str()) {
-            (Ok(number), _) if runs > 1 => Value::Counted {
-                count: Count { value: 0, enabled_ns: 2 * line.running_ns, running_ns: 2 * line.running_ns },
-                runs: vec![number; runs],
-            },
-            (Ok(number), _) => counted(number as u64, line.running_ns),
-            (Err(_), "<not supported>") => unsupported(),
-            (Err(_), "<not counted>") => Value::NotCounted(Reason::new("asleep", "")),
-            (Err(_), other) => panic!("perf prints `{other}`"),
-        };
-        Counts {
-            events: vec![Event { scale, unit: unit.into(), ..event(&line.event, role) }],
-            rows: vec![row(place(&line.place, aggregation), line.summed.unwrap_or(1), vec![value])],
-            aggregation,
-            timestamp_ns: line.time.map(|t| (t * 1e9).round() as u64),
-            elapsed_ns: 1,
-            runs: vec![RunTime::default(); if runs > 1 { runs } else { 0 }],
-            ..Default::default()
-        }
-    }
-
-    /// perf's lines in a form; `None` where perf cannot be asked.
-    fn ask(form: &str, mode: &[&str]) -> Option<Vec<String>> {
-        let out = std::process::Command::new("perf")
-            .args(["stat", form, "-e", "task-clock,context-switches,page-faults,cycles,duration_time"])
-            .args(mode)
-            .args(["--", "sleep", "0.03"])
-            .env("LC_ALL", "C")
-            .output()
-            .unwrap();
-        if !kit::need("perf_events", out.status.success(), "perf stat does not run here") {
-            return None;
-        }
-        let text = String::from_utf8_lossy(&out.stderr).into_owned();
-        let lines: Vec<String> = text.lines().filter(|l| !l.is_empty()).map(str::to_owned).collect();
-        assert!(lines.len() >= 5, "{form} {mode:?}: {text}");
-        Some(lines)
-    }
-
-    /// Whether the perf here has 6.1's layout: others name the keys differently.
-    fn is_6_1() -> bool {
-        if !kit::need_program("perf") {
-            return false;
-        }
-        let version = std::process::Command::new("perf").arg("--version").output().unwrap();
-        let version = String::from_utf8_lossy(&version.stdout).into_owned();
-        kit::need(
-            "perf6.1",
-            version.contains(" 6.1."),
-            &format!("the oracle is perf 6.1, this is {}", version.trim()),
-        )
-    }
-
-    /// The line without the metric, and without the spread: two equal runs have none.
-    fn comparable(line: &str) -> String {
-        let line = line.split("\"metric-value\"").next().unwrap();
-        if let Some((before, after)) = line.split_once("\"variance\" : ") {
-            return format!("{before}{}", after.split_once(',').unwrap().1);
-        }
-        if line.starts_with('{') {
-            return line.to_owned();
-        }
-        let fields: Vec<&str> = line.split(';').collect();
-        let kept: Vec<&str> =
-            fields[..fields.len() - 2].iter().copied().filter(|f| !f.ends_with('%')).collect();
-        format!("{} ({} fields)", kept.join(";"), fields.len())
-    }
-
-    #[test]
-    fn its_lines_come_out_the_same() {
-        if !is_6_1() {
-            return;
-        }
-        let pid = std::process::id().to_string();
-        let modes: [(&[&str], Aggregation); 9] = [
-            (&[], Aggregation::Global),
-            (&["-r", "2"], Aggregation::Global),
-            (&["-I", "20"], Aggregation::Global),
-            (&["-a", "-A"], Aggregation::Cpu),
-            (&["-a", "--per-core"], Aggregation::Core),
-            (&["-a", "--per-die", "-I", "20"], Aggregation::Die),
-            (&["-a", "--per-socket"], Aggregation::Socket),
-            (&["-a", "--per-node"], Aggregation::Node),
-            (&["--per-thread", "-p", &pid], Aggregation::Thread),
-        ];
-        for (mode, aggregation) in modes {
-            let runs = if mode.contains(&"-r") { 2 } else { 1 };
-            let style = StatStyle { separator: ";".into(), ..plain() };
-            let (Some(objects), Some(records)) = (ask("-j", mode), ask("-x;", mode)) else { return };
-            for theirs in objects {
-                let counts = counts(&of_json(&theirs), aggregation, runs);
-                let ours = written(|out| json::write(out, &counts, &style));
-                assert_eq!(comparable(&ours), comparable(&theirs), "{mode:?}");
-            }
-            for theirs in records {
-                let counts = counts(&of_csv(&theirs, mode, aggregation), aggregation, runs);
-                let ours = written(|out| csv::write(out, &counts, &style));
-                assert_eq!(comparable(ours.trim_end()), comparable(&theirs), "{mode:?}");
-            }
-        }
-    }
-}
-
 mod hostile {
     use super::*;
     use proptest::prelude::*;
@@ -771,4 +409,23 @@ mod hostile {
             }
         }
     }
+}
+
+#[test]
+fn an_event_that_never_ran_is_not_zero() {
+    let mut counts = software();
+    counts.rows[0].values[1] = shared(0, 1_000, 0);
+    let style = plain();
+    assert!(
+        written(|out| csv::write(out, &counts, &style))
+            .contains("<not counted>,,context-switches,0,0.00,,\n")
+    );
+    assert!(
+        written(|out| text::run(out, &counts, &command(), &style))
+            .contains("<not counted>      context-switches\n")
+    );
+    assert!(
+        written(|out| json::write(out, &counts, &style))
+            .contains("\"<not counted>\", \"unit\" : \"\", \"event\" : \"context-switches\"")
+    );
 }
