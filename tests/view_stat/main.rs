@@ -269,6 +269,10 @@ fn commands_are_compared() {
     assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");
     assert_eq!(value["measures"][2]["sides"][2]["verdict"], "more");
     assert!(value["measures"][3]["sides"][1]["statistics"].is_null());
+    let disturbed = timed(&[101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000], &[49.0; 5]);
+    let comparison = compare(&[("a".to_owned(), &a), ("b".to_owned(), &disturbed)]);
+    let got = written(|out| compare_view::text(out, &comparison, &plain()));
+    assert!(got.contains(" Outliers: elapsed of B in run 3;"), "{got}");
 }
 
 #[test]
