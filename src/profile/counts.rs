@@ -122,6 +122,18 @@ pub enum Role {
     Other,
 }
 
+impl Role {
+    /// The factor and unit that perf shows a clock in (`Event::scale`, `Event::unit`): task-clock counts
+    /// nanoseconds and is shown in `msec`. `None` for everything that is no clock.
+    pub fn shown_in(self) -> Option<(f64, &'static str)> {
+        match self {
+            Self::TaskClock | Self::CpuClock => Some((1e-6, "msec")),
+            Self::DurationTime | Self::UserTime | Self::SystemTime => Some((1.0, "ns")),
+            _ => None,
+        }
+    }
+}
+
 /// One place's counts.
 #[derive(Debug, Clone)]
 pub struct Row {

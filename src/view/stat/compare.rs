@@ -103,6 +103,17 @@ fn answer(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
             _ => writeln!(out, " {who} and A cannot be told apart with so few runs: use -r 5 or more.")?,
         }
     }
+    for (at, side) in elapsed.sides.iter().enumerate() {
+        let runs: Vec<String> =
+            side.summary.iter().flat_map(|s| &s.outliers).map(|run| (run + 1).to_string()).collect();
+        if !runs.is_empty() {
+            let (who, runs) = (letter(at), runs.join(", "));
+            writeln!(
+                out,
+                " Outliers: elapsed of {who} in run {runs}; something disturbed them, so repeat more often."
+            )?;
+        }
+    }
     Ok(())
 }
 

@@ -56,10 +56,9 @@ pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>, style: &
 fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize, style: &StatStyle) -> io::Result<()> {
     let separator = &style.separator;
     let (value, event) = (counts.value(row, at), &counts.events[at]);
-    let number = match (missing(value), value.number()) {
-        (Some(words), _) => words.to_owned(),
-        (None, Some(number)) => quantity(number * event.scale, decimals(event), false),
-        (None, None) => "<not counted>".to_owned(),
+    let number = match missing(value) {
+        Some(words) => words.to_owned(),
+        None => quantity(value.number().unwrap_or_default() * event.scale, decimals(event), false),
     };
     let prefix = prefix(counts, row, Some(at), style);
     let (unit, name) = (safe(&event.unit), safe(&event.name));

@@ -62,10 +62,9 @@ pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> Strin
 
 fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Result<()> {
     let (value, event) = (counts.value(row, at), &counts.events[at]);
-    let number = match (missing(value), value.number()) {
-        (Some(words), _) => words.to_owned(),
-        (None, Some(number)) => format!("{:.6}", number * event.scale),
-        (None, None) => "<not counted>".to_owned(),
+    let number = match missing(value) {
+        Some(words) => words.to_owned(),
+        None => format!("{:.6}", value.number().unwrap_or_default() * event.scale),
     };
     let prefix = prefix(counts, row, Some(at));
     let (unit, name) = (string(&event.unit), string(&event.name));

@@ -174,11 +174,11 @@ fn variance(counts: &Counts, value: &Value) -> Option<f64> {
     Some(Summary::of(value.runs()).map_or(0.0, |s| s.error_percent()))
 }
 
-/// perf's words for a missing count.
+/// perf's words for a missing count. An event that was enabled but never ran has none either.
 fn missing(value: &Value) -> Option<&'static str> {
     match value {
-        Value::NotCounted(_) => Some("<not counted>"),
         Value::NotSupported(_) => Some("<not supported>"),
+        value if value.number().is_none() => Some("<not counted>"),
         _ => None,
     }
 }

@@ -137,13 +137,17 @@ impl<'a> Table<'a> {
         let (counts, style) = (self.counts, self.style);
         let (value, event) = (counts.value(row, at), &counts.events[at]);
         let mut line = place::columns(counts, &counts.rows[row], Some(at));
-        match (missing(value), value.number()) {
-            (Some(words), _) => {
+        match missing(value) {
+            Some(words) => {
                 line += &" ".repeat(VALUE - words.len());
                 line += &self.colour(words, "\x1b[33m");
             }
-            (None, number) => {
-                let number = quantity(number.unwrap_or(0.0) * event.scale, decimals(event), style.big_num);
+            None => {
+                let number = quantity(
+                    value.number().unwrap_or_default() * event.scale,
+                    decimals(event),
+                    style.big_num,
+                );
                 line += &format!("{number:>VALUE$}");
             }
         }

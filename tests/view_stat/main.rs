@@ -1,213 +1,29 @@
 //! Every form in which counts are shown, from counts built here: no kernel needed.
 //!
-//! Goldens are in `tests/data/golden/stat`; the lines that perf 6.1 printed for the same numbers are written out in the tests.
+//! Goldens are in `tests/data/golden/stat`; `perf` holds the lines against perf's own.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+#[path = "../kit/mod.rs"]
 mod kit;
+mod perf;
+mod samples;
 
 use std::io;
 
 use pmc::profile::compare::compare;
-use pmc::profile::counts::{
-    Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role, Row, RunTime, Value,
-};
+use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
 use pmc::profile::metrics::{derive, shadow};
 use pmc::profile::{expression, named};
 use pmc::units::Count;
 use pmc::view::openmetrics;
 use pmc::view::stat::{StatStyle, Subject, compare as compare_view, csv, document, json, text};
 
-fn event(name: &str, role: Role) -> Event {
-    Event {
-        name: name.into(),
-        role: Some(role),
-        level: name.split_once(':').map(|(_, l)| l.to_owned()).unwrap_or_default(),
-        scale: 1.0,
-        unit: String::new(),
-        snapshot: false,
-        group: 0,
-        cgroup: None,
-    }
-}
-
-/// A clock: counted in nanoseconds, shown in milliseconds.
-fn clock(name: &str, role: Role) -> Event {
-    Event { scale: 1e-6, unit: "msec".into(), ..event(name, role) }
-}
-
-fn counted(value: u64, ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns: ns, running_ns: ns }, runs: vec![] }
-}
-
-fn shared(value: u64, enabled_ns: u64, running_ns: u64) -> Value {
-    Value::Counted { count: Count { value, enabled_ns, running_ns }, runs: vec![] }
-}
-
-fn unsupported() -> Value {
-    Value::NotSupported(Reason {
-        errno: Some("ENOENT"),
-        cause: "this machine shows no hardware counters".into(),
-        remedy: "use task-clock, or give the virtual machine a PMU".into(),
-    })
-}
-
-fn row(place: PlaceLabel, summed: u32, values: Vec<Value>) -> Row {
-    Row { place, summed, values }
-}
-
-/// What perf saw of `true`, with its numbers.
-fn software() -> Counts {
-    let ns = 638_016;
-    let events = vec![
-        clock("task-clock", Role::TaskClock),
-        event("context-switches", Role::Other),
-        event("page-faults", Role::Other),
-        clock("cpu-clock", Role::CpuClock),
-        event("cycles", Role::Cycles),
-        Event { unit: "ns".into(), ..event("duration_time", Role::DurationTime) },
-    ];
-    let values = vec![
-        counted(638_016, ns),
-        counted(0, ns),
-        counted(49, ns),
-        counted(634_500, ns),
-        unsupported(),
-        counted(1_216_013, 1_216_013),
-    ];
-    Counts {
-        events,
-        rows: vec![row(PlaceLabel::default(), 1, values)],
-        elapsed_ns: 1_216_013,
-        cpu_time: Some(CpuTime { user_ns: 1_642_000, system_ns: 0 }),
-        ..Default::default()
-    }
-}
-
-/// A machine with counters, more events than fit: two groups, the second shared.
-fn hardware() -> Counts {
-    let ns = 1_000_000_000;
-    let mut events = vec![
-        clock("task-clock", Role::TaskClock),
-        event("cycles", Role::Cycles),
-        event("instructions", Role::Instructions),
-        event("stalled-cycles-frontend", Role::StalledFrontend),
-        event("branches", Role::Branches),
-        event("branch-misses", Role::BranchMisses),
-        event("cache-references", Role::CacheReferences),
-        event("cache-misses", Role::CacheMisses),
-        Event {
-            scale: 2.328_306_436_538_696_3e-10,
-            unit: "Joules".into(),
-            ..event("power/energy-pkg/", Role::Energy)
-        },
-    ];
-    for (group, event) in events.iter_mut().enumerate() {
-        event.group = [0, 1, 1, 2, 3, 3, 4, 5, 6][group];
-    }
-    let values = vec![
-        counted(ns, ns),
-        counted(3_000_000_000, ns),
-        counted(4_500_000_000, ns),
-        shared(600_000_000, ns, ns / 2),
-        shared(200_000_000, ns, ns / 2),
-        shared(25_000_000, ns, ns / 2),
-        shared(1_000_000, ns, ns / 4),
-        shared(123_450, ns, ns / 3),
-        counted(42_949_672_960, ns),
-    ];
-    Counts {
-        events,
-        rows: vec![row(PlaceLabel::default(), 1, values)],
-        elapsed_ns: 1_250_000_000,
-        cpu_time: Some(CpuTime { user_ns: 900_000_000, system_ns: 100_000_000 }),
-        ..Default::default()
-    }
-}
-
-/// Five runs, the fourth disturbed.
-fn repeated() -> Counts {
-    let clocks = [620_000.0, 630_000.0, 625_000.0, 2_100_000.0, 628_000.0];
-    let faults = [49.0, 49.0, 50.0, 49.0, 49.0];
-    let elapsed = [1_130_000, 1_120_000, 1_125_000, 4_000_000, 1_128_000];
-    let runs = |values: &[f64]| Value::Counted {
-        count: Count {
-            value: values.iter().sum::<f64>() as u64,
-            enabled_ns: 4_603_000,
-            running_ns: 4_603_000,
-        },
-        runs: values.to_vec(),
-    };
-    Counts {
-        events: vec![
-            clock("task-clock", Role::TaskClock),
-            event("page-faults", Role::Other),
-            event("cycles", Role::Cycles),
-        ],
-        rows: vec![row(PlaceLabel::default(), 1, vec![runs(&clocks), runs(&faults), unsupported()])],
-        elapsed_ns: 1_700_600,
-        runs: elapsed.iter().map(|&elapsed_ns| RunTime { elapsed_ns, cpu_time: None }).collect(),
-        ..Default::default()
-    }
-}
-
-/// Two places of one kind, a clock and faults in each; the second place has no faults.
-fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Counts {
-    let place = |n: u32| match aggregation {
-        Aggregation::Global => PlaceLabel::default(),
-        Aggregation::Cpu => PlaceLabel { cpu: Some(n), ..Default::default() },
-        Aggregation::Core => {
-            PlaceLabel { socket: Some(0), die: Some(0), core: Some(n), ..Default::default() }
-        }
-        Aggregation::Die => PlaceLabel { socket: Some(0), die: Some(n), ..Default::default() },
-        Aggregation::Socket => PlaceLabel { socket: Some(n), ..Default::default() },
-        Aggregation::Node => PlaceLabel { node: Some(n), ..Default::default() },
-        Aggregation::Thread => {
-            PlaceLabel { thread: Some(("ba\u{1b}sh".into(), 4910 + n)), ..Default::default() }
-        }
-    };
-    let ns = 51_960_682;
-    Counts {
-        events: vec![
-            clock("task-clock", Role::TaskClock),
-            event("page-faults", Role::Other),
-            event("cycles", Role::Cycles),
-        ],
-        rows: vec![
-            row(place(0), 1, vec![counted(ns, ns), counted(64, ns), unsupported()]),
-            row(place(1), 1, vec![counted(ns, ns), Value::Absent, unsupported()]),
-        ],
-        aggregation,
-        timestamp_ns,
-        elapsed_ns: 51_964_010,
-        ..Default::default()
-    }
-}
-
-fn written(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> String {
-    let mut out = Vec::new();
-    write(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn plain() -> StatStyle {
-    StatStyle::default()
-}
-
-fn command() -> Subject {
-    Subject::Command(vec!["true".into()])
-}
-
-const PLACES: [Aggregation; 6] = [
-    Aggregation::Cpu,
-    Aggregation::Core,
-    Aggregation::Die,
-    Aggregation::Socket,
-    Aggregation::Node,
-    Aggregation::Thread,
-];
+use samples::*;
 
 #[test]
-fn csv_lines_are_those_perf_printed_for_these_numbers() {
-    // perf 6.1: `perf stat -x, -e task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
+fn csv_lines_have_perf_s_fields() {
+    // As perf 6.1 prints `perf stat -x, -e task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
     let want = "\
 0.64,msec,task-clock,638016,100.00,0.525,CPUs utilized
 0,,context-switches,638016,100.00,0.000,/sec
@@ -453,6 +269,10 @@ fn commands_are_compared() {
     assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");
     assert_eq!(value["measures"][2]["sides"][2]["verdict"], "more");
     assert!(value["measures"][3]["sides"][1]["statistics"].is_null());
+    let disturbed = timed(&[101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000], &[49.0; 5]);
+    let comparison = compare(&[("a".to_owned(), &a), ("b".to_owned(), &disturbed)]);
+    let got = written(|out| compare_view::text(out, &comparison, &plain()));
+    assert!(got.contains(" Outliers: elapsed of B in run 3;"), "{got}");
 }
 
 #[test]
@@ -555,141 +375,6 @@ fn threads_come_from_the_busiest_on() {
     assert_eq!(places, ["ba?sh-4911", "ba?sh-4910", "ba?sh-4910", "ba?sh-4910", "ba?sh-4911"]);
 }
 
-/// What a line of perf's JSON says, and the same line as pmc would write it.
-///
-/// perf is the oracle for keys, order and number forms: its own line is read into counts and written again. The
-/// metric is compared as a number, since perf computed it from more digits than it shows.
-fn rewritten(
-    lines: &[serde_json::Map<String, serde_json::Value>],
-    aggregation: Aggregation,
-    runs: bool,
-) -> Vec<String> {
-    let text =
-        |line: &serde_json::Map<String, serde_json::Value>, key: &str| line[key].as_str().unwrap().to_owned();
-    let elapsed = lines
-        .iter()
-        .find(|l| l["event"] == "duration_time")
-        .map_or(1, |l| l["event-runtime"].as_u64().unwrap());
-    let numbers = |word: &str| -> Vec<u32> {
-        word.split(['-', 'S', 'D', 'C', 'N']).filter_map(|n| n.parse().ok()).collect()
-    };
-    lines
-        .iter()
-        .map(|line| {
-            let name = text(line, "event");
-            let role = match name.split(':').next().unwrap() {
-                "task-clock" => Role::TaskClock,
-                "cpu-clock" => Role::CpuClock,
-                "duration_time" => Role::DurationTime,
-                _ => Role::Other,
-            };
-            let scale = if text(line, "unit") == "msec" { 1e-6 } else { 1.0 };
-            let number = text(line, "counter-value").parse::<f64>();
-            let ns = line["event-runtime"].as_u64().unwrap();
-            let value = match number {
-                Ok(number) if runs => Value::Counted {
-                    count: Count { value: 0, enabled_ns: 2 * ns, running_ns: 2 * ns },
-                    runs: vec![(number / scale).round(); 2],
-                },
-                Ok(number) => counted((number / scale).round() as u64, ns),
-                Err(_) if text(line, "counter-value") == "<not supported>" => unsupported(),
-                Err(_) => Value::NotCounted(Reason::new("asleep", "")),
-            };
-            let word = |key: &str| line.get(key).and_then(|v| v.as_str()).map(&numbers).unwrap_or_default();
-            let place = match aggregation {
-                Aggregation::Global => PlaceLabel::default(),
-                Aggregation::Cpu => PlaceLabel { cpu: word("cpu").first().copied(), ..Default::default() },
-                Aggregation::Core => {
-                    let n = word("core");
-                    PlaceLabel { socket: Some(n[0]), die: Some(n[1]), core: Some(n[2]), ..Default::default() }
-                }
-                Aggregation::Die => {
-                    let n = word("die");
-                    PlaceLabel { socket: Some(n[0]), die: Some(n[1]), ..Default::default() }
-                }
-                Aggregation::Socket => PlaceLabel { socket: Some(word("socket")[0]), ..Default::default() },
-                Aggregation::Node => PlaceLabel { node: Some(word("node")[0]), ..Default::default() },
-                Aggregation::Thread => {
-                    let thread = text(line, "thread");
-                    let (comm, tid) = thread.rsplit_once('-').unwrap();
-                    PlaceLabel { thread: Some((comm.into(), tid.parse().unwrap())), ..Default::default() }
-                }
-            };
-            let counts = Counts {
-                events: vec![Event { scale, unit: text(line, "unit"), ..event(&name, role) }],
-                rows: vec![row(
-                    place,
-                    line.get("aggregate-number").map_or(1, |n| n.as_u64().unwrap() as u32),
-                    vec![value],
-                )],
-                aggregation,
-                timestamp_ns: line.get("interval").map(|t| (t.as_f64().unwrap() * 1e9).round() as u64),
-                elapsed_ns: elapsed,
-                runs: vec![RunTime::default(); if runs { 2 } else { 0 }],
-                ..Default::default()
-            };
-            written(|out| json::write(out, &counts, &plain()))
-        })
-        .collect()
-}
-
-#[test]
-fn real_perf_lines_come_out_the_same() {
-    let pid = std::process::id().to_string();
-    let modes: [(&[&str], Aggregation); 9] = [
-        (&[], Aggregation::Global),
-        (&["-r", "2"], Aggregation::Global),
-        (&["-I", "20"], Aggregation::Global),
-        (&["-a", "-A"], Aggregation::Cpu),
-        (&["-a", "--per-core"], Aggregation::Core),
-        (&["-a", "--per-die", "-I", "20"], Aggregation::Die),
-        (&["-a", "--per-socket"], Aggregation::Socket),
-        (&["-a", "--per-node"], Aggregation::Node),
-        (&["--per-thread", "-p", &pid], Aggregation::Thread),
-    ];
-    if !kit::need_program("perf") {
-        return;
-    }
-    for (mode, aggregation) in modes {
-        let out = std::process::Command::new("perf")
-            .args(["stat", "-j", "-e", "task-clock,context-switches,page-faults,cycles,duration_time"])
-            .args(mode)
-            .args(["--", "sleep", "0.03"])
-            .env("LC_ALL", "C")
-            .output()
-            .unwrap();
-        let theirs = String::from_utf8_lossy(&out.stderr).into_owned();
-        if !kit::need("perf_events", out.status.success(), "perf stat does not run here") {
-            return;
-        }
-        let theirs: Vec<&str> = theirs.lines().filter(|l| l.starts_with('{')).collect();
-        // perf 6.1 is the version whose layout is followed; others name the keys differently.
-        if !kit::need(
-            "perf6.1",
-            theirs.iter().all(|l| !l.contains("metric-value\" : \"")),
-            "this perf is newer than 6.1",
-        ) {
-            return;
-        }
-        assert!(theirs.len() >= 5, "{mode:?}: {theirs:?}");
-        let parsed: Vec<_> = theirs
-            .iter()
-            .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap().as_object().unwrap().clone())
-            .collect();
-        let until_metric = |l: &str| {
-            // The spread of two equal runs is 0; perf's were not equal.
-            let line = l.split("\"metric-value\"").next().unwrap().to_owned();
-            match line.split_once("\"variance\" : ") {
-                Some((before, after)) => format!("{before}{}", after.split_once(',').unwrap().1),
-                None => line,
-            }
-        };
-        for (ours, theirs) in rewritten(&parsed, aggregation, mode.contains(&"-r")).iter().zip(&theirs) {
-            assert_eq!(until_metric(ours), until_metric(theirs), "{mode:?}");
-        }
-    }
-}
-
 mod hostile {
     use super::*;
     use proptest::prelude::*;
@@ -728,4 +413,23 @@ mod hostile {
             }
         }
     }
+}
+
+#[test]
+fn an_event_that_never_ran_is_not_zero() {
+    let mut counts = software();
+    counts.rows[0].values[1] = shared(0, 1_000, 0);
+    let style = plain();
+    assert!(
+        written(|out| csv::write(out, &counts, &style))
+            .contains("<not counted>,,context-switches,0,0.00,,\n")
+    );
+    assert!(
+        written(|out| text::run(out, &counts, &command(), &style))
+            .contains("<not counted>      context-switches\n")
+    );
+    assert!(
+        written(|out| json::write(out, &counts, &style))
+            .contains("\"<not counted>\", \"unit\" : \"\", \"event\" : \"context-switches\"")
+    );
 }

@@ -1,0 +1,114 @@
+//! How long it takes to turn counts into text: the cost of an interval beyond reading the counters.
+//!
+//! `cargo bench --bench format`. The table is that of `pmc stat -a -A -I` on 16 CPUs.
+
+use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Role, Row, Value};
+use pmc::profile::expression::Expression;
+use pmc::profile::statistics::Summary;
+use pmc::units::Count;
+use pmc::view::openmetrics;
+use pmc::view::stat::{StatStyle, Subject, csv, document, json, text};
+
+fn main() {
+    divan::main();
+}
+
+/// Ten events on each CPU.
+fn counts(cpus: u32) -> Counts {
+    let roles = [
+        ("task-clock", Role::TaskClock),
+        ("cycles", Role::Cycles),
+        ("instructions", Role::Instructions),
+        ("branches", Role::Branches),
+        ("branch-misses", Role::BranchMisses),
+        ("cache-references", Role::CacheReferences),
+        ("cache-misses", Role::CacheMisses),
+        ("page-faults", Role::Other),
+        ("context-switches", Role::Other),
+        ("cpu-migrations", Role::Other),
+    ];
+    let event = |(group, (name, role)): (usize, &(&str, Role))| {
+        let (scale, unit) = role.shown_in().unwrap_or((1.0, ""));
+        Event {
+            name: (*name).into(),
+            role: Some(*role),
+            level: String::new(),
+            scale,
+            unit: unit.into(),
+            snapshot: false,
+            group,
+            cgroup: None,
+        }
+    };
+    let value = |at: u64| Value::Counted {
+        count: Count { value: 123_456_789 * (at + 1), enabled_ns: 1_000_000_000, running_ns: 700_000_000 },
+        runs: vec![],
+    };
+    let row = |cpu| Row {
+        place: PlaceLabel { cpu: Some(cpu), ..Default::default() },
+        summed: 1,
+        values: (0..roles.len() as u64).map(value).collect(),
+    };
+    Counts {
+        events: roles.iter().enumerate().map(event).collect(),
+        rows: (0..cpus).map(row).collect(),
+        aggregation: Aggregation::Cpu,
+        timestamp_ns: Some(5_000_000_000),
+        elapsed_ns: 1_000_000_000,
+        ..Default::default()
+    }
+}
+
+#[divan::bench(args = [16, 256])]
+fn interval_as_table(bencher: divan::Bencher<'_, '_>, cpus: u32) {
+    let (counts, style) = (counts(cpus), StatStyle::default());
+    bencher.bench(|| {
+        let mut out = Vec::new();
+        text::interval(&mut out, &counts, 1, &style).map(|()| out)
+    });
+}
+
+#[divan::bench(args = [16, 256])]
+fn interval_as_csv(bencher: divan::Bencher<'_, '_>, cpus: u32) {
+    let (counts, style) = (counts(cpus), StatStyle::default());
+    bencher.bench(|| {
+        let mut out = Vec::new();
+        csv::write(&mut out, &counts, &style).map(|()| out)
+    });
+}
+
+#[divan::bench(args = [16, 256])]
+fn interval_as_json_lines(bencher: divan::Bencher<'_, '_>, cpus: u32) {
+    let (counts, style) = (counts(cpus), StatStyle::default());
+    bencher.bench(|| {
+        let mut out = Vec::new();
+        json::write(&mut out, &counts, &style).map(|()| out)
+    });
+}
+
+#[divan::bench(args = [16, 256])]
+fn run_as_document(bencher: divan::Bencher<'_, '_>, cpus: u32) {
+    let counts = counts(cpus);
+    bencher.bench(|| {
+        let mut out = Vec::new();
+        document::write(&mut out, &Subject::SystemWide, &counts, &[]).map(|()| out)
+    });
+}
+
+#[divan::bench(args = [16, 256])]
+fn scrape_page(bencher: divan::Bencher<'_, '_>, cpus: u32) {
+    let counts = counts(cpus);
+    bencher.bench(|| openmetrics::exposition(&counts));
+}
+
+#[divan::bench]
+fn parse_expression() -> usize {
+    Expression::parse("100 * branch-misses / ('cpu/event=0xc4,umask=1/' + max(branches, 1))")
+        .map_or(0, |e| e.events().len())
+}
+
+#[divan::bench]
+fn summary_of_hundred_runs() -> Option<Summary> {
+    let values: Vec<f64> = (0..100).map(|n| f64::from(n * 7919 % 101)).collect();
+    Summary::of(divan::black_box(&values))
+}
