@@ -493,3 +493,105 @@ impl Silent for kit::Ran {
         self
     }
 }
+
+/// `pmc stat` on this lock file.
+fn stat(place: &Place, words: &[&str]) -> Command {
+    let mut command = place.command(env!("CARGO_BIN_EXE_pmc"));
+    command.arg("stat").args(words);
+    command
+}
+
+#[track_caller]
+fn stat_run(place: &Place, words: &[&str]) -> kit::Ran {
+    stat(place, words).output().unwrap().into()
+}
+
+#[test]
+fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let mut counting =
+        Guard::start(stat(&place, &["-e", "cycles", "--", "sleep", "5"]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(counting.0.id()));
+    counting.signal(Signal::KILL);
+    counting.0.wait().unwrap();
+    assert_eq!(place.holder(), None);
+
+    for words in [["-e", "task-clock"], ["-e", "cycles:u"]] {
+        let off = words[1] == "cycles:u";
+        let script = "echo started; read end";
+        let mut command = stat(&place, &words);
+        command.args(if off { &["--reserve=off"][..] } else { &[] }).args(["--", "sh", "-c", script]);
+        let mut counting =
+            Guard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()));
+        let mut started = String::new();
+        BufReader::new(counting.0.stdout.take().unwrap()).read_line(&mut started).unwrap();
+        assert_eq!(started, "started\n");
+        assert_eq!(place.holder(), None, "{words:?} takes no reservation");
+        drop(counting.0.stdin.take());
+        assert_eq!(counting.0.wait().unwrap().code(), Some(1), "`read` meets the end of its input");
+    }
+}
+
+#[test]
+fn stat_names_the_real_perfalloc() {
+    if !need_pcp() || !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let pid = format!("perfalloc (pid {})", perfalloc.0.id());
+    place.wait_for_holder(Some(perfalloc.0.id()));
+    stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
+    stat_run(&place, &["-e", "cycles", "true"]).expect(0).says(&["also reserved by", &pid]);
+}
+
+#[test]
+fn stat_that_requires_a_reservation_fails_before_the_command() {
+    let place = Place::empty();
+    let words = ["-e", "cycles", "--reserve=require", "echo", "ran"];
+    stat_run(&place, &words).expect(1).says(&["does not exist", "try:"]).silent();
+    let file = File::create_new(place.lock_file()).unwrap();
+    lock::take(&file, Kind::Write).unwrap();
+    stat_run(&place, &words).expect(1).says(&[&format!("(pid {})", std::process::id())]).silent();
+    let auto = ["-e", "cycles", "echo", "ran"];
+    if kit::need_perf_events() {
+        stat_run(&place, &auto).expect(0).says(&["not reserved"]).prints(&["ran"]);
+    }
+}
+
+#[test]
+fn the_real_agent_lets_go_for_stat_and_comes_back() {
+    if !Agent::need() || !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::empty();
+    let agent = Agent::start(&place);
+    let trace = agent.trace.to_str().unwrap();
+    let ran = stat_run(&place, &["-e", "cycles", "--", "grep", "-c", "IOC_DISABLE", trace]).expect(0);
+    assert_eq!(ran.stdout.trim(), agent.switched().0.to_string(), "all disabled before the command started");
+    ran.says(&["pmdaperfevent (pid"]);
+    agent.returns();
+}
+
+#[test]
+fn yielding_shows_the_gap() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let words = ["-e", "cycles,task-clock", "--reserve=yield", "--", "sh", "-c"];
+    let free = stat_run(&place, &[&words[..], &["sleep 0.3"]].concat()).expect(0);
+    assert!(!free.stderr.contains("were off"), "{}", free.stderr);
+
+    // The reservation is younger than the counting and ends before it; it lasts 0.5 s.
+    let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", env!("CARGO_BIN_EXE_pmc"));
+    let ran = stat_run(&place, &[&words[..], &[&reserve]].concat()).expect(0);
+    let gap = ran.stderr.split("were off for ").nth(1).expect(&ran.stderr);
+    let (number, rest) = gap.split_once(' ').unwrap();
+    let gap_ms: f64 = number.parse().unwrap();
+    assert!(rest.starts_with("ms of 1."), "{gap}");
+    assert!((390.0..=650.0).contains(&gap_ms), "{gap}");
+}
