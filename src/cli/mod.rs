@@ -3,6 +3,8 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod info;
+pub mod perfalloc;
+pub mod reserve;
 pub mod stat;
 
 use clap::{Parser, Subcommand};
@@ -23,4 +25,6 @@ pub enum Command {
     Stat(stat::Stat),
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
+    /// Reserve the hardware counters
+    Reserve(reserve::Reserve),
 }

@@ -4,6 +4,8 @@
 
 mod info;
 mod launch;
+mod perfalloc;
+mod reserve;
 mod stat;
 
 use clap::Parser;
@@ -13,6 +15,9 @@ use crate::error::{Exit, Result, say};
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
+    if let Some(exit) = perfalloc::main_if_named() {
+        return exit;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -33,5 +38,6 @@ fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(typed),
         Command::Info(typed) => info::run(&typed),
+        Command::Reserve(typed) => reserve::run(typed),
     }
 }

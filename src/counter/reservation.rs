@@ -425,7 +425,10 @@ fn check(path: &Path) -> Prepared {
 
 /// Reserves, also when others have: their reservation may end before we do, and the agent would be back amid our run.
 /// Without an agent the lock costs nothing, and one that starts later heeds it: only the wait is saved.
-fn acquire(file: &LockFile) -> Result<Prepared, Error> {
+///
+/// # Errors
+/// [`Error::Refused`] and [`Error::Unusable`].
+pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
     let others = file.others()?;
     let reservation = file.reserve()?;
     let mut findings = Vec::new();

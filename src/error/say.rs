@@ -51,6 +51,11 @@ pub fn note_once(text: impl AsRef<str>) {
     }
 }
 
+/// Prints a line without our name in front: for a personality that has its own.
+pub fn plainly(line: impl AsRef<str>) {
+    let _ = std::io::stderr().write_all(format!("{}\n", text::clean(line.as_ref())).as_bytes());
+}
+
 fn print(kind: &str, message: &str) {
     let mut out = String::with_capacity(message.len() + 16);
     for (number, line) in message.lines().enumerate() {

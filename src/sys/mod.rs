@@ -6,6 +6,7 @@
 
 pub mod arch;
 pub mod attr;
+pub mod background;
 pub mod clock;
 pub mod credentials;
 pub mod descriptor;

@@ -5,6 +5,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 /// The interrupt key.
 pub const INT: i32 = libc::SIGINT;
 /// The polite request to end.
@@ -15,6 +17,8 @@ pub const HUP: i32 = libc::SIGHUP;
 pub const CHLD: i32 = libc::SIGCHLD;
 /// The quit key.
 pub const QUIT: i32 = libc::SIGQUIT;
+/// A user's signal.
+pub const USR1: i32 = libc::SIGUSR1;
 /// A user's signal: `record` takes a snapshot at it.
 pub const USR2: i32 = libc::SIGUSR2;
 
@@ -66,9 +70,34 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// Sleeps until one comes.
+    pub fn wait(&self) -> io::Result<Caught> {
+        loop {
+            if let Some(caught) = self.next() {
+                return Ok(caught);
+            }
+            let mut fds = [PollFd::new(self, PollFlags::IN)];
+            match poll(&mut fds, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Takes back that the starting process had these signals ignored (a shell ignores SIGINT for `command &`): an ignored
+/// signal is never caught.
+pub fn heed(signals: &[i32]) {
+    for &signal in signals {
+        // SAFETY: no handler of ours is replaced; the default action needs no memory.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }
 

@@ -1,0 +1,141 @@
+//! The `perfalloc` personality: pmc called by that name does what PCP's `perfalloc` does, option for option, so that
+//! scripts written for it go on working. Its traps are kept where a script could rely on them (the command starts without
+//! waiting for the lock, `-d` succeeds before the lock is tried, getopt takes the command's options); who wants them
+//! mended uses `pmc reserve`.
+//!
+//! With COMMAND the roles are the original's: the process that was started becomes COMMAND, a child holds the lock.
+//! One thing is mended even here, for nobody can rely on it: a holder whose command ended before it could ask
+//! to be told does not stay for ever.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cli::perfalloc::{Perfalloc, Typed, parse};
+use crate::counter::reservation::{self, LockFile};
+use crate::error::{Error, Exit, Result, say};
+use crate::host::Host;
+use crate::sys::background::{self, Side};
+use crate::sys::signal::{self, Signals};
+
+const NAME: &str = "perfalloc";
+
+/// Behaves as `perfalloc` if that is the name by which this process was started; `None` otherwise.
+pub(super) fn main_if_named() -> Option<Exit> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    if Path::new(&program).file_name() != Some(OsStr::new(NAME)) {
+        return None;
+    }
+    let program = program.to_string_lossy();
+    let result = match parse(words, std::env::var_os("POSIXLY_CORRECT").is_some()) {
+        Typed::Help => print(&usage(&program)).map(|()| Exit::Done),
+        Typed::Version => print(&format!("{NAME} {}\n", env!("CARGO_PKG_VERSION"))).map(|()| Exit::Done),
+        Typed::Wrong(words) => {
+            say::plainly(format!("{program}: {words}"));
+            print(&usage(&program)).map(|()| Exit::Failure)
+        }
+        Typed::Reserve(typed) => reserve(typed),
+    };
+    Some(result.unwrap_or_else(|error| {
+        if !error.is_quiet() {
+            say::plainly(error.to_string());
+        }
+        error.exit_status()
+    }))
+}
+
+fn usage(program: &str) -> String {
+    format!(
+        "Usage: {program} [OPTION]... [command [arg ...]]
+Reserves the hardware performance counters while it runs; ends with status 1
+if they cannot be reserved.
+
+  -D       stay in the foreground (default)
+  -d       go to the background
+  -f FILE  lock file (default $PCP_PMDAS_DIR/perfevent/perflock)
+  -h       print this and end
+  -v       print the version and end
+
+With a command, the reservation lasts as long as the command runs. Put -- before
+a command that has options of its own.
+"
+    )
+}
+
+fn print(text: &str) -> Result<()> {
+    io::stdout().write_all(text.as_bytes()).map_err(|error| Error::output("standard output", error))
+}
+
+fn reserve(typed: Perfalloc) -> Result<Exit> {
+    let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
+    match typed.command.split_first() {
+        Some((command, arguments)) => beside(command, arguments, &path),
+        None => {
+            if typed.background {
+                match background::fork().map_err(|error| failed("fork", &error))? {
+                    Side::Parent => return Ok(Exit::Done),
+                    Side::Child => settle_in_background(&path)?,
+                }
+            }
+            hold(&path)
+        }
+    }
+}
+
+/// Becomes the command; a child holds the lock and ends with it. Whether the lock is held, nobody is told.
+fn beside(command: &OsStr, arguments: &[OsString], path: &Path) -> Result<Exit> {
+    let parent = std::process::id();
+    match background::fork().map_err(|error| failed("fork", &error))? {
+        Side::Parent => {
+            let error = Command::new(command).args(arguments).exec();
+            Err(failed(&command.to_string_lossy(), &error))
+        }
+        Side::Child => {
+            if !background::hang_up_with(parent).map_err(|error| failed("prctl", &error))? {
+                return Ok(Exit::Done);
+            }
+            let lock_file = LockFile::open(path).map_err(words);
+            std::env::set_current_dir("/").map_err(|error| failed("chdir", &error))?;
+            background::close_standard_streams().map_err(|error| failed("/dev/null", &error))?;
+            hold_file(&lock_file?)
+        }
+    }
+}
+
+/// As `daemon(3)`. A relative lock file is meant from the root directory from then on, as in the original.
+fn settle_in_background(path: &Path) -> Result<()> {
+    background::leave_session().map_err(|error| failed("daemon", &error))?;
+    background::close_standard_streams().map_err(|error| failed(&path.to_string_lossy(), &error))
+}
+
+fn hold(path: &Path) -> Result<Exit> {
+    hold_file(&LockFile::open(path).map_err(words)?)
+}
+
+/// Holds the lock until SIGINT or SIGHUP; any other signal does what it does by default.
+fn hold_file(file: &LockFile) -> Result<Exit> {
+    let _reservation = file.reserve().map_err(words)?;
+    let ending = [signal::INT, signal::HUP];
+    signal::heed(&ending);
+    Signals::catch(&ending).and_then(|signals| signals.wait()).map_err(|error| failed("signal", &error))?;
+    Ok(Exit::Done)
+}
+
+/// The original's words: the call that failed and what the kernel said.
+fn words(error: reservation::Error) -> Error {
+    match error {
+        reservation::Error::Missing(path) => {
+            Error::new(format!("open {}: No such file or directory", path.display()))
+        }
+        reservation::Error::Unusable { path, source } => failed(&format!("open {}", path.display()), &source),
+        reservation::Error::Refused { .. } => Error::new("fcntl: Resource temporarily unavailable"),
+    }
+}
+
+fn failed(call: &str, error: &io::Error) -> Error {
+    let text = error.to_string();
+    Error::new(format!("{call}: {}", text.split(" (os error").next().unwrap_or(&text)))
+}

@@ -1,0 +1,143 @@
+//! `pmc reserve`: holds the reservation while a command runs, or until a signal comes.
+//!
+//! ```text
+//! signals ─► (-d: fork) ─► lock ─► agent's time ─┬─► COMMAND ─► its status
+//!                                                └─► (-d: tell the starter) ─► INT, HUP, TERM ─► 0
+//! ```
+//! The command is a child, and pmc stays beside it: the lock then shows pmc's pid to whoever asks, and ends with the
+//! command even when that leaves a daemon behind. A command executed in our place would need a lock that goes with a
+//! descriptor, which names nobody and which every stray grandchild would keep.
+
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::launch;
+use crate::cli;
+use crate::counter::reservation::{Finding, LockFile, Prepared, acquire};
+use crate::error::{Error, Exit, Result, say};
+use crate::host::Host;
+use crate::sys::background::{self, Side};
+use crate::sys::signal::{self, Signals};
+
+/// Those that end the reservation, and those that go on to the command.
+const ENDING: [i32; 3] = [signal::INT, signal::HUP, signal::TERM];
+const PASSED_ON: [i32; 7] =
+    [signal::INT, signal::HUP, signal::TERM, signal::QUIT, signal::USR1, signal::USR2, signal::CHLD];
+
+/// Runs the command.
+pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
+    let path = typed.file.unwrap_or_else(|| LockFile::default_path(&Host::live()));
+    if typed.create {
+        create(&path)?;
+    }
+    // A background job has SIGINT ignored; `nohup` has SIGHUP ignored because the user wants it so.
+    signal::heed(&[signal::INT, signal::TERM, signal::CHLD]);
+    if !typed.command.is_empty() {
+        if typed.background {
+            say::warning("-d has no effect with a command: it runs in the foreground");
+        }
+        let signals = catch(&PASSED_ON)?;
+        let _prepared = reserve(&path)?;
+        return beside(&typed.command, &signals);
+    }
+    let signals = catch(&ENDING)?;
+    let starter = match typed.background {
+        false => None,
+        true => match leave()? {
+            Left::Starter(exit) => return Ok(exit),
+            Left::Background(starter) => Some(starter),
+        },
+    };
+    let _prepared = reserve(&path)?;
+    match starter {
+        None => say::note("the hardware counters are reserved; Ctrl-C releases them"),
+        Some(mut starter) => {
+            let failed = |error| Error::io("going to the background", error);
+            background::leave_session().map_err(failed)?;
+            background::close_standard_streams().map_err(failed)?;
+            // A starter that has died does not wait for this any more.
+            let _ = starter.write_all(b"!");
+        }
+    }
+    signals.wait().map_err(|error| Error::io("waiting for a signal", error))?;
+    Ok(Exit::Done)
+}
+
+/// Reserves, and says what there is to say; the result is to be kept.
+fn reserve(path: &Path) -> Result<Prepared> {
+    let prepared = LockFile::open(path).and_then(|file| acquire(&file))?;
+    for finding in &prepared.findings {
+        match finding {
+            Finding::AgentsPaused(_) => say::note(finding.to_string()),
+            _ => say::warning(finding.to_string()),
+        }
+    }
+    Ok(prepared)
+}
+
+/// Runs the command to its end.
+fn beside(command: &[std::ffi::OsString], signals: &Signals) -> Result<Exit> {
+    // Told to end while the agent was given its time: then the command need not start.
+    while let Some(caught) = signals.next() {
+        if ENDING.contains(&caught.signal) {
+            return Ok(Exit::Interrupted(caught.signal));
+        }
+    }
+    let running = launch::release(launch::hold(command)?, command)?;
+    let failed = |error| Error::io(format!("waiting for `{}`", launch::name(command)), error);
+    loop {
+        if let Some(outcome) = running.try_wait().map_err(failed)? {
+            return Ok(launch::exit_of(outcome.ended));
+        }
+        let caught = signals.wait().map_err(failed)?;
+        // What came from the keyboard, the command has got as well.
+        if caught.signal != signal::CHLD && !caught.from_terminal {
+            running.kill(caught.signal);
+        }
+    }
+}
+
+/// Which side of going to the background this process is.
+enum Left {
+    /// The one that was started, with how it is to end.
+    Starter(Exit),
+    /// The one that stays; a byte into the pipe tells the starter that all is well.
+    Background(PipeWriter),
+}
+
+/// Forks before the lock is taken, since a POSIX lock would stay with the parent; the starter waits for the outcome.
+fn leave() -> Result<Left> {
+    let failed = |error| Error::io("going to the background", error);
+    let (mut outcome, report) = io::pipe().map_err(failed)?;
+    match background::fork().map_err(failed)? {
+        Side::Child => Ok(Left::Background(report)),
+        Side::Parent => {
+            drop(report);
+            // The end of the pipe without a byte: the child has failed, and has said why.
+            let mut byte = [0];
+            let reserved = outcome.read(&mut byte).map_err(failed)? == 1;
+            Ok(Left::Starter(if reserved { Exit::Done } else { Exit::Failure }))
+        }
+    }
+}
+
+fn catch(signals: &[i32]) -> Result<Signals> {
+    Signals::catch(signals).map_err(|error| Error::io("catching signals", error))
+}
+
+/// Creates an empty lock file that everybody may read; one that exists is left as it is.
+fn create(path: &Path) -> Result<()> {
+    let failed = |error| {
+        Error::io(format!("creating the lock file {}", path.display()), error)
+            .why("its directory belongs to root, as PCP installs it")
+            .try_this("run it once as root, or choose another file with -f (which PCP's agent must be told too: PCP_PMDAS_DIR)")
+    };
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(failed)?;
+    }
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+        _ => Ok(()),
+    }
+}
