@@ -3,6 +3,7 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod info;
+pub mod list;
 pub mod stat;
 
 use clap::{Parser, Subcommand};
@@ -23,4 +24,6 @@ pub enum Command {
     Stat(stat::Stat),
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
+    /// List the events that can be counted here, each tried
+    List(list::List),
 }

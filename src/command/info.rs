@@ -219,7 +219,7 @@ fn verdict(verdict: verdict::Verdict) -> shown::Verdict {
     }
 }
 
-fn why(missing: &'static str, refusal: Refusal) -> shown::Why {
+pub(super) fn why(missing: &'static str, refusal: Refusal) -> shown::Why {
     let errno = refusal.errno_name();
     shown::Why { missing, errno, cause: cleaned(refusal.cause), remedy: cleaned(refusal.remedy) }
 }
@@ -239,6 +239,6 @@ pub(super) fn no_tracepoint(error: TracepointError) -> Refusal {
     Refusal { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
 }
 
-fn cleaned(text: impl AsRef<str>) -> String {
+pub(super) fn cleaned(text: impl AsRef<str>) -> String {
     clean(text.as_ref()).into_owned()
 }

@@ -4,6 +4,7 @@
 
 mod info;
 mod launch;
+mod list;
 mod stat;
 
 use clap::Parser;
@@ -33,5 +34,6 @@ fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(typed),
         Command::Info(typed) => info::run(&typed),
+        Command::List(typed) => list::run(&typed),
     }
 }
