@@ -85,7 +85,8 @@ impl<'f> Prober<'f> {
         match self.open(&in_user, cpu, false) {
             Ok(()) => Opens::UserOnly(refusal),
             // Privilege was only the first obstacle; this one would remain.
-            Err(deeper) => Opens::No(deeper),
+            Err(deeper) if deeper.kind == RefusalKind::NoHardware => Opens::No(deeper),
+            Err(_) => Opens::No(refusal),
         }
     }
 

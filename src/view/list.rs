@@ -39,7 +39,7 @@ const TEXT: usize = 2 + NAME + 2 + 5 + 2;
 impl<'o> Writer<'o> {
     /// To `out`, with `long` for all that is known of each event.
     pub fn new(out: &'o mut dyn Write, columns: Option<usize>, long: bool) -> Self {
-        Self { out, columns, long, kind: "", notes: Vec::new(), as_another: false, user_only: false }
+        Self { out, columns, long, kind: "", notes: Vec::new(), as_another: false, user_only: None }
     }
 
     /// Writes an event.
