@@ -12,7 +12,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::machine::{Counters, Machine, Pmu, User, Verdict, Why};
+use crate::profile::machine::{Counters, Machine, Pmu, Reservation, User, Verdict, Why};
 use crate::text::{clean, width};
 use crate::units::{bytes, thousands};
 
@@ -147,7 +147,7 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
         None => "none in this kernel",
     };
     entry(out, "NMI watchdog", watchdog)?;
-    entry(out, "reservation", holders.reservation.as_deref().unwrap_or("nobody takes part"))?;
+    entry(out, "reservation", &reservation(&holders.reservation))?;
     let mut label = "open events";
     for process in holders.processes.iter().take(MOST_HOLDERS) {
         let user = process.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
@@ -176,6 +176,21 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
         entry(out, "", "the search was cut short: too many descriptors")?;
     }
     Ok(())
+}
+
+fn reservation(reservation: &Reservation) -> String {
+    let file = &reservation.lock_file;
+    let agents: Vec<String> = reservation.agents.iter().map(|pid| format!("pid {pid}")).collect();
+    let agents = match agents.is_empty() {
+        true => String::new(),
+        false => format!("; the agent ({}) steps aside for a holder", agents.join(", ")),
+    };
+    match (&reservation.unknown, reservation.holders.is_empty()) {
+        (Some(why), _) => format!("unknown: {why}{agents}"),
+        (None, false) => format!("held by {}{agents}", reservation.holders.join(", ")),
+        (None, true) if reservation.exists => format!("free ({file}){agents}"),
+        (None, true) => format!("nobody takes part (no {file}){agents}"),
+    }
 }
 
 /// Processes listed in text.
