@@ -3,6 +3,7 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod info;
+pub mod list;
 pub mod perfalloc;
 pub mod reserve;
 pub mod stat;
@@ -27,4 +28,6 @@ pub enum Command {
     Info(info::Info),
     /// Reserve the hardware counters
     Reserve(reserve::Reserve),
+    /// List the events that can be counted here, each tried
+    List(list::List),
 }

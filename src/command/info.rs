@@ -8,6 +8,7 @@ use crate::cli::info::Info;
 use crate::counter::facts::Facts;
 use crate::counter::machine::{self as probing, CoreUnit, State};
 use crate::counter::refusal::{self, Asked, Refusal, RefusalKind};
+use crate::counter::reservation::{self, LockFile};
 use crate::counter::verdict::{self, Ability, ThisKernel};
 use crate::error::{Error, Exit, Result};
 use crate::host::Host;
@@ -39,7 +40,11 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
 }
 
 fn machine(host: &Host) -> Machine {
-    let facts = Facts::own(host);
+    let mut facts = Facts::own(host);
+    let reservation = reservation(host);
+    if !reservation.holders.is_empty() {
+        facts.reservation = Some(format!("{} reserved the counters", reservation.holders.join(", ")));
+    }
     let limits = Limits::own();
     let tracepoint = host.tracepoint_id("sched", "sched_switch").map_err(no_tracepoint);
     let verdicts = verdict::verdicts(&mut ThisKernel, &facts, &tracepoint);
@@ -51,7 +56,7 @@ fn machine(host: &Host) -> Machine {
         pmus: host.pmu_names().iter().filter_map(|name| host.pmu(name)).map(|pmu| self::pmu(&pmu)).collect(),
         counters: probing::core_units(&facts).iter().map(counters).collect(),
         hardware_events: hardware_events(&facts),
-        holders: holders(host, &facts),
+        holders: holders(host, &facts, reservation),
         user: user(host, &facts, limits),
         settings: settings(&facts),
         verdicts: verdicts.into_iter().map(self::verdict).collect(),
@@ -145,7 +150,7 @@ fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
     tried.collect()
 }
 
-fn holders(host: &Host, facts: &Facts) -> shown::Holders {
+fn holders(host: &Host, facts: &Facts, reservation: shown::Reservation) -> shown::Holders {
     let found = Holders::find(host, std::process::id());
     let process = |holder: crate::host::holders::Holder| shown::Process {
         pid: holder.pid,
@@ -155,10 +160,25 @@ fn holders(host: &Host, facts: &Facts) -> shown::Holders {
     };
     shown::Holders {
         nmi_watchdog: facts.settings.nmi_watchdog,
-        reservation: facts.reservation.clone().map(cleaned),
+        reservation,
         processes: found.processes.into_iter().map(process).collect(),
         hidden: found.hidden,
         truncated: found.truncated,
+    }
+}
+
+fn reservation(host: &Host) -> shown::Reservation {
+    let status = reservation::status(&LockFile::default_path(host));
+    let (holders, unknown) = match status.holders {
+        Ok(holders) => (holders.iter().map(|holder| cleaned(holder.to_string())).collect(), None),
+        Err(error) => (Vec::new(), Some(cleaned(error.to_string()))),
+    };
+    shown::Reservation {
+        lock_file: cleaned(status.path.to_string_lossy()),
+        exists: status.exists,
+        holders,
+        agents: status.agents.iter().map(|agent| agent.pid).collect(),
+        unknown,
     }
 }
 
@@ -219,7 +239,7 @@ fn verdict(verdict: verdict::Verdict) -> shown::Verdict {
     }
 }
 
-fn why(missing: &'static str, refusal: Refusal) -> shown::Why {
+pub(super) fn why(missing: &'static str, refusal: Refusal) -> shown::Why {
     let errno = refusal.errno_name();
     shown::Why { missing, errno, cause: cleaned(refusal.cause), remedy: cleaned(refusal.remedy) }
 }
@@ -239,6 +259,6 @@ pub(super) fn no_tracepoint(error: TracepointError) -> Refusal {
     Refusal { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
 }
 
-fn cleaned(text: impl AsRef<str>) -> String {
+pub(super) fn cleaned(text: impl AsRef<str>) -> String {
     clean(text.as_ref()).into_owned()
 }

@@ -4,6 +4,7 @@
 
 mod info;
 mod launch;
+mod list;
 mod perfalloc;
 mod reserve;
 mod stat;
@@ -39,5 +40,6 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Stat(typed) => stat::run(typed),
         Command::Info(typed) => info::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
+        Command::List(typed) => list::run(&typed),
     }
 }

@@ -7,6 +7,7 @@
 pub mod facts;
 pub mod fit;
 pub mod machine;
+pub mod openable;
 pub mod refusal;
 pub mod reservation;
 pub mod set;

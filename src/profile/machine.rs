@@ -125,14 +125,29 @@ pub struct HardwareEvent {
 pub struct Holders {
     /// The NMI watchdog has one on each CPU.
     pub nmi_watchdog: Option<bool>,
-    /// The reservation of PCP's `perfalloc`, in words; `None` where nobody takes part.
-    pub reservation: Option<String>,
+    /// The reservation of PCP's `perfalloc`.
+    pub reservation: Reservation,
     /// Processes with open perf events, most first.
     pub processes: Vec<Process>,
     /// Processes that this user may not look into.
     pub hidden: u32,
     /// The search was cut short.
     pub truncated: bool,
+}
+
+/// How the reservation of the hardware counters stands: see `pmc reserve`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reservation {
+    /// The lock file.
+    pub lock_file: String,
+    /// Whether it exists: where it does not, nobody takes part.
+    pub exists: bool,
+    /// Who has reserved, in words.
+    pub holders: Vec<String>,
+    /// Agents (`pmdaperfevent`) that step aside for a holder: process ids.
+    pub agents: Vec<u32>,
+    /// Why the holders cannot be told, if they cannot.
+    pub unknown: Option<String>,
 }
 
 /// A process with open perf events.

@@ -12,7 +12,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::machine::{Counters, Machine, Pmu, User, Verdict, Why};
+use crate::profile::machine::{Counters, Machine, Pmu, Reservation, User, Verdict, Why};
 use crate::text::{clean, width};
 use crate::units::{bytes, thousands};
 
@@ -147,7 +147,7 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
         None => "none in this kernel",
     };
     entry(out, "NMI watchdog", watchdog)?;
-    entry(out, "reservation", holders.reservation.as_deref().unwrap_or("nobody takes part"))?;
+    entry(out, "reservation", &reservation(&holders.reservation))?;
     let mut label = "open events";
     for process in holders.processes.iter().take(MOST_HOLDERS) {
         let user = process.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
@@ -176,6 +176,21 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
         entry(out, "", "the search was cut short: too many descriptors")?;
     }
     Ok(())
+}
+
+fn reservation(reservation: &Reservation) -> String {
+    let file = &reservation.lock_file;
+    let agents: Vec<String> = reservation.agents.iter().map(|pid| format!("pid {pid}")).collect();
+    let agents = match agents.is_empty() {
+        true => String::new(),
+        false => format!("; the agent ({}) steps aside for a holder", agents.join(", ")),
+    };
+    match (&reservation.unknown, reservation.holders.is_empty()) {
+        (Some(why), _) => format!("unknown: {why}{agents}"),
+        (None, false) => format!("held by {}{agents}", reservation.holders.join(", ")),
+        (None, true) if reservation.exists => format!("free ({file}){agents}"),
+        (None, true) => format!("nobody takes part (no {file}){agents}"),
+    }
 }
 
 /// Processes listed in text.
@@ -316,4 +331,153 @@ fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Resu
 fn plural(count: usize, what: &str) -> String {
     let plural = if what.ends_with("ss") { "es" } else { "s" };
     format!("{} {what}{}", thousands(count as u64), if count == 1 { "" } else { plural })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::machine::{Allowed, Cpu, HardwareEvent, Holders, Process, Settings};
+    use std::collections::BTreeMap;
+
+    fn why(missing: &'static str) -> Why {
+        Why {
+            missing,
+            errno: Some("ENOENT"),
+            cause: "there is no PMU".to_owned(),
+            remedy: "get one".to_owned(),
+        }
+    }
+
+    fn machine() -> Machine {
+        Machine {
+            version: 1,
+            kernel: Some("6.1.0".to_owned()),
+            architecture: "x86_64",
+            cpu: Cpu {
+                model: Some("Some CPU".to_owned()),
+                id: None,
+                online: "0-7".to_owned(),
+                cpus: 8,
+                sockets: 1,
+                dies: 1,
+                cores: 4,
+                nodes: 1,
+                smt: true,
+                virtual_machine: false,
+                hypervisor: None,
+            },
+            pmus: vec![Pmu {
+                name: "uncore_imc_0".to_owned(),
+                kind: 13,
+                events: vec!["a".to_owned(), "b".to_owned()],
+                formats: (0..30).map(|n| (format!("term{n}"), "config:0".to_owned())).collect(),
+                cpus: None,
+                cpumask: Some("0,4".to_owned()),
+                capabilities: BTreeMap::new(),
+            }],
+            counters: vec![Counters {
+                pmu: "cpu".to_owned(),
+                cpus: None,
+                general: Some(8),
+                general_width: Some(48),
+                fixed: Some(4),
+                fixed_width: Some(48),
+                free: Some(6),
+                found_by: "cpuid+probe".to_owned(),
+                how: "both say so".to_owned(),
+            }],
+            hardware_events: vec![
+                HardwareEvent { event: "cycles", state: "shared", share: Some(0.625), reason: None },
+                HardwareEvent { event: "bus-cycles", state: "refused", share: None, reason: Some(why("")) },
+            ],
+            holders: Holders {
+                nmi_watchdog: Some(true),
+                reservation: Reservation {
+                    lock_file: "/run/lock".to_owned(),
+                    exists: true,
+                    holders: vec!["perfalloc (pid 7)".to_owned()],
+                    agents: vec![9],
+                    unknown: None,
+                },
+                processes: (1..12)
+                    .map(|pid| Process { pid, comm: "perf".to_owned(), uid: Some(0), events: 1 })
+                    .collect(),
+                hidden: 1,
+                truncated: false,
+            },
+            settings: Settings {
+                perf_event_paranoid: Some(2),
+                perf_event_mlock_kb: Some(516),
+                perf_event_max_sample_rate: Some(100_000),
+                perf_cpu_time_max_percent: Some(0),
+                perf_event_max_stack: Some(127),
+                perf_event_max_contexts_per_stack: Some(8),
+                nmi_watchdog: Some(true),
+                kptr_restrict: Some(1),
+                ptrace_scope: None,
+                unprivileged_bpf_disabled: None,
+                user_access: Some(1),
+            },
+            user: User {
+                uid: 1000,
+                capabilities: Vec::new(),
+                user_namespace: false,
+                seccomp: "filter",
+                locked_memory: Some(8 << 20),
+                ring_kb: Some(516 * 8),
+                open_files: [Some(1024), None],
+                kernel_symbols: false,
+                allowed: Allowed { user: true, kernel: false, cpu_wide: false, raw_tracepoint: false },
+            },
+            verdicts: vec![
+                Verdict {
+                    command: "stat",
+                    purpose: "count a command",
+                    state: "limited",
+                    reasons: vec![why("hardware events")],
+                },
+                Verdict {
+                    command: "record -b",
+                    purpose: "taken branches",
+                    state: "not",
+                    reasons: vec![why("")],
+                },
+            ],
+        }
+    }
+
+    fn text(machine: &Machine) -> String {
+        let mut out = Vec::new();
+        write(&mut out, machine).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_is_held_and_shared_is_said() {
+        let text = text(&machine());
+        let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "8 CPUs on line (0-7), 1 socket, 4 cores with SMT",
+            "cpu: 8 general of 48 bits, 4 fixed of 48 bits, 6 general ones free just now",
+            "time-shared with others: cycles (62 % of the time)",
+            "not here: bus-cycles",
+            "held by perfalloc (pid 7); the agent (pid 9) steps aside for a holder",
+            "on: takes one counter on each CPU",
+            "and 3 processes more",
+            "1 process may not be looked into",
+            "level 2; allows this user: own processes locked",
+            "4.03 MiB for rings",
+        ] {
+            assert!(flowing.contains(words), "{words:?} not in\n{text}");
+        }
+        assert!(text.lines().all(|line| width(line) <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn the_same_reason_is_explained_once() {
+        let text = text(&machine());
+        assert!(text.contains("count a command, no hardware events [1]"), "{text}");
+        assert!(text.contains("taken branches [1]"), "{text}");
+        assert_eq!(text.matches("there is no PMU (ENOENT)").count(), 1, "{text}");
+    }
 }

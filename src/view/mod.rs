@@ -1,5 +1,6 @@
 //! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds; measures nothing.
 
 pub mod info;
+pub mod list;
 pub mod openmetrics;
 pub mod stat;

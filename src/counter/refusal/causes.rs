@@ -308,6 +308,15 @@ fn inval(asked: &Asked<'_>, facts: &Facts) -> Explained {
             format!("the PMU `{}` of this CPU does not take this generic event", pmu.name),
             "choose one that opens here: pmc list hw cache",
         ),
+        (_, Some(pmu)) if !pmu.is_core() && Feature::Levels.left_out(attr).is_some() => explained(
+            BadRequest,
+            format!(
+                "the PMU `{}` does not take config {:#x} for some privilege levels only",
+                pmu.name,
+                attr.config()
+            ),
+            "leave out the modifiers u, k and h: few PMUs but those of the cores know levels",
+        ),
         (_, Some(pmu)) => explained(
             BadRequest,
             format!("the PMU `{}` does not take config {:#x}", pmu.name, attr.config()),

@@ -40,10 +40,14 @@ pub(super) fn access(asked: &Asked<'_>, facts: &Facts) -> Explained {
         );
     }
     if !attr.get(Flag::ExcludeKernel) && !allowed.kernel {
+        // Few PMUs of devices can leave out the kernel: no `:u` for them.
+        let device =
+            attr.kind() >= kind::FIRST_DYNAMIC && facts.pmu_of(attr).is_some_and(|pmu| !pmu.is_core());
+        let user_mode = if device { "" } else { "count user mode only (:u), " };
         return explained(
             NoPrivilege,
             format!("{level_is}: counting in the kernel needs 1 or lower, or privilege, and {who}"),
-            format!("count user mode only (:u), {}", raise(1)),
+            format!("{user_mode}{}", raise(1)),
         );
     }
     if matches!(facts.pmu_of(attr), Some(pmu) if pmu.name == "uprobe" || pmu.name == "kprobe") {

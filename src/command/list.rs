@@ -1,0 +1,253 @@
+//! `pmc list`: finds the events that were asked for, tries each, and shows them as they come.
+//!
+//! Wires `event::listing` (what there is), `counter::openable` (what opens) and the view; formats nothing.
+
+use std::io::{self, BufWriter, IsTerminal, Write, stdout};
+
+use super::info::{cleaned, no_tracepoint, why};
+use crate::cli::list::List;
+use crate::counter::facts::Facts;
+use crate::counter::openable::{self, Prober};
+use crate::error::{Error, Exit, Result};
+use crate::event::listing::{self, Kind, Listed};
+use crate::event::{glob, parse};
+use crate::host::Host;
+use crate::profile::catalog::{self, Catalog, Encoding, Entry, Field, Opens, Unreadable};
+use crate::text;
+use crate::view;
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing is found, with the names that come near; and those of writing.
+pub(super) fn run(typed: &List) -> Result<Exit> {
+    let host = Host::live();
+    let wanted = Wanted::new(&typed.words, &host);
+    let mut out = BufWriter::new(stdout().lock());
+    let found =
+        if typed.names { names(&host, &wanted, &mut out) } else { events(&host, &wanted, typed, &mut out) };
+    let found = found.and_then(|found| out.flush().map(|()| found));
+    match found.map_err(|error| Error::output("the list of events", error))? {
+        true => Ok(Exit::Done),
+        false => Err(wanted.nothing(&host)),
+    }
+}
+
+/// What was asked for: kinds and PMUs narrow the list, words and patterns search in it.
+struct Wanted {
+    kinds: Vec<Kind>,
+    pmus: Vec<String>,
+    words: Vec<String>,
+}
+
+impl Wanted {
+    fn new(typed: &[String], host: &Host) -> Self {
+        let mut wanted = Self { kinds: Vec::new(), pmus: Vec::new(), words: Vec::new() };
+        for word in typed {
+            match Kind::named(word) {
+                Some(kind) => wanted.kinds.push(kind),
+                None if host.pmu(word).is_some() => wanted.pmus.push(word.clone()),
+                None => wanted.words.push(word.clone()),
+            }
+        }
+        wanted
+    }
+
+    fn kind(&self, kind: Kind) -> bool {
+        let of_a_pmu = matches!(kind, Kind::Pmu | Kind::Raw) && !self.pmus.is_empty();
+        self.kinds.contains(&kind) || of_a_pmu || self.kinds.is_empty() && self.pmus.is_empty()
+    }
+
+    fn takes(&self, listed: &Listed) -> bool {
+        // A PMU narrows what is a PMU's; a kind that was asked for as well stays whole.
+        let pmu_fits = self.pmus.is_empty()
+            || self.kinds.contains(&listed.kind)
+            || listed.pmu.as_ref().is_some_and(|pmu| self.pmus.contains(pmu));
+        let names = || std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied());
+        let fits = |word: &String| {
+            if glob::is_pattern(word) {
+                return names().any(|name| glob::matches(word, name));
+            }
+            names().chain([listed.text.as_str()]).any(|text| contains(text, word))
+        };
+        pmu_fits && (self.words.is_empty() || self.words.iter().any(fits))
+    }
+
+    /// Nothing fits: what may have been meant.
+    fn nothing(&self, host: &Host) -> Error {
+        let all: Vec<String> = listing::names(host).map(|name| cleaned(&name)).collect();
+        let words: Vec<String> = self.words.iter().map(|word| format!("`{word}`")).collect();
+        let mut near: Vec<&str> = self
+            .words
+            .iter()
+            .flat_map(|word| text::nearest(word, all.iter().map(String::as_str), 3))
+            .collect();
+        near.dedup();
+        let error = match words.is_empty() {
+            true => Error::new("there is no event of this kind here"),
+            false => Error::new(format!("no event has {} in its name or description", words.join(" or "))),
+        };
+        match near.is_empty() {
+            true => error.try_this("pmc list without words shows all there are"),
+            false => error.try_this(format!("did you mean {}?", near.join(", "))),
+        }
+    }
+}
+
+/// Case does not matter; ASCII is enough for event names.
+fn contains(text: &str, word: &str) -> bool {
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    word.is_empty() || text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+}
+
+fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> {
+    if wanted.words.is_empty() && wanted.kinds.is_empty() && wanted.pmus.is_empty() {
+        for name in listing::names(host) {
+            writeln!(out, "{}", cleaned(&name))?;
+        }
+        return Ok(true);
+    }
+    let mut found = false;
+    for listed in select(host, wanted).filter(|listed| !listed.form) {
+        for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
+            writeln!(out, "{}", cleaned(name))?;
+        }
+        found = true;
+    }
+    Ok(found)
+}
+
+fn select<'a>(host: &'a Host, wanted: &'a Wanted) -> impl Iterator<Item = Listed> + 'a {
+    let kinds = Kind::ALL.into_iter().filter(|&kind| wanted.kind(kind));
+    kinds.flat_map(|kind| listing::of_kind(host, kind)).filter(|listed| wanted.takes(listed))
+}
+
+/// Writes the events; `false` if there are none.
+fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
+    let facts = Facts::own(host);
+    let mut trier = Trier { host, prober: Prober::new(&facts), tried: false };
+    // The requests of thousands of tracepoints are thousands of files: read when they are shown.
+    let exact = typed.long || typed.json;
+    let mut entries = select(host, wanted).map(|listed| trier.entry(&listed, exact, typed.long));
+    let unreadable = || -> Vec<Unreadable> {
+        let asked = wanted.kind(Kind::Tracepoint);
+        let error = host.tracepoint_systems().err().filter(|_| asked);
+        let reason = error.map(|error| why("", no_tracepoint(error)));
+        reason.map(|reason| Unreadable { kind: Kind::Tracepoint.word(), reason }).into_iter().collect()
+    };
+    if typed.json {
+        let catalog =
+            Catalog { version: catalog::VERSION, events: entries.collect(), unreadable: unreadable() };
+        serde_json::to_writer_pretty(&mut *out, &catalog)?;
+        writeln!(out)?;
+        return Ok(true);
+    }
+    let columns = columns();
+    let mut writer = view::list::Writer::new(out, columns, typed.long);
+    let mut found = false;
+    entries.try_for_each(|entry| {
+        found = true;
+        writer.entry(&entry)
+    })?;
+    drop(entries);
+    let unreadable = unreadable();
+    let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
+    if found || (asked_for_them && !unreadable.is_empty()) {
+        writer.finish(&unreadable)?;
+        found = true;
+    }
+    // What was tried is closed when all is on the screen.
+    out.flush()?;
+    Ok(found)
+}
+
+/// Columns of the terminal, if that is where the list goes.
+fn columns() -> Option<usize> {
+    let out = stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(&out).ok()?;
+    Some(usize::from(size.ws_col).max(60))
+}
+
+/// Turns what is listed into entries, trying each.
+struct Trier<'a> {
+    host: &'a Host,
+    prober: Prober<'a>,
+    /// A tracepoint has been tried and stands for the rest.
+    tried: bool,
+}
+
+impl Trier<'_> {
+    fn entry(&mut self, listed: &Listed, exact: bool, long: bool) -> Entry {
+        let tracepoint = listed.kind == Kind::Tracepoint;
+        let mut entry = Entry {
+            name: cleaned(&listed.name),
+            aliases: listed.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+            kind: listed.kind.word(),
+            text: cleaned(&listed.text),
+            pmu: listed.pmu.as_ref().map(cleaned),
+            means: listed.means.as_ref().map(cleaned),
+            unit: cleaned(&listed.unit),
+            scale: listed.scale,
+            encoding: None,
+            opens: Opens::Form,
+            reason: None,
+            fields: (tracepoint && long).then(|| self.fields(&listed.name)),
+        };
+        if listed.form {
+            return entry;
+        }
+        if tracepoint && self.tried && !exact {
+            entry.opens = Opens::AsAnother;
+            return entry;
+        }
+        self.resolve(listed, &mut entry);
+        entry
+    }
+
+    /// Fills in the request and whether it opens.
+    fn resolve(&mut self, listed: &Listed, entry: &mut Entry) {
+        let groups = match parse(&listed.name, self.host) {
+            Ok(groups) => groups,
+            // A FreeBSD name whose Linux event is not on this machine.
+            Err(wrong) => {
+                let cause =
+                    wrong.cause.map_or(wrong.message.clone(), |cause| format!("{}: {cause}", wrong.message));
+                let remedy = cleaned(wrong.remedy.unwrap_or_default());
+                entry.opens = Opens::No;
+                entry.reason = Some(catalog::Why { missing: "", errno: None, cause: cleaned(cause), remedy });
+                return;
+            }
+        };
+        let Some(spec) = groups.into_iter().next().and_then(|group| group.events.into_iter().next()) else {
+            return;
+        };
+        entry.encoding = spec.attr().map(|attr| Encoding {
+            kind: attr.kind(),
+            config: attr.config(),
+            config1: attr.config1(),
+            config2: attr.config2(),
+        });
+        let stands_in = listed.kind == Kind::Tracepoint && std::mem::replace(&mut self.tried, true);
+        (entry.opens, entry.reason) = match self.prober.opens(&spec) {
+            openable::Opens::Yes if stands_in => (Opens::AsAnother, None),
+            openable::Opens::Yes => (Opens::Yes, None),
+            openable::Opens::UserOnly(refusal) => (Opens::UserOnly, Some(why("", refusal))),
+            openable::Opens::No(refusal) => (Opens::No, Some(why("", refusal))),
+        };
+    }
+
+    fn fields(&self, name: &str) -> Vec<Field> {
+        let Some((system, name)) = name.split_once(':') else { return Vec::new() };
+        let fields = self.host.tracepoint_fields(system, name).unwrap_or_default();
+        let field = |field: crate::host::tracepoint::Field| Field {
+            name: cleaned(&field.name),
+            declaration: cleaned(&field.declaration),
+            offset: field.offset,
+            size: field.size,
+        };
+        fields.into_iter().map(field).collect()
+    }
+}
