@@ -89,7 +89,8 @@ pub fn allocate(spec: &EventSpec, mode: Mode, flags: Flags, cpu: Option<u32>) ->
         spec.qualifiers.inherit.unwrap_or(flags.descendants || spec.qualifiers.descendants),
     );
     if !mode.samples() {
-        // A counting event has no period; perf's identifier costs nothing and tells its events from others'.
+        // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling; perf's identifier costs nothing and tells its events from others'.
+        attr.set_period(0);
         attr.set_sample_type(perf::SAMPLE_IDENTIFIER);
         attr.set_read_format(perf::format::TOTAL_TIME_ENABLED | perf::format::TOTAL_TIME_RUNNING);
     }

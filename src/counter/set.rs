@@ -65,6 +65,8 @@ pub struct Fate {
     pub refused: Option<Refused>,
     /// Only user mode is counted, since the kernel's is not allowed.
     pub user_only: bool,
+    /// Guests and host are counted together, since the PMU cannot tell them apart.
+    pub all_sides: bool,
 }
 
 /// A refusal as it happened.
@@ -87,12 +89,22 @@ pub struct Refused {
 struct Bundle {
     group: usize,
     spot: Spot,
-    /// Event index and descriptor; the first leads.
-    members: Vec<(usize, EventFd)>,
+    /// The first leads.
+    members: Vec<Member>,
     /// One read gives all members.
     grouped: bool,
     /// The kernel starts it at exec.
     on_exec: bool,
+}
+
+/// One event's counter in one spot.
+#[derive(Debug)]
+struct Member {
+    /// Index into the events.
+    event: usize,
+    fd: EventFd,
+    /// The kernel's id, by which its value is found in a read of the group; 0 outside one.
+    id: u64,
 }
 
 #[derive(Debug)]
@@ -299,10 +311,10 @@ impl Set {
         let Group { members, weak } = &self.groups[group];
         let (members, weak) = (members.clone(), *weak);
         let grouped = members.len() > 1;
-        let mut opened: Vec<(usize, EventFd)> = Vec::with_capacity(members.len());
+        let mut opened: Vec<Member> = Vec::with_capacity(members.len());
         let on_exec = self.options.enable_on_exec && spot.tid.is_some();
         for (position, &event) in members.iter().enumerate() {
-            let Some(attr) = self.events[event].spec.attr() else { continue };
+            let Some(attr) = self.events[event].spec.attr().cloned() else { continue };
             if self.events[event].fate.refused.is_some() {
                 continue;
             }
@@ -310,13 +322,16 @@ impl Set {
                 // Without its leader the kernel's group cannot be.
                 let error = io::Error::from_raw_os_error(errno::EINVAL);
                 let leader = Some(members[0]);
-                let refused = Refused { error, attr: attr.clone(), spot, group_before: 0, leader };
+                let refused = Refused { error, attr, spot, group_before: 0, leader };
                 self.refuse(event, refused);
                 continue;
             }
             let leads = opened.is_empty();
-            match self.open_event(event, spot, opened.first().map(|(_, fd)| fd), leads && on_exec, grouped) {
-                Ok(fd) => opened.push((event, fd)),
+            match self
+                .open_event(event, spot, opened.first().map(|leader| &leader.fd), leads && on_exec, grouped)
+                .and_then(|fd| Member::new(event, fd, grouped).map_err(|error| (attr.clone(), error)))
+            {
+                Ok(member) => opened.push(member),
                 Err((attr, error)) => match error.raw_os_error() {
                     Some(errno::ESRCH) if spot.tid.is_some() => return Attempt::Gone,
                     Some(errno::ENODEV) if spot.cpu.is_some() => return Attempt::Gone,
@@ -335,7 +350,7 @@ impl Set {
     /// An event that is refused in one spot has no counters in any: a sum with holes would be wrong.
     fn refuse(&mut self, event: usize, refused: Refused) {
         for bundle in &mut self.bundles {
-            bundle.members.retain(|(other, _)| *other != event);
+            bundle.members.retain(|member| member.event != event);
         }
         self.bundles.retain(|bundle| !bundle.members.is_empty());
         self.events[event].fate.refused = Some(refused);
@@ -377,6 +392,9 @@ impl Set {
         if fate.user_only {
             drop_kernel(&mut request);
         }
+        if fate.all_sides {
+            drop_sides(&mut request);
+        }
         let place = match (spot.tid, spot.cpu, cgroup.as_deref()) {
             (_, Some(cpu), Some(cgroup)) => Place::CgroupOnCpu(cgroup.as_fd(), cpu),
             (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
@@ -407,9 +425,9 @@ impl Set {
             && (request.attr().get(Flag::ExcludeGuest) || request.attr().get(Flag::ExcludeHost))
             && !spec.sides_chosen
         {
-            request.attr_mut().set(Flag::ExcludeGuest, false);
-            request.attr_mut().set(Flag::ExcludeHost, false);
+            drop_sides(&mut request);
             if let Ok(fd) = request.open(place, leader) {
+                fate.all_sides = true;
                 return Ok(fd);
             }
         }
@@ -418,7 +436,7 @@ impl Set {
 
     /// Starts what the kernel does not start by itself at exec.
     pub fn enable(&self) -> io::Result<()> {
-        self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].1.enable(false))
+        self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.enable(false))
     }
 
     /// Starts the counters whose event is chosen by `which` (an event index), whatever started them before.
@@ -432,7 +450,10 @@ impl Set {
     }
 
     fn leaders(&self, which: impl Fn(usize) -> bool) -> impl Iterator<Item = &EventFd> {
-        self.bundles.iter().filter(move |b| b.members.iter().any(|(e, _)| which(*e))).map(|b| &b.members[0].1)
+        self.bundles
+            .iter()
+            .filter(move |b| b.members.iter().any(|m| which(m.event)))
+            .map(|b| &b.members[0].fd)
     }
 
     /// Reads every counter once.
@@ -445,19 +466,21 @@ impl Set {
             if *grouped {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
-                let got = read_again(&members[0].1, &mut self.words)?;
-                let times = (self.words[1], self.words[2]);
-                for (position, (event, _)) in members.iter().enumerate() {
-                    let count = (got >= 3 + 2 * (position + 1)).then(|| Count {
-                        value: self.words[3 + 2 * position],
-                        enabled_ns: times.0,
-                        running_ns: times.1,
+                let got = read_again(&members[0].fd, &mut self.words)?.min(self.words.len());
+                // A leader that is in error (pinned, without a counter) reads nothing.
+                let (times, values) = self.words[..got].split_at(got.min(3));
+                for member in members {
+                    let value = values.chunks_exact(2).find(|pair| pair[1] == member.id);
+                    let count = value.map(|pair| Count {
+                        value: pair[0],
+                        enabled_ns: times[1],
+                        running_ns: times[2],
                     });
-                    receive(Reading { event: *event, spot: *spot, count });
+                    receive(Reading { event: member.event, spot: *spot, count });
                 }
             } else {
                 self.words.resize(3, 0);
-                let (event, fd) = &members[0];
+                let Member { event, fd, .. } = &members[0];
                 let got = read_again(fd, &mut self.words)?;
                 let count = (got == 3).then(|| Count {
                     value: self.words[0],
@@ -478,6 +501,13 @@ impl Set {
     }
 }
 
+impl Member {
+    fn new(event: usize, fd: EventFd, grouped: bool) -> io::Result<Self> {
+        let id = if grouped { fd.id()? } else { 0 };
+        Ok(Self { event, fd, id })
+    }
+}
+
 enum Attempt {
     Opened(Option<Bundle>),
     DoesNotFit,
@@ -487,6 +517,11 @@ enum Attempt {
 fn drop_kernel(request: &mut Allocated) {
     request.attr_mut().set(Flag::ExcludeKernel, true);
     request.attr_mut().set(Flag::ExcludeHv, true);
+}
+
+fn drop_sides(request: &mut Allocated) {
+    request.attr_mut().set(Flag::ExcludeGuest, false);
+    request.attr_mut().set(Flag::ExcludeHost, false);
 }
 
 fn read_again(fd: &EventFd, words: &mut [u64]) -> io::Result<usize> {

@@ -30,7 +30,7 @@ use crate::counter::fit;
 use crate::counter::reservation::{self, LockFile, Prepared, State, Watcher};
 use crate::counter::set::{Options, Reading, Set};
 use crate::error::{Error, Exit, Result, say};
-use crate::event::EventGroup;
+use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::profile::compare::compare;
 use crate::profile::counts::Counts;
@@ -67,7 +67,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         if finding.is_warning() { say::warning(words) } else { say::note(words) }
     }
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
-    let passes = if may_share(&groups) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let passes = if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     let mut session = Session {
         signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
             .map_err(|error| Error::io("catching signals", error))?,
@@ -93,10 +93,11 @@ fn explain_default_set(error: &std::io::Error, host: &Host) {
     say::note(format!("no cycles, instructions, branches: {}", refusal.cause));
 }
 
-/// Two hardware events fit on any PMU; beyond that the kernel is asked.
-fn may_share(groups: &[&EventGroup]) -> bool {
-    let hardware = groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
-    hardware.count() > 2
+/// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.
+fn may_share(groups: &[&EventGroup], machine: &Machine<'_>) -> bool {
+    let hardware = || groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
+    let there = |event: &EventSpec| event.attr().and_then(|attr| machine.facts().pmu_of(attr)).is_some();
+    hardware().count() > 2 && hardware().any(there)
 }
 
 /// Says beforehand that counters will be shared; all events then are one pass.

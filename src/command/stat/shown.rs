@@ -15,6 +15,7 @@ use crate::host::process::Thread;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
 use crate::profile::tally::{Join, Tally};
 use crate::sys::attr::{Attr, Flag, kind};
+use crate::sys::errno;
 use crate::sys::perf::{self, Place};
 use crate::units::Count;
 
@@ -224,7 +225,10 @@ pub(super) fn why(refused: &Refused, machine: &Machine<'_>) -> Refusal {
     };
     let place_now = if refused.spot.tid.is_some() { Place::Task(0) } else { place };
     let alone = |attr: &Attr| perf::probe(attr, place_now).is_ok();
-    let culprit = (refused.group_before == 0).then(|| refusal::culprit(&refused.attr, alone)).flatten();
+    // Only these two leave it open which part of the request is meant.
+    let says_no_more = matches!(refused.error.raw_os_error(), Some(errno::EINVAL | errno::EOPNOTSUPP));
+    let worth_trying = says_no_more && refused.group_before == 0;
+    let culprit = worth_trying.then(|| refusal::culprit(&refused.attr, alone)).flatten();
     let asked = Asked { group_before: refused.group_before, culprit, ..Asked::opening(&refused.attr, place) };
     refusal::explain(&refused.error, &asked, machine.facts())
 }
