@@ -27,6 +27,7 @@ use self::wanted::Wanted;
 use super::launch;
 use crate::cli;
 use crate::counter::fit;
+use crate::counter::refusal::{self, Asked};
 use crate::counter::reservation::{self, LockFile, Prepared, State, Watcher};
 use crate::counter::set::{Options, Reading, Set};
 use crate::error::{Error, Exit, Result, say};
@@ -34,8 +35,10 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::profile::compare::compare;
 use crate::profile::counts::Counts;
-use crate::profile::{metrics, repeats};
+use crate::profile::{metrics, repeats, topdown};
+use crate::sys::attr::{Attr, kind};
 use crate::sys::errno;
+use crate::sys::perf::Place;
 use crate::sys::process::{self, Ended};
 use crate::sys::signal::{self, Signals};
 use crate::units;
@@ -52,9 +55,6 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     let host = Host::live();
     let plan = Plan::new(typed, &host)?;
     let wanted = wanted::wanted(&plan, &host)?;
-    if let Some(error) = &wanted.no_hardware {
-        explain_default_set(error, &host);
-    }
     let machine = Machine::new(&host);
     let mut prepared = if wanted.groups.iter().flat_map(|(g, _)| &g.events).any(|event| event.takes_counter())
     {
@@ -67,14 +67,26 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         if finding.is_warning() { say::warning(words) } else { say::note(words) }
     }
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
-    let passes = if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let passes =
+        if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let mut printer = Printer::new(&plan)?;
+    if let Some(error) = &wanted.no_hardware {
+        printer.warn(no_hardware(error, &machine), "");
+    }
+    if passes.len() > 1 && !plan.repeat.exact {
+        let times = passes.len();
+        printer.warn(
+            format!("the events need the counters {times} times over: each is counted about 1/{times} of the time, and scaled"),
+            "--exact runs the command again for each part instead",
+        );
+    }
     let mut session = Session {
         signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
             .map_err(|error| Error::io("catching signals", error))?,
         control: plan.control.as_deref().map(Control::open).transpose()?,
-        printer: Printer::new(&plan)?,
+        printer,
         cgroups: wanted.cgroup_names(),
-        passes: if plan.repeat.exact { passes } else { announce_sharing(&groups, &passes) },
+        passes: if plan.repeat.exact { passes } else { vec![(0..groups.len()).collect()] },
         watcher: prepared.watcher.take(),
         plan: &plan,
         wanted: &wanted,
@@ -84,13 +96,10 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
 }
 
 /// One line instead of a row of `<not supported>`.
-fn explain_default_set(error: &std::io::Error, host: &Host) {
-    let machine = Machine::new(host);
-    let attr = crate::sys::Attr::new(crate::sys::attr::kind::HARDWARE, 0);
-    let place = crate::sys::perf::Place::Task(0);
-    let asked = crate::counter::refusal::Asked::opening(&attr, place);
-    let refusal = crate::counter::refusal::explain(error, &asked, machine.facts());
-    say::note(format!("no cycles, instructions, branches: {}", refusal.cause));
+fn no_hardware(error: &std::io::Error, machine: &Machine<'_>) -> String {
+    let attr = Attr::new(kind::HARDWARE, 0);
+    let refusal = refusal::explain(error, &Asked::opening(&attr, Place::Task(0)), machine.facts());
+    format!("no cycles, instructions, branches: {}", refusal.cause)
 }
 
 /// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.
@@ -98,20 +107,6 @@ fn may_share(groups: &[&EventGroup], machine: &Machine<'_>) -> bool {
     let hardware = || groups.iter().flat_map(|g| &g.events).filter(|event| event.takes_counter());
     let there = |event: &EventSpec| event.attr().and_then(|attr| machine.facts().pmu_of(attr)).is_some();
     hardware().count() > 2 && hardware().any(there)
-}
-
-/// Says beforehand that counters will be shared; all events then are one pass.
-fn announce_sharing(groups: &[&EventGroup], passes: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    if passes.len() > 1 {
-        say::note(format!(
-            "the events need the counters {} times over: each will be counted about 1/{} of the time and scaled \
-             (--exact runs the command {} times instead)",
-            passes.len(),
-            passes.len(),
-            passes.len()
-        ));
-    }
-    vec![(0..groups.len()).collect()]
 }
 
 /// A command line's life: what stays the same from run to run.
@@ -184,9 +179,17 @@ impl Session<'_> {
             texts.push(words.join(" "));
             commands.push(self.plan.command.clone());
         }
+        // A shell costs time of its own: either every command is started by one, or none.
+        let shell = self.plan.repeat.versus.iter().any(|text| needs_shell(text));
         for text in &self.plan.repeat.versus {
             texts.push(text.clone());
-            commands.push(["sh", "-c", text.as_str()].map(OsString::from).to_vec());
+            commands.push(match shell {
+                true => ["sh", "-c", text.as_str()].map(OsString::from).to_vec(),
+                false => text.split_whitespace().map(OsString::from).collect(),
+            });
+        }
+        if let Some(first) = commands.first_mut().filter(|_| shell && !self.plan.command.is_empty()) {
+            first.splice(0..0, ["sh", "-c", "\"$@\"", "sh"].map(OsString::from));
         }
         // Three runs are the fewest that say something about spread.
         let rounds = if self.plan.repeat.asked { self.plan.repeat.runs.max(1) } else { 3 };
@@ -223,7 +226,7 @@ impl Session<'_> {
     }
 
     fn finish(&mut self, mut counts: Counts) -> Result<()> {
-        counts.derived = metrics::derive(&counts, &self.wanted.metrics);
+        counts.derived = derive(&counts, self.wanted);
         self.printer.whole(&counts)
     }
 
@@ -328,11 +331,12 @@ impl Session<'_> {
             yielded: run.yielded_ns > 0,
         };
         if run.yielded_ns > 0 {
-            say::note(format!(
+            let what = format!(
                 "the hardware events were off for {} of {}, while somebody else held the reservation",
                 units::duration(run.yielded_ns as f64),
                 units::duration(run.elapsed_ns as f64)
-            ));
+            );
+            self.printer.warn(what, "");
         }
         if plan.verbose > 0 {
             tell_raw(&run);
@@ -342,8 +346,25 @@ impl Session<'_> {
     }
 }
 
+/// The metrics of a table: those by name or expression, then the top-down analysis.
+fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<metrics::Derived>> {
+    let mut derived = metrics::derive(counts, &wanted.metrics);
+    if wanted.topdown {
+        for (row, more) in derived.iter_mut().zip(topdown::derive(counts)) {
+            row.extend(more);
+        }
+    }
+    derived
+}
+
 fn arrange(set: &Set, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
     Shown::new(set, cgroups, plan.aggregation, plan.no_merge, plan.output.scale, machine)
+}
+
+/// Whether a command line holds anything that only a shell understands.
+fn needs_shell(text: &str) -> bool {
+    text.contains(|c: char| !(c.is_alphanumeric() || c.is_whitespace() || "-_./=:,+@%^".contains(c)))
+        || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
 /// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it.
@@ -434,7 +455,7 @@ impl Observer for Follower<'_> {
         };
         let readings = shown::since(snapshot.readings, &self.before);
         let mut counts = shown.counts(&readings, &span(Some(snapshot.at_ns), elapsed_ns), self.machine);
-        counts.derived = metrics::derive(&counts, &self.wanted.metrics);
+        counts.derived = derive(&counts, self.wanted);
         self.before.clear();
         self.before.extend_from_slice(snapshot.readings);
         self.before_ns = snapshot.at_ns;

@@ -18,6 +18,7 @@ pub(super) struct Printer {
     sink: Sink,
     server: Option<Server>,
     intervals: usize,
+    warnings: Vec<document::Warning>,
 }
 
 impl Printer {
@@ -41,7 +42,13 @@ impl Printer {
             },
         };
         let subject = subject(plan);
-        Ok(Self { output, subject, style, sink, server, intervals: 0 })
+        Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
+    }
+
+    /// Says what makes the result less than what was asked for; the document of `--json=2` holds it too.
+    pub(super) fn warn(&mut self, what: String, remedy: &str) {
+        say::note(if remedy.is_empty() { what.clone() } else { format!("{what} ({remedy})") });
+        self.warnings.push(document::Warning { what, remedy: remedy.to_owned() });
     }
 
     /// Whether [`Printer::totals`] is wanted at each interval.
@@ -70,15 +77,20 @@ impl Printer {
         }
         let Self { output, style, sink, subject, .. } = self;
         let clear = output.interval_clear && sink.is_terminal();
-        let number = if clear { 0 } else { number };
         match output.form {
             Form::Text => sink.print(|out| {
                 if clear {
                     out.write_all(b"\x1b[H\x1b[2J")?;
                 }
-                text::interval(out, counts, number, style)
+                // On a cleared screen every interval needs its title.
+                text::interval(out, counts, if clear { 0 } else { number }, style)
             }),
-            Form::Csv(_) => sink.print(|out| csv::write(out, counts, style)),
+            Form::Csv(_) => sink.print(|out| {
+                if number == 0 {
+                    csv::titles(out, counts, style)?;
+                }
+                csv::write(out, counts, style)
+            }),
             Form::JsonLines => sink.print(|out| json::write(out, counts, style)),
             Form::Document => sink.print(|out| {
                 if number == 0 {
@@ -100,10 +112,10 @@ impl Printer {
             return sink.print(|out| out.write_all(page.as_bytes()));
         }
         if let Form::Document = output.form {
-            let warnings = [];
+            let warnings = &self.warnings;
             return sink.print(|out| match self.intervals {
-                0 => document::write(out, subject, counts, &warnings),
-                _ => document::end(out, counts, &warnings),
+                0 => document::write(out, subject, counts, warnings),
+                _ => document::end(out, counts, warnings),
             });
         }
         if output.quiet || self.intervals > 0 && !output.summary {
@@ -112,7 +124,12 @@ impl Printer {
         style.summary = self.intervals > 0 && output.csv_summary;
         match output.form {
             Form::Text => sink.print(|out| text::run(out, counts, subject, style)),
-            Form::Csv(_) => sink.print(|out| csv::write(out, counts, style)),
+            Form::Csv(_) => sink.print(|out| {
+                if self.intervals == 0 {
+                    csv::titles(out, counts, style)?;
+                }
+                csv::write(out, counts, style)
+            }),
             Form::JsonLines | Form::Document => sink.print(|out| json::write(out, counts, style)),
         }
     }

@@ -108,12 +108,17 @@ impl Shown {
             }
             shown.missing.push(reason);
             shown.specs.push(spec.clone());
+            let role = role(spec);
+            let (scale, unit) = match (spec.unit.as_str(), role.shown_in()) {
+                ("", Some((scale, unit))) => (scale, unit.to_owned()),
+                _ => (spec.scale, spec.unit.clone()),
+            };
             shown.events.push(Event {
                 name: if fate.user_only { user_only(&spec.name) } else { spec.name.clone() },
-                role: Some(role(spec)),
+                role: Some(role),
                 level: level(spec, fate.user_only),
-                scale: spec.scale,
-                unit: spec.unit.clone(),
+                scale,
+                unit,
                 snapshot: spec.snapshot,
                 group: groups.get(index).copied().unwrap_or(index),
                 cgroup: cgroup.map(str::to_owned),
@@ -135,7 +140,7 @@ impl Shown {
             tally.add(place, spot_number(reading.spot), column, count, join);
         }
         if self.aggregation == Aggregation::Global || !self.tools.is_empty() {
-            tally.row(self.tool_place(machine));
+            tally.row(self.tool_place(span, machine));
         }
         for &(column, tool) in &self.tools {
             let ns = match tool {
@@ -145,7 +150,7 @@ impl Shown {
             };
             let count =
                 ns.map(|value| Count { value, enabled_ns: span.elapsed_ns, running_ns: span.elapsed_ns });
-            tally.add(self.tool_place(machine), 0, column, count, Join::Parts);
+            tally.add(self.tool_place(span, machine), 0, column, count, Join::Parts);
         }
         let rows = tally
             .rows(|column| self.missing[column].clone(), |column| self.idle(column, span.yielded, machine));
@@ -164,7 +169,8 @@ impl Shown {
     fn place(&self, spot: Spot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
         let none = PlaceLabel::default();
         if self.aggregation == Aggregation::Thread {
-            let Some(tid) = spot.tid else { return none };
+            // What is not counted thread by thread is shown with the first.
+            let Some(tid) = spot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
             let comm = span.threads.iter().find(|t| t.tid == tid).map(|t| t.comm.clone()).unwrap_or_default();
             return PlaceLabel { thread: Some((comm, tid)), ..none };
         }
@@ -188,13 +194,9 @@ impl Shown {
     }
 
     /// Where a number that belongs to no place is shown: in the first row.
-    fn tool_place(&self, machine: &Machine<'_>) -> PlaceLabel {
+    fn tool_place(&self, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
         let first = machine.host.online_cpus().first();
-        let span = Span { threads: &[], timestamp_ns: None, elapsed_ns: 0, cpu_time: None, yielded: false };
-        match self.aggregation {
-            Aggregation::Global | Aggregation::Thread => PlaceLabel::default(),
-            _ => self.place(Spot { tid: None, cpu: first }, &span, machine),
-        }
+        self.place(Spot { tid: None, cpu: first }, span, machine)
     }
 
     fn idle(&self, column: usize, yielded: bool, machine: &Machine<'_>) -> Reason {

@@ -22,6 +22,8 @@ use crate::sys::perf::{Place, probe};
 pub(super) struct Wanted {
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     pub(super) metrics: Vec<Definition>,
+    /// The top-down analysis is asked for, and its events are there.
+    pub(super) topdown: bool,
     /// The default set had to do without hardware events, since the machine has no counters: what the kernel said.
     pub(super) no_hardware: Option<io::Error>,
 }
@@ -82,7 +84,12 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         })?;
         chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
-    Ok(Wanted { groups: bind(chosen.groups, &plan.cgroups, host)?, metrics: definitions, no_hardware })
+    Ok(Wanted {
+        groups: bind(chosen.groups, &plan.cgroups, host)?,
+        metrics: definitions,
+        topdown: *topdown,
+        no_hardware,
+    })
 }
 
 struct Chosen {
