@@ -128,6 +128,8 @@ fn wrong_text_is_answered_with_a_caret_and_help() {
 fn a_slip_is_guessed() {
     for (machine, text, meant) in [
         ("virtual", "cycels", "cycles"),
+        ("virtual", "cycles,usrr", "usr"),
+        ("virtual", "cycles,perod=1000", "period"),
         ("virtual", "sched:sched_swich", "sched_switch"),
         ("virtual", "sched_switch", "sched:sched_switch"),
         ("intel-server", "cpu/mem-laods/", "mem-loads"),
@@ -407,6 +409,8 @@ fn uprobes_turn_functions_into_offsets_in_the_file() {
     assert!(attr.get(Flag::ExcludeKernel));
     assert_eq!(read("uprobe:/bin/tiny:alpha+0x4").unwrap().attr().unwrap().config2(), 0x214);
     assert_eq!(read("uprobe:/bin/tiny:alpha%return").unwrap().attr().unwrap().config(), 1);
+    assert_eq!(read("uprobe:/bin/tiny:alpha,retprobe").unwrap().attr().unwrap().config(), 1);
+    assert_eq!(read("uprobe:/bin/tiny:alpha/retprobe/u").unwrap().attr().unwrap().config(), 1);
     assert_eq!(read("uprobe:/bin/tiny:0x123").unwrap().attr().unwrap().config2(), 0x123);
 
     assert_eq!(read("uprobe:/bin/tiny:alpah").unwrap_err().suggestions, ["alpha"]);

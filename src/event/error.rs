@@ -77,12 +77,12 @@ impl Fault {
         self
     }
 
-    pub(super) fn within(mut self, text: &str) -> ParseError {
+    pub(super) fn within(mut self, text: &str) -> Box<ParseError> {
         text.clone_into(&mut self.0.text);
         let wrong = &mut self.0;
         let parts = [Some(&mut wrong.message), wrong.expected.as_mut(), wrong.remedy.as_mut()];
         parts.into_iter().flatten().for_each(shorten);
-        *self.0
+        self.0
     }
 }
 
@@ -130,6 +130,12 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
+
+impl From<Box<ParseError>> for Error {
+    fn from(wrong: Box<ParseError>) -> Self {
+        Self::from(*wrong)
+    }
+}
 
 impl From<ParseError> for Error {
     fn from(wrong: ParseError) -> Self {

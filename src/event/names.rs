@@ -4,7 +4,7 @@
 //! what they show. Whether an event opens is `counter`'s to say.
 
 use super::generic::{self, GENERIC, What};
-use super::{freebsd, terms};
+use super::{freebsd, syntax, terms};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
 use crate::host::tracepoint::TracepointError;
@@ -119,7 +119,12 @@ pub fn cache() -> impl Iterator<Item = Listed> {
 
 /// The events that PMUs name in sysfs.
 pub fn of_pmus(host: &Host) -> impl Iterator<Item = Listed> + '_ {
-    host.pmu_names().into_iter().filter_map(|name| host.pmu(&name)).flat_map(|pmu| of_pmu(&pmu))
+    let mut pmus = host.pmu_names();
+    // A holder process of pmc publishes this one elsewhere than the kernel would.
+    if !pmus.iter().any(|name| name == "persistent") {
+        pmus.push("persistent".to_owned());
+    }
+    pmus.into_iter().filter_map(|name| host.pmu(&name)).flat_map(|pmu| of_pmu(&pmu))
 }
 
 /// The events that this PMU names.
@@ -177,6 +182,12 @@ pub fn patterns() -> impl Iterator<Item = Listed> {
     ]
     .into_iter()
     .map(|(name, text)| Listed::new(Kind::Pattern, name, text, ""))
+}
+
+/// The words that may follow an event after a comma; those with a value end in `=`. Reads nothing.
+pub fn qualifiers() -> impl Iterator<Item = String> {
+    let valued = syntax::VALUED.iter().map(|name| format!("{name}="));
+    syntax::FLAGS.iter().map(|&name| name.to_owned()).chain(valued)
 }
 
 /// What can be typed without naming a tracepoint: generic, cache, tool, PMU and FreeBSD events.

@@ -16,7 +16,7 @@ use super::error::{Fault, ParseError, Result};
 use super::generic::{self, NoCacheEvent, What};
 use super::modifiers::Modifiers;
 use super::syntax::{self, Body, Event, Group, Item, Term, Word, number};
-use super::{EventGroup, EventSpec, Source, freebsd, glob, probe, terms};
+use super::{EventGroup, EventSpec, Source, freebsd, glob, guess, probe, qualify, terms};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
 use crate::sys::attr::{Flag, kind};
@@ -28,7 +28,7 @@ const MOST_EVENTS: usize = 100_000;
 ///
 /// # Errors
 /// The first word that cannot be understood on this machine.
-pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, ParseError> {
+pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, Box<ParseError>> {
     Parser::new(host).parse(text)
 }
 
@@ -51,7 +51,7 @@ impl<'h> Parser<'h> {
     ///
     /// # Errors
     /// The first word that cannot be understood on this machine.
-    pub fn parse(&mut self, text: &str) -> Result<Vec<EventGroup>, ParseError> {
+    pub fn parse(&mut self, text: &str) -> Result<Vec<EventGroup>, Box<ParseError>> {
         self.groups(text).map_err(|fault| fault.within(text))
     }
 
@@ -77,7 +77,7 @@ impl<'h> Parser<'h> {
 
     fn group(&mut self, group: &Group<'_>) -> Result<Vec<EventGroup>> {
         let modifiers = group.modifiers.map(Modifiers::read).transpose()?;
-        let letters = letters_of(&group.qualifiers)?;
+        let letters = qualify::letters_of(&group.qualifiers)?;
         let mut dealt: Vec<Hand> = Vec::new();
         for event in &group.events {
             let mut specs = self.event(event)?;
@@ -87,7 +87,7 @@ impl<'h> Parser<'h> {
                 }
                 Modifiers::trusted(&letters).add(spec);
             }
-            self.qualify(&mut specs, &group.qualifiers)?;
+            qualify::qualify(self.host, &mut specs, &group.qualifiers)?;
             for spec in specs {
                 deal(&mut dealt, spec);
             }
@@ -117,7 +117,7 @@ impl<'h> Parser<'h> {
         // `cycles,usr` is `cycles:u` in other words, and is shown so.
         let written = event.modifiers.map_or("", |word| word.text);
         let mut letters = written.to_owned();
-        letters.extend(letters_of(&event.qualifiers)?.chars().filter(|&c| !written.contains(c)));
+        letters.extend(qualify::letters_of(&event.qualifiers)?.chars().filter(|&c| !written.contains(c)));
         if !letters.is_empty() {
             let added: String = letters[written.len()..].chars().filter(|&c| "ukhGH".contains(c)).collect();
             for spec in &mut specs {
@@ -127,7 +127,7 @@ impl<'h> Parser<'h> {
                 }
             }
         }
-        self.qualify(&mut specs, &event.qualifiers)?;
+        qualify::qualify(self.host, &mut specs, &event.qualifiers)?;
         Ok(specs)
     }
 
@@ -150,6 +150,10 @@ impl<'h> Parser<'h> {
         };
         for term in event.terms.iter().flatten() {
             for spec in &mut specs {
+                let uprobe = matches!(event.body, Body::Uprobe { .. });
+                if uprobe && terms::own(self.host, spec, term)? {
+                    continue;
+                }
                 if !terms::common(spec, term)? {
                     return Err(Fault::at(
                         &term.span(),
@@ -229,7 +233,7 @@ impl<'h> Parser<'h> {
                 &word.span(),
                 format!("`{}` is no event: that cache has no such operation", word.text),
             )
-            .meant(word.text, cache_names().iter().map(String::as_str)));
+            .meant(word.text, guess::cache_names().iter().map(String::as_str)));
         }
         if let Some(pmu) = self.host.pmu(word.text) {
             let events = pmu.events();
@@ -240,7 +244,7 @@ impl<'h> Parser<'h> {
             )
             .expected(format!("{0}/EVENT/ or {0}/TERM=VALUE,…/, as in {0}/{example}/", word.text)));
         }
-        Err(self.unknown(word))
+        Err(guess::unknown(self.host, word))
     }
 
     /// An event that one or several PMUs list in sysfs under this name.
@@ -307,7 +311,7 @@ impl<'h> Parser<'h> {
                 if let Some(specs) = self.named_by_pmus(&Term { name: word, value: None }, given, name)? {
                     return Ok(specs);
                 }
-                Err(self.unknown_pmu(word))
+                Err(guess::unknown_pmu(self.host, word))
             }
             (false, _) => {
                 self.number_instances(&mut specs);
@@ -355,7 +359,7 @@ impl<'h> Parser<'h> {
                     )
                     .expected(format!("{}/{}/", pmu.name, second.text)));
                 }
-                let events = self.event_names();
+                let events = guess::event_names(self.host);
                 let near = crate::text::nearest(first.text, events.iter().map(String::as_str), 1);
                 Err(match near.first() {
                     // A slip in a generic name with wrong modifiers is no tracepoint.
@@ -375,7 +379,7 @@ impl<'h> Parser<'h> {
     /// A FreeBSD name: its meaning is event text again.
     fn freebsd(&mut self, alias: &freebsd::Alias, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
         let items = syntax::read(alias.means)?;
-        let Some(Item::Event(event)) = items.first() else { return Err(self.unknown(word)) };
+        let Some(Item::Event(event)) = items.first() else { return Err(guess::unknown(self.host, word)) };
         let mut specs = self.body(event).map_err(|_| {
             Fault::at(
                 &word.span(),
@@ -387,149 +391,6 @@ impl<'h> Parser<'h> {
             spec.filter = alias.filter.map(str::to_owned);
         }
         Ok(specs)
-    }
-
-    /// Applies the qualifiers that are no modifiers in other words.
-    fn qualify(&mut self, specs: &mut [EventSpec], qualifiers: &[Term<'_>]) -> Result<()> {
-        for qualifier in qualifiers {
-            let on = is_on(qualifier)?;
-            for spec in &mut *specs {
-                self.qualifier(spec, qualifier, on)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn qualifier(&mut self, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
-        match qualifier.name.text {
-            "descendants" => spec.qualifiers.descendants = on,
-            "log-cswitch" => spec.qualifiers.log_cswitch = on,
-            "log-exit" => spec.qualifiers.log_exit = on,
-            "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}
-            "percore" => spec.qualifiers.percore = on,
-            "precise" => {
-                let level = qualifier
-                    .value
-                    .and_then(|v| number(v.text))
-                    .filter(|&level| level <= 3)
-                    .ok_or_else(|| {
-                        Fault::at(&qualifier.span(), "no such level of precision")
-                            .expected("precise=0 (any skid), 1 (constant), 2 (zero requested) or 3 (zero)")
-                    })?;
-                if let Source::Kernel(attr) = &mut spec.source {
-                    attr.set_precise_ip(level as u8);
-                    if level > 0 && !spec.sides_chosen {
-                        attr.set(Flag::ExcludeGuest, true);
-                    }
-                }
-            }
-            // FreeBSD's word for the threshold on AMD; its `anythread` is Intel's field `any`.
-            "count" => self.field(spec, "cmask", qualifier)?,
-            "anythread" => self.field(spec, "any", qualifier)?,
-            "cmask" | "umask" | "inv" | "edge" | "any" => self.field(spec, qualifier.name.text, qualifier)?,
-            _ => {
-                terms::common(spec, qualifier)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets a field of the event's PMU. A generic event becomes the code that the core PMU lists for it, since
-    /// generic requests have no fields.
-    fn field(&mut self, spec: &mut EventSpec, field: &str, qualifier: &Term<'_>) -> Result<()> {
-        let cannot = |why: &str| {
-            Err(Fault::at(
-                &qualifier.span(),
-                format!("`{}` cannot be applied to this event", qualifier.name.text),
-            )
-            .why(why))
-        };
-        let Source::Kernel(attr) = &spec.source else { return cannot("pmc itself measures it") };
-        let pmu = match (attr.kind(), &spec.pmu) {
-            (kind::SOFTWARE | kind::TRACEPOINT | kind::BREAKPOINT, _) => {
-                return cannot("the kernel counts it without hardware");
-            }
-            (_, Some(pmu)) => self.host.pmu(pmu),
-            (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => self.host.core_pmu(),
-            (_, None) => None,
-        };
-        let Some(pmu) = pmu else { return cannot("this machine shows no PMU for it") };
-        let term = Term { name: Word { text: field, at: qualifier.name.at }, value: qualifier.value };
-        let code = terms::pmu_event(&pmu, &[term], "", false)?;
-        let base = match attr.kind() {
-            kind::HW_CACHE => return cannot("generic cache events have no code that could be refined"),
-            kind::HARDWARE => {
-                let wanted = attr.config() & 0xffff_ffff;
-                let names = generic::GENERIC
-                    .iter()
-                    .find(|g| g.what == What::Hardware(wanted))
-                    .map_or(&[][..], |g| g.names);
-                let Some(name) = names.iter().find(|name| pmu.event(name).is_some()) else {
-                    return cannot("the machine does not say which code it has");
-                };
-                let event = Term { name: Word { text: name, at: qualifier.name.at }, value: None };
-                Some(terms::pmu_event(&pmu, &[event], "", false)?)
-            }
-            _ => None,
-        };
-        let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
-        if let Some(base) = base.as_ref().and_then(EventSpec::attr) {
-            attr.set_kind(base.kind());
-            attr.set_config(0);
-        }
-        for from in [base.as_ref(), Some(&code)].into_iter().flatten().filter_map(EventSpec::attr) {
-            for word in [1, 7, 8, 16, 17] {
-                attr.or_word(word, from.word(word).unwrap_or(0));
-            }
-        }
-        Ok(())
-    }
-
-    /// Every name this machine knows, for a guess.
-    fn event_names(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            generic::GENERIC.iter().flat_map(|g| g.names).map(|&n| n.to_owned()).collect();
-        names.extend(cache_names());
-        for pmu in self.host.pmu_names() {
-            if let Some(pmu) = self.host.pmu(&pmu) {
-                names.extend(pmu.events());
-            }
-        }
-        names.extend(freebsd::ALIASES.iter().map(|alias| alias.name.to_owned()));
-        names
-    }
-
-    fn unknown(&self, word: Word<'_>) -> Fault {
-        let mut names = self.event_names();
-        if let Ok(tracepoints) = self.host.tracepoints() {
-            names.extend(tracepoints);
-        }
-        let pmus = self.host.pmu_names();
-        if fits_any(word.text, &pmus) {
-            return Fault::at(&word.span(), format!("`{}` is a PMU, and no event of it is named", word.text))
-                .expected(format!("{}/EVENT/ or {0}/TERM=VALUE,…/", word.text));
-        }
-        Fault::at(&word.span(), format!("no event is called `{}`", word.text))
-            .meant(word.text, names.iter().map(String::as_str))
-            .try_this("pmc list shows the events of this machine")
-    }
-
-    fn unknown_pmu(&self, word: Word<'_>) -> Fault {
-        let mut pmus: Vec<String> = self.host.pmu_names().iter().map(|name| stem(name).to_owned()).collect();
-        pmus.dedup();
-        let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
-        let generic = generic::GENERIC.iter().flat_map(|g| g.names.iter().copied());
-        Fault::at(&word.span(), format!("this machine has no PMU called `{}`", word.text))
-            .expected(format!("one of its PMUs ({list})"))
-            .meant(word.text, pmus.iter().map(String::as_str).chain(generic))
-    }
-}
-
-/// The name that stands for all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
-fn stem(pmu: &str) -> &str {
-    match pmu.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_') {
-        Some(stem) if stem.len() < pmu.len() - 1 => stem,
-        _ => pmu,
     }
 }
 
@@ -567,13 +428,9 @@ fn single(event: EventSpec) -> EventGroup {
     EventGroup { events: vec![event], braces: false, weak: false, leader_sampling }
 }
 
-fn cache_names() -> Vec<String> {
-    generic::cache_events().map(|(name, _, _)| name).collect()
-}
-
 /// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading `uncore_`
 /// may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
-fn fits(wanted: &str, pmu: &str) -> bool {
+pub(super) fn fits(wanted: &str, pmu: &str) -> bool {
     let short = pmu.strip_prefix("uncore_").unwrap_or(pmu);
     if glob::is_pattern(wanted) {
         return glob::matches(wanted, pmu) || glob::matches(wanted, short);
@@ -584,47 +441,6 @@ fn fits(wanted: &str, pmu: &str) -> bool {
             rest.is_empty() || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
         })
     })
-}
-
-fn fits_any(wanted: &str, pmus: &[String]) -> bool {
-    pmus.iter().any(|pmu| fits(wanted, pmu))
-}
-
-/// The modifiers that qualifiers say in words.
-fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
-    let mut letters = String::new();
-    for qualifier in qualifiers {
-        let on = is_on(qualifier)?;
-        let letter = match qualifier.name.text {
-            "usr" if on => 'u',
-            "os" if on => 'k',
-            "hv" if on => 'h',
-            "guest" if on => 'G',
-            "host" if on => 'H',
-            "pinned" if on => 'D',
-            "exclusive" if on => 'e',
-            // Idle time is counted unless it is said not to be.
-            "idle" if !on => 'I',
-            _ => continue,
-        };
-        if !letters.contains(letter) {
-            letters.push(letter);
-        }
-    }
-    Ok(letters)
-}
-
-/// Whether a qualifier that stands alone is said (`inv`, `inv=1`) or denied (`inv=0`).
-fn is_on(qualifier: &Term<'_>) -> Result<bool> {
-    let Some(value) = qualifier.value else { return Ok(true) };
-    if !syntax::FLAGS.contains(&qualifier.name.text) {
-        return Ok(true);
-    }
-    match number(value.text) {
-        Some(value @ 0..=1) => Ok(value == 1),
-        _ => Err(Fault::at(&qualifier.span(), format!("`{}` is said or not", qualifier.name.text))
-            .expected(format!("{0}, {0}=1 or {0}=0", qualifier.name.text))),
-    }
 }
 
 /// The event as typed with further modifiers behind it.

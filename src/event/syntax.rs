@@ -83,7 +83,7 @@ impl Term<'_> {
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.
-pub(super) const FLAGS: [&str; 16] = [
+pub(super) const FLAGS: [&str; 17] = [
     "usr",
     "os",
     "hv",
@@ -100,6 +100,7 @@ pub(super) const FLAGS: [&str; 16] = [
     "descendants",
     "log-cswitch",
     "log-exit",
+    "retprobe",
 ];
 
 /// Qualifiers that take a value.
@@ -425,7 +426,7 @@ impl<'a> Reader<'a> {
             return Err(Fault::at(&(path.at..self.at), "this uprobe lacks a part")
                 .expected("uprobe:PATH:FUNCTION or uprobe:PATH:0xOFFSET, as in uprobe:/bin/sh:main"));
         }
-        let place = self.until(&[':', ',', '{', '}']);
+        let place = self.until(&[':', '/', ',', '{', '}']);
         if place.text.is_empty() {
             return Err(Fault::at(&(place.at..place.at), "the place in the file is missing")
                 .expected("a function, or 0xOFFSET in the file"));

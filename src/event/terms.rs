@@ -14,6 +14,7 @@ use super::error::{Fault, Result, Span};
 use super::generic::{self, What};
 use super::syntax::{Term, number, numbered_word, plain_digits};
 use super::{EventSpec, Source};
+use crate::host::Host;
 use crate::host::pmu::Pmu;
 use crate::sys::attr::kind;
 
@@ -203,6 +204,16 @@ pub(super) fn pmu_event(pmu: &Pmu, terms: &[Term<'_>], name: &str, hybrid: bool)
         }
     }
     Ok(spec)
+}
+
+/// Applies a term that the event's own PMU describes; `false` if it does not.
+pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
+    let Some(pmu) = spec.pmu.as_ref().and_then(|name| host.pmu(name)) else { return Ok(false) };
+    if pmu.format(term.name.text).is_none() {
+        return Ok(false);
+    }
+    set(&pmu, spec, &Setting::written(term), false)?;
+    Ok(true)
 }
 
 /// Notes where this PMU's events are opened.

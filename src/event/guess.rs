@@ -1,0 +1,72 @@
+//! What may have been meant by a word that nothing knows.
+//!
+//! Receives the word and the [`Host`]; hands on a fault with the nearest of all names that the machine has. Reads much, since it runs only
+//! when the text is wrong.
+
+use super::error::Fault;
+use super::resolve::fits;
+use super::syntax::{self, Word};
+use super::{freebsd, generic};
+use crate::host::Host;
+
+/// Every name this machine knows, for a guess.
+pub(super) fn event_names(host: &Host) -> Vec<String> {
+    let mut names: Vec<String> =
+        generic::GENERIC.iter().flat_map(|g| g.names).map(|&n| n.to_owned()).collect();
+    names.extend(cache_names());
+    for pmu in host.pmu_names() {
+        if let Some(pmu) = host.pmu(&pmu) {
+            names.extend(pmu.events());
+        }
+    }
+    names.extend(freebsd::ALIASES.iter().map(|alias| alias.name.to_owned()));
+    names
+}
+
+pub(super) fn unknown(host: &Host, word: Word<'_>) -> Fault {
+    let mut names = event_names(host);
+    if let Ok(tracepoints) = host.tracepoints() {
+        names.extend(tracepoints);
+    }
+    let pmus = host.pmu_names();
+    if pmus.iter().any(|pmu| fits(word.text, pmu)) {
+        return Fault::at(&word.span(), format!("`{}` is a PMU, and no event of it is named", word.text))
+            .expected(format!("{}/EVENT/ or {0}/TERM=VALUE,…/", word.text));
+    }
+    let qualifiers = syntax::FLAGS.into_iter().chain(syntax::VALUED);
+    if let Some((name, _)) = word.text.split_once('=') {
+        return Fault::at(&(word.at..word.at + name.len()), format!("no qualifier is called `{name}`"))
+            .expected(format!(
+                "an event, or one of the qualifiers {}",
+                qualifiers.clone().collect::<Vec<_>>().join(", ")
+            ))
+            .meant(name, qualifiers);
+    }
+    names.extend(qualifiers.map(str::to_owned));
+    Fault::at(&word.span(), format!("no event is called `{}`", word.text))
+        .meant(word.text, names.iter().map(String::as_str))
+        .try_this("pmc list shows the events of this machine")
+}
+
+pub(super) fn unknown_pmu(host: &Host, word: Word<'_>) -> Fault {
+    let mut pmus: Vec<String> = host.pmu_names().iter().map(|name| stem(name).to_owned()).collect();
+    pmus.dedup();
+    let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
+    let generic = generic::GENERIC.iter().flat_map(|g| g.names.iter().copied());
+    Fault::at(&word.span(), format!("this machine has no PMU called `{}`", word.text))
+        .expected(format!("one of its PMUs ({list})"))
+        .meant(word.text, pmus.iter().map(String::as_str).chain(generic))
+}
+
+/// The usual names of the cache events.
+pub(super) fn cache_names() -> Vec<String> {
+    generic::cache_events().map(|(name, _, _)| name).collect()
+}
+
+/// The name that stands for all instances of a PMU: `uncore_imc` for `uncore_imc_3`.
+fn stem(pmu: &str) -> &str {
+    match pmu.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix('_') {
+        Some(stem) if stem.len() < pmu.len() - 1 => stem,
+        _ => pmu,
+    }
+}
