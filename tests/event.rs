@@ -339,6 +339,8 @@ fn freebsds_names_are_known_last() {
     let ticks = one("virtual", "SOFT-CLOCK.HARD");
     assert_eq!((ticks.name.as_str(), ticks.attr().unwrap().period()), ("SOFT-CLOCK.HARD", 1_000_000));
     assert_eq!(one("virtual", "PAGE_FAULT.WRITE").filter.as_deref(), Some("error_code & 2"));
+    assert_eq!(encoded(&one("virtual", "LLC-MISSES")), "0:0x3 -G");
+    assert_eq!(encoded(&one("virtual", "LLC-misses")), "3:0x10002 -G");
     // perf's meaning wins where both know the name.
     assert_eq!(encoded(&one("virtual", "cycles")), "0:0x0 -G");
     assert!(matches!(one("virtual", "duration_time").source, Source::Tool(Tool::DurationTime)));

@@ -76,6 +76,12 @@ pub(super) fn find(name: &str, host: &Host) -> Option<Alias> {
     (wanted == "interrupts").then(|| Alias { name: "interrupts", means: interrupts(host), filter: None })
 }
 
+/// Whether this is one of FreeBSD's names, written in capitals as its tables have them.
+pub(super) fn in_capitals(name: &str) -> bool {
+    !name.contains(|c: char| c.is_ascii_lowercase())
+        && ALIASES.iter().any(|alias| normal(alias.name) == normal(name))
+}
+
 /// Interrupts taken: the processors count them under a code of their own; without counters, those of devices.
 fn interrupts(host: &Host) -> &'static str {
     if host.pmu("cpu").is_none() {

@@ -176,7 +176,10 @@ impl<'h> Parser<'h> {
                 What::Hardware(config) => self.on_cores(kind::HARDWARE, config, name),
             });
         }
-        if let Ok(config) = generic::cache(word) {
+        // perf's names in any case; but `LLC-MISSES` in capitals is FreeBSD's word for another event.
+        if let Ok(config) = generic::cache(word)
+            && !freebsd::in_capitals(word)
+        {
             return Some(self.on_cores(kind::HW_CACHE, config, name));
         }
         let code = terms::raw_code(word)?;
