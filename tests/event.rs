@@ -7,7 +7,8 @@
 mod kit;
 
 use pmc::error::{Error, Exit};
-use pmc::event::{self, EventGroup, EventSpec, Source, Tool, names};
+use pmc::event::listing::{self, Kind};
+use pmc::event::{self, EventGroup, EventSpec, Source, Tool};
 use pmc::host::{CpuList, Host};
 use pmc::sys::attr::{Flag, kind};
 use proptest::prelude::*;
@@ -425,24 +426,20 @@ fn uprobes_turn_functions_into_offsets_in_the_file() {
 fn everything_listed_can_be_asked_for() {
     for machine in ["intel-server", "intel-hybrid", "amd-zen", "arm-server", "virtual", "persistent"] {
         let host = tree(machine);
-        let known = names::generic().chain(names::cache()).chain(names::of_pmus(&host));
-        for listed in known {
-            for name in std::iter::once(&listed.name).chain(&listed.aliases) {
-                let groups =
-                    event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
+        let kinds = [Kind::Hardware, Kind::Software, Kind::Cache, Kind::Tool, Kind::Pmu];
+        let mut seen = 0;
+        for listed in kinds.into_iter().flat_map(|kind| listing::of_kind(&host, kind)).filter(|l| !l.form) {
+            for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
+                let groups = event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
                 let event = &groups[0].events[0];
                 assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
+                seen += 1;
             }
         }
+        assert!(seen > 60, "{machine}: {seen}");
     }
-    let host = tree("virtual");
-    let tracepoints: Vec<_> = names::tracepoints(&host).unwrap().map(|listed| listed.name).collect();
-    assert!(tracepoints.len() > 20 && tracepoints.contains(&"sched:sched_switch".to_owned()));
-    assert!(
-        names::of_pmus(&tree("power-lpar")).any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/")
-    );
-    let cpu = tree("intel-server").pmu("cpu").unwrap();
-    assert_eq!(names::terms(&cpu)[0].bits, "config:24-31");
+    let lpar = tree("power-lpar");
+    assert!(listing::of_kind(&lpar, Kind::Pmu).any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/"));
 }
 
 /// Pieces out of which hostile and reasonable event text is made.

@@ -20,7 +20,6 @@ pub mod glob;
 mod guess;
 pub mod listing;
 mod modifiers;
-pub mod names;
 mod probe;
 mod qualify;
 mod resolve;
