@@ -1,6 +1,8 @@
 //! The reservation protocol against its original: PCP's `perfalloc` and `pmdaperfevent` (Debian package `pcp`), each on a
 //! private lock file. What another process sees of a lock is asked with `F_GETLK` from here, for this is another process.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly too")]
+
 mod kit;
 
 use std::fs::File;
@@ -594,4 +596,15 @@ fn yielding_shows_the_gap() {
     let gap_ms: f64 = number.parse().unwrap();
     assert!(rest.starts_with("ms of 1."), "{gap}");
     assert!((390.0..=650.0).contains(&gap_ms), "{gap}");
+}
+
+#[test]
+fn info_shows_who_holds_the_reservation() {
+    let place = Place::new();
+    let info =
+        || kit::Ran::from(place.command(env!("CARGO_BIN_EXE_pmc")).arg("info").output().unwrap()).expect(0);
+    info().prints(&[&format!("free ({}", place.lock_file().display())]);
+    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(holder.0.id()));
+    info().prints(&[&format!("held by pmc (pid {})", holder.0.id())]);
 }

@@ -5,31 +5,29 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-/// Reserve the hardware counters, so that PCP's agent pauses its own
-///
-/// The agent pmdaperfevent of Performance Co-Pilot keeps hardware counters busy on every CPU. It lets go of them while
-/// anybody holds a shared lock on the first byte of its lock file. This command holds that lock: while COMMAND runs, or
-/// without COMMAND until it gets SIGINT, SIGHUP or SIGTERM. No privilege is needed.
-///
-/// The lock is taken first; where an agent runs it is then given 200 ms, twice its round, before COMMAND starts or
-/// the shell gets its prompt back. Reservations share: another profiler that has reserved too still competes
-/// with yours, and is named.
+/// Reserve the hardware counters
 #[derive(Debug, Args)]
 #[command(
     version,
     disable_version_flag = true,
     after_help = "\
-COMMAND's own options are left alone, and its exit status is passed on: 127 when it does not exist, 126 when it
-cannot be executed, 128 + signal when a signal ended it. Signals sent to pmc go on to it.
+The agent pmdaperfevent of Performance Co-Pilot keeps hardware counters busy on every CPU. It lets go of them while anybody \
+holds a shared lock on the first byte of its lock file. This command holds that lock: while COMMAND runs, or without COMMAND \
+until it gets SIGINT, SIGHUP or SIGTERM. No privilege is needed.
 
-Exit status without COMMAND: 0 released by a signal, or reserved in the background; 1 not reserved; 2 usage.
+The lock is taken first; where an agent runs, it is then given 200 ms, twice its round, before COMMAND starts or the shell \
+gets its prompt back. Reservations share: another profiler that has reserved too still competes with yours, and is named.
 
-The lock file is perfevent/perflock below PCP_PMDAS_DIR: from the environment, else from the file named by PCP_CONF,
-else $PCP_DIR/etc/pcp.conf, else /etc/pcp.conf; by default /var/lib/pcp/pmdas.
+COMMAND's own options are left alone, and its exit status is passed on: 127 when it does not exist, 126 when it cannot be \
+executed, 128 + signal when a signal ended it. Signals sent to pmc go on to it. Without COMMAND the exit status is 0 when \
+a signal released the counters or the background holds them, 1 when they are not reserved, 2 for a wrong command line.
+
+The lock file is perfevent/perflock below PCP_PMDAS_DIR: from the environment, else from the file named by PCP_CONF, else \
+$PCP_DIR/etc/pcp.conf, else /etc/pcp.conf; by default /var/lib/pcp/pmdas.
 
 Examples:
   pmc reserve perf record -a sleep 10      hold it while another profiler works
-  pmc reserve -d && ./measure; pkill -x pmc
+  pmc reserve                              hold it until Ctrl-C
   ln -s $(command -v pmc) perfalloc        under that name pmc behaves as PCP's perfalloc does
 More: docs/reservation.md"
 )]
