@@ -20,6 +20,7 @@ use crate::sys::Attr;
 use crate::sys::attr::kind;
 use crate::sys::credentials::{Capability, Limits, Seccomp};
 use crate::sys::perf::Place;
+use crate::sys::process;
 use crate::text::clean;
 use crate::view;
 
@@ -37,6 +38,9 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
         view::info::write(&mut out, &machine)
     };
     written.and_then(|()| out.flush()).map_err(|error| Error::output("the machine's description", error))?;
+    if kernel.is_slow_to_close() {
+        process::close_behind();
+    }
     Ok(Exit::Done)
 }
 

@@ -61,6 +61,13 @@ pub struct ThisKernel {
     held: Vec<EventFd>,
 }
 
+impl ThisKernel {
+    /// Whether a tracepoint is held open.
+    pub fn is_slow_to_close(&self) -> bool {
+        !self.held.is_empty()
+    }
+}
+
 impl Kernel for ThisKernel {
     fn accepts(&mut self, attr: &Attr, place: Place<'_>, ring_pages: usize) -> Result<(), (Call, io::Error)> {
         let mut attr = attr.clone();

@@ -67,7 +67,8 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         if finding.is_warning() { say::warning(words) } else { say::note(words) }
     }
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
-    let passes = if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let passes =
+        if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     let mut session = Session {
         signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
             .map_err(|error| Error::io("catching signals", error))?,
