@@ -92,6 +92,15 @@ fn tracepoints_have_their_fields() {
 }
 
 #[test]
+fn formats_of_the_tracers_are_no_events() {
+    if !tracefs() {
+        return;
+    }
+    let listed = run(&["list", "--names", "tracepoint"]).expect(0).stdout;
+    assert!(listed.contains("sched:sched_switch\n") && !listed.contains("ftrace:bprint\n"));
+}
+
+#[test]
 fn one_tracepoint_stands_for_all() {
     if !tracefs() || !need_perf_events() {
         return;

@@ -20,6 +20,7 @@ use crate::sys::Attr;
 use crate::sys::attr::kind;
 use crate::sys::credentials::{Capability, Limits, Seccomp};
 use crate::sys::perf::Place;
+use crate::sys::process;
 use crate::text::clean;
 use crate::view;
 
@@ -28,7 +29,8 @@ use crate::view;
 /// # Errors
 /// Only those of writing: what the machine lacks is an answer.
 pub(super) fn run(typed: &Info) -> Result<Exit> {
-    let machine = machine(&Host::live());
+    let mut kernel = ThisKernel::default();
+    let machine = machine(&Host::live(), &mut kernel);
     let mut out = BufWriter::new(stdout().lock());
     let written = if typed.json {
         serde_json::to_writer_pretty(&mut out, &machine).map_err(Into::into).and_then(|()| writeln!(out))
@@ -36,10 +38,13 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
         view::info::write(&mut out, &machine)
     };
     written.and_then(|()| out.flush()).map_err(|error| Error::output("the machine's description", error))?;
+    if kernel.is_slow_to_close() {
+        process::close_behind();
+    }
     Ok(Exit::Done)
 }
 
-fn machine(host: &Host) -> Machine {
+fn machine(host: &Host, kernel: &mut ThisKernel) -> Machine {
     let mut facts = Facts::own(host);
     let reservation = reservation(host);
     if !reservation.holders.is_empty() {
@@ -47,7 +52,7 @@ fn machine(host: &Host) -> Machine {
     }
     let limits = Limits::own();
     let tracepoint = host.tracepoint_id("sched", "sched_switch").map_err(no_tracepoint);
-    let verdicts = verdict::verdicts(&mut ThisKernel, &facts, &tracepoint);
+    let verdicts = verdict::verdicts(kernel, &facts, &tracepoint);
     Machine {
         version: shown::VERSION,
         kernel: host.text("/proc/sys/kernel/osrelease").map(cleaned),

@@ -13,6 +13,7 @@ use crate::event::listing::{self, Kind, Listed};
 use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{self, Catalog, Encoding, Entry, Field, Opens, Unreadable};
+use crate::sys::process;
 use crate::text;
 use crate::view;
 
@@ -150,14 +151,18 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
         writer.entry(&entry)
     })?;
     drop(entries);
+    let slow = trier.prober.is_slow_to_close();
     let unreadable = unreadable();
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if found || (asked_for_them && !unreadable.is_empty()) {
         writer.finish(&unreadable)?;
         found = true;
     }
-    // What was tried is closed when all is on the screen.
+    // What was tried is closed when all is on the screen, and nobody needs to wait for it.
     out.flush()?;
+    if slow {
+        process::close_behind();
+    }
     Ok(found)
 }
 

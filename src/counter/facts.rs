@@ -120,20 +120,11 @@ impl Facts {
 }
 
 fn pmus(host: &Host) -> Vec<KnownPmu> {
-    const DEVICES: &str = "/sys/bus/event_source/devices";
-    let Ok(entries) = std::fs::read_dir(host.path(DEVICES)) else { return Vec::new() };
-    let mut pmus: Vec<KnownPmu> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let list =
-                |file: &str| host.text(format!("{DEVICES}/{name}/{file}")).and_then(|t| t.parse().ok());
-            let (cpus, cpumask) = (list("cpus"), list("cpumask"));
-            Some(KnownPmu { kind: host.number(format!("{DEVICES}/{name}/type"))?, cpus, cpumask, name })
-        })
-        .collect();
-    pmus.sort_by(|a, b| a.name.cmp(&b.name));
-    pmus
+    let known = |name: String| {
+        let pmu = host.pmu(&name)?;
+        Some(KnownPmu { kind: pmu.kind, cpus: pmu.core_cpus(), cpumask: pmu.cpumask(), name })
+    };
+    host.pmu_names().into_iter().filter_map(known).collect()
 }
 
 #[cfg(test)]

@@ -39,6 +39,11 @@ impl<'f> Prober<'f> {
         Self { facts, known: HashMap::new(), tracepoint: None, held: Vec::new() }
     }
 
+    /// Whether a tracepoint is held open, whose closing the kernel takes its time for.
+    pub fn is_slow_to_close(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// Whether this event opens.
     pub fn opens(&mut self, spec: &EventSpec) -> Opens {
         let Source::Kernel(attr) = &spec.source else { return Opens::Yes };

@@ -55,9 +55,18 @@ pub trait Kernel {
     fn accepts(&mut self, attr: &Attr, place: Place<'_>, ring_pages: usize) -> Result<(), (Call, io::Error)>;
 }
 
-/// The kernel that runs us.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ThisKernel;
+/// The kernel that runs us. Closing a tracepoint takes it some 35 ms, so those stay open as long as this lives.
+#[derive(Debug, Default)]
+pub struct ThisKernel {
+    held: Vec<EventFd>,
+}
+
+impl ThisKernel {
+    /// Whether a tracepoint is held open.
+    pub fn is_slow_to_close(&self) -> bool {
+        !self.held.is_empty()
+    }
+}
 
 impl Kernel for ThisKernel {
     fn accepts(&mut self, attr: &Attr, place: Place<'_>, ring_pages: usize) -> Result<(), (Call, io::Error)> {
@@ -67,6 +76,9 @@ impl Kernel for ThisKernel {
         if ring_pages > 0 {
             let bytes = (ring_pages as u64 + 1) * crate::sys::page_size() as u64;
             HeaderPage::map_with_ring(&event, ring_pages).map_err(|error| (Call::Map { bytes }, error))?;
+        }
+        if attr.kind() == kind::TRACEPOINT {
+            self.held.push(event);
         }
         Ok(())
     }

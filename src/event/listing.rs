@@ -141,10 +141,20 @@ pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_>
             ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
         })),
         Kind::Tracepoint => match host.tracepoints() {
-            Ok(names) => Box::new(names.map(|name| Listed::new(Kind::Tracepoint, name, ""))),
+            Ok(names) => Box::new(
+                names
+                    .filter(|name| !is_record_only(host, name))
+                    .map(|name| Listed::new(Kind::Tracepoint, name, "")),
+            ),
             Err(_) => Box::new(std::iter::empty()),
         },
     }
+}
+
+/// Most of `ftrace` are formats of the tracers' own records, without a number by which they could be opened.
+fn is_record_only(host: &Host, name: &str) -> bool {
+    name.split_once(':')
+        .is_some_and(|(system, name)| system == "ftrace" && host.tracepoint_id(system, name).is_err())
 }
 
 fn generic_events(kind: Kind) -> impl Iterator<Item = Listed> {

@@ -103,6 +103,8 @@ impl<'o> Writer<'o> {
             writeln!(self.out)?;
         }
         self.kind = kind;
+        // What was found so far need not wait for the next kind, which may take longer to read.
+        self.out.flush()?;
         writeln!(self.out, "{kind}")
     }
 
