@@ -62,6 +62,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
+            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
+            [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             break
         }
         'pmc;stat' {
@@ -139,6 +142,34 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric-only', '--metric-only', [CompletionResultType]::ParameterName, 'Only metrics, no counts')
             [CompletionResult]::new('--topdown', '--topdown', [CompletionResultType]::ParameterName, 'Where the pipeline''s slots go (top-down level 1)')
             [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Never scale: where the events do not fit on the counters, split them over several runs')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;info' {
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;reserve' {
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'The lock file to use instead of PCP''s')
+            [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Stay in the foreground (the default)')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Go to the background once the lock is held; a failure is reported before that')
+            [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print the version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print the version')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;list' {
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
+            [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('--names', '--names', [CompletionResultType]::ParameterName, 'Print names only, one a line, untried: for the shells'' completion')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

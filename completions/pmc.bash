@@ -16,6 +16,15 @@ _pmc() {
             ",$1")
                 cmd="pmc"
                 ;;
+            pmc,info)
+                cmd="pmc__subcmd__info"
+                ;;
+            pmc,list)
+                cmd="pmc__subcmd__list"
+                ;;
+            pmc,reserve)
+                cmd="pmc__subcmd__reserve"
+                ;;
             pmc,stat)
                 cmd="pmc__subcmd__stat"
                 ;;
@@ -26,12 +35,58 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --help --version stat"
+            opts="-h -V --help --version stat info reserve list"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__info)
+            opts="-j -h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__list)
+            opts="-l -j -h --long --json --names --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__reserve)
+            opts="-D -d -f -v -h --create --version --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -23,6 +23,9 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
             cand stat 'Count events'
+            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
+            cand reserve 'Reserve the hardware counters'
+            cand list 'List the events that can be counted here, each tried'
         }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
@@ -99,6 +102,31 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --metric-only 'Only metrics, no counts'
             cand --topdown 'Where the pipeline''s slots go (top-down level 1)'
             cand --exact 'Never scale: where the events do not fit on the counters, split them over several runs'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;info'= {
+            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;reserve'= {
+            cand -f 'The lock file to use instead of PCP''s'
+            cand -D 'Stay in the foreground (the default)'
+            cand -d 'Go to the background once the lock is held; a failure is reported before that'
+            cand --create 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)'
+            cand -v 'Print the version'
+            cand --version 'Print the version'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;list'= {
+            cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+            cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --names 'Print names only, one a line, untried: for the shells'' completion'
             cand -h 'Print help'
             cand --help 'Print help'
         }

@@ -27,6 +27,9 @@ end
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
@@ -84,6 +87,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only me
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'The lock file to use instead of PCP\'s' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; a failure is reported before that'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP\'s directory)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 

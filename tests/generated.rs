@@ -191,7 +191,11 @@ fn bash(line: &str) -> Vec<String> {
         [[ $2 == *' ' ]] && COMP_WORDS+=(''); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
         _pmc_with_values pmc \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let file = completions().join("pmc.bash");
-    shell("bash", &["--norc", "-c", script, "bash", file.to_str().expect("UTF-8"), line])
+    let offers = shell("bash", &["--norc", "-c", script, "bash", file.to_str().expect("UTF-8"), line]);
+    // For bash a word ends at a colon and an equals sign: an offer replaces only what follows the last one.
+    let word = line.rsplit(' ').next().unwrap_or_default();
+    let kept = &word[..word.rfind([':', '=']).map_or(0, |at| at + 1)];
+    offers.iter().map(|offer| format!("{kept}{offer}")).collect()
 }
 
 #[track_caller]
@@ -233,8 +237,12 @@ fn bash_offers_events_terms_and_pids() {
         return;
     }
     offers_what_it_should(bash);
-    // Bash sees a new word after a colon and an equals sign, and replaces only what follows.
-    assert_eq!(bash("pmc stat --event=task-cl"), ["task-clock"]);
+    assert_eq!(bash("pmc stat --event=task-cl"), ["--event=task-clock"]);
+    assert!(
+        bash("pmc stat -e syscalls:sys_enter_openat,syscalls:sys_enter_clos")
+            .iter()
+            .any(|offer| offer.ends_with("sys_enter_close"))
+    );
     assert!(
         bash("pmc stat -- ls -e task-cl").iter().all(|offer| offer != "task-clock"),
         "the command's own option"
@@ -252,12 +260,14 @@ fn fish_offers_events_terms_and_pids() {
 /// A terminal with a shell in it, on a tmux server of its own.
 struct Terminal {
     socket: String,
+    /// The key that leaves a menu of offers.
+    leave: &'static str,
 }
 
 impl Terminal {
     #[track_caller]
-    fn open(program: &str) -> Self {
-        let terminal = Self { socket: format!("pmc-test-{}-{}", std::process::id(), &program[..3]) };
+    fn open(program: &str, leave: &'static str) -> Self {
+        let terminal = Self { socket: format!("pmc-test-{}-{}", std::process::id(), &program[..3]), leave };
         let path = path().into_string().expect("a PATH in UTF-8");
         terminal.tmux(&["new-session", "-d", "-x", "150", "-y", "50", &format!("env PATH={path} {program}")]);
         terminal
@@ -291,8 +301,7 @@ impl Terminal {
         self.shows(line);
         self.tmux(&["send-keys", "Tab"]);
         self.shows(want);
-        // Leaves a menu that the shell may have opened.
-        self.tmux(&["send-keys", "Escape"]);
+        self.tmux(&["send-keys", self.leave]);
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
 }
@@ -322,7 +331,7 @@ fn zsh_completes_events_terms_and_pids() {
     if !kit::need_program("zsh") || !kit::need_program("tmux") || !need_uprobe_pmu() {
         return;
     }
-    let zsh = Terminal::open("zsh -f");
+    let zsh = Terminal::open("zsh -f", "C-c");
     let folder = completions();
     zsh.tmux(&[
         "send-keys",
@@ -342,7 +351,7 @@ fn elvish_completes_events_terms_and_pids() {
     let rc = folder.path().join("rc.elv");
     let script = fs::read_to_string(completions().join("pmc.elv")).expect("the committed script");
     fs::write(&rc, script + "\nset edit:prompt = { put 'ready:' }\n").expect("a file in the folder");
-    let elvish = Terminal::open(&format!("elvish -rc {}", rc.display()));
+    let elvish = Terminal::open(&format!("elvish -rc {}", rc.display()), "Escape");
     elvish.shows("ready:");
     completes_what_it_should(&elvish, "'uprobe/retprobe='");
 }

@@ -15,7 +15,7 @@ _pmc_events() {
         compadd -q -S , -a names
         compadd -S = -a terms
     else
-        names=(${(f)"$($words[1] list --names 2>/dev/null)"})
+        names=(${(f)"$(command pmc list --names 2>/dev/null)"})
         terms=(/sys/bus/event_source/devices/*(N:t))
         compset -P '*[,\{]'
         compadd -q -S , -a names
