@@ -497,7 +497,7 @@ impl Set {
     pub fn slow_to_close(&self) -> usize {
         let slow =
             |event: usize| self.events[event].spec.attr().is_some_and(|a| a.kind() == kind::TRACEPOINT);
-        self.bundles.iter().flat_map(|bundle| &bundle.members).filter(|(event, _)| slow(*event)).count()
+        self.bundles.iter().flat_map(|bundle| &bundle.members).filter(|member| slow(member.event)).count()
     }
 }
 
