@@ -59,8 +59,10 @@ impl Signals {
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: `info` is `size` bytes of plain old data.
         let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
-        (got == size as isize)
-            .then_some(Caught { signal: info.ssi_signo as i32, from_terminal: info.ssi_code == libc::SI_KERNEL })
+        (got == size as isize).then_some(Caught {
+            signal: info.ssi_signo as i32,
+            from_terminal: info.ssi_code == libc::SI_KERNEL,
+        })
     }
 }
 

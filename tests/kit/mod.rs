@@ -121,5 +121,9 @@ pub fn golden(name: &str, got: &str) {
         return;
     }
     let want = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(want == got, "{} differs (PMC_BLESS=1 rewrites it)\n--- want\n{want}\n--- got\n{got}", path.display());
+    assert!(
+        want == got,
+        "{} differs (PMC_BLESS=1 rewrites it)\n--- want\n{want}\n--- got\n{got}",
+        path.display()
+    );
 }
