@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pmc::perfdata::{Buffer, Reader};
+use pmc::perfdata::{Buffer, Features, Options, Reader, Writer};
 use pmc::record::{kind, layout};
 
 /// Work that maps files, starts processes and takes some 50 ms of CPU.
@@ -126,5 +126,83 @@ fn recordings_of_every_kind_hold_the_records_that_perf_sees() {
         assert!(record(&file, options), "perf record {options:?}");
         let reader = agree(&file);
         assert!(reader.notes().is_empty(), "{name}: {:?}", reader.notes());
+    }
+}
+
+/// Reads everything and writes it again.
+fn rewrite(from: &Reader, to: &Path, options: Options) -> u64 {
+    let features = Features { compressed: None, ..from.features().clone() };
+    let mut writer = Writer::create(to, from.events(), &features, options).expect("the writer begins");
+    let index = from.scan(|_| {}).expect("the scan reads");
+    let mut buffer = Buffer::default();
+    for chunk in &index.chunks {
+        let records = from.load(chunk, &mut buffer).expect("the chunk loads");
+        // In two slices, as a ring that wraps gives them; headers of perf's own streams are the writer's to make.
+        let bytes = records.rest();
+        let (first, second) = bytes.split_at(bytes.len() / 16 * 8);
+        writer.append(&[first, second]).expect("the writer appends");
+    }
+    writer.finish(&features).expect("the writer finishes")
+}
+
+/// The header without what depends on where things lie in the file.
+fn header_text(file: &Path) -> String {
+    let text = perf(&["report", "--header-only", "-I"], file);
+    let placed = ["# captured on", "# data offset", "# data size", "# feat offset", "# compressed", "# missing"];
+    let kept = text.lines().filter(|line| !placed.iter().any(|word| line.starts_with(word)));
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
+fn second_opinion(file: &Path) -> usize {
+    let open = std::fs::File::open(file).expect("the file opens");
+    let linux_perf_data::PerfFileReader { mut perf_file, mut record_iter } =
+        linux_perf_data::PerfFileReader::parse_file(std::io::BufReader::new(open)).expect("linux-perf-data reads it");
+    let mut samples = 0;
+    while let Some(record) = record_iter.next_record(&mut perf_file).expect("its records are whole") {
+        if let linux_perf_data::PerfFileRecord::EventRecord { record, .. } = record {
+            samples += usize::from(record.record_type.0 == kind::SAMPLE);
+        }
+    }
+    samples
+}
+
+#[test]
+fn what_is_written_is_what_was_read() {
+    if !kit::need_program("perf") || !kit::need_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let kinds: &[(&str, &[&str])] = &[
+        ("fp", &["-e", "cpu-clock,page-faults", "-g"]),
+        ("groups", &["-e", "{cpu-clock,page-faults}"]),
+        ("tracepoints", &["-e", "sched:sched_switch,sched:sched_process_exec", "-a"]),
+        ("packed", &["-e", "cpu-clock", "-g", "-z", "-k", "CLOCK_MONOTONIC"]),
+    ];
+    for (name, options) in kinds {
+        let file = lab.path(name);
+        assert!(record(&file, options), "perf record {options:?}");
+        let reader = Reader::open(&file).expect("pmc reads it");
+        let counts = our_counts(&reader);
+        let (script, header) = (perf(&["script"], &file), header_text(&file));
+        assert!(script.lines().count() > 10 && header.contains("# cpudesc"), "{name}");
+        for compress in [None, Some(3)] {
+            let copy = lab.path(&format!("{name}-{compress:?}"));
+            let size = rewrite(&reader, &copy, Options { compress });
+            assert_eq!(std::fs::metadata(&copy).expect("it is there").len(), size);
+            let again = agree(&copy);
+            let mut recounted = our_counts(&again);
+            if compress.is_some() {
+                // The record that tells how far compressed ones unpack.
+                assert_eq!(recounted.remove("FEATURE"), Some(1));
+            }
+            assert_eq!(recounted, counts);
+            assert_eq!(again.events(), reader.events());
+            let plain = |features: &Features| Features { compressed: None, ..features.clone() };
+            assert_eq!(plain(again.features()), plain(reader.features()));
+            assert!(perf(&["script"], &copy) == script, "perf script differs: {name} {compress:?}");
+            assert_eq!(header_text(&copy), header);
+            assert!(!perf(&["report", "--stdio"], &copy).is_empty());
+            assert_eq!(second_opinion(&copy) as u64, counts["SAMPLE"]);
+        }
     }
 }

@@ -64,6 +64,10 @@ impl Error {
 impl From<Error> for crate::error::Error {
     fn from(error: Error) -> Self {
         match error {
+            Error::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
+                // Whoever read our stream has had enough.
+                Self::output(format_args!("{doing} {}", path.display()), source)
+            }
             Error::Io { doing, path, source } => {
                 let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
                 let missing = source.kind() == io::ErrorKind::NotFound;

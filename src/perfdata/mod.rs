@@ -20,6 +20,7 @@ mod header;
 mod reader;
 mod scan;
 mod source;
+mod writer;
 
 pub use error::{Error, Note};
 pub use event::Event;
@@ -27,3 +28,4 @@ pub use feature::{Feature, Features};
 pub use header::Form;
 pub use reader::Reader;
 pub use scan::{Buffer, Chunk, Index};
+pub use writer::{Options, Writer};

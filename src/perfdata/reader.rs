@@ -82,8 +82,9 @@ impl Reader {
             let what = "the header says that records begin inside the header";
             return Err(Error::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
-        // A recorder that was killed left the size at 0 (perf) or at what was written when it last looked (pmc).
-        let unfinished = size == 0 && source.len() > start;
+        // A recorder that was killed left the size at 0 (perf), or at what was written a second ago and no features (pmc).
+        let beyond = source.len() > start.saturating_add(size);
+        let unfinished = beyond && (size == 0 || header.features.iter().all(|&word| word == 0));
         let end = if unfinished { source.len() } else { start.saturating_add(size) };
         if unfinished {
             self.notes.push(Note::Unfinished);
