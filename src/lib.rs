@@ -12,8 +12,8 @@
 //!                   profile               counts -> aggregated; pure, no I/O
 //!   counter                               attr + target -> counters, groups
 //!   event                                 event text -> perf_event_attr
-//!   host                                  /proc, /sys as values, rooted anywhere
-//!           sys                           the kernel: all `unsafe`, all libc
+//!   host                 perfdata         /proc, /sys as values, rooted anywhere | records <-> perf.data
+//!           sys    record                 the kernel: all `unsafe`, all libc | bytes <-> typed records
 //!           error  units  text            words and numbers
 //! ```
 
@@ -23,7 +23,9 @@ pub mod counter;
 pub mod error;
 pub mod event;
 pub mod host;
+pub mod perfdata;
 pub mod profile;
+pub mod record;
 pub mod sys;
 pub mod text;
 pub mod units;

@@ -51,6 +51,30 @@ impl std::ops::AddAssign for Count {
     }
 }
 
+/// A moment on the clock of a recording: nanoseconds since an arbitrary start (boot, usually; the attr's `clockid` says).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PerfTime(pub u64);
+
+impl PerfTime {
+    /// The nanoseconds.
+    pub fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// Nanoseconds since an `earlier` moment; 0 if that was not earlier.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl std::fmt::Display for PerfTime {
+    /// As perf prints it: seconds, a point, microseconds (cut off, not rounded).
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:06}", self.0 / 1_000_000_000, self.0 % 1_000_000_000 / 1_000)
+    }
+}
+
 /// A whole number with a comma between groups of three: `1,234,567`.
 pub fn thousands(value: u64) -> String {
     group_digits(&value.to_string())

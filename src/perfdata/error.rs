@@ -1,0 +1,166 @@
+//! Why a recording cannot be read or written, and what is worth knowing about one that can.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::units;
+
+/// Why reading or writing a recording failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused.
+    #[error("{doing} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It does not begin as a recording does.
+    #[error("{}: not a perf.data file", path.display())]
+    NotPerfData {
+        /// The file.
+        path: PathBuf,
+        /// It has no bytes at all.
+        is_empty: bool,
+    },
+    /// The format of perf before Linux 2.6.38.
+    #[error("{}: written by a perf from before 2011, in a format nobody reads any more", path.display())]
+    TooOld {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A part without which nothing can be read makes no sense.
+    #[error("{}: {what} (at byte {at})", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+        /// Where.
+        at: u64,
+    },
+    /// Compressed content that unpacks to absurd amounts.
+    #[error("{}: {} of compressed data unpack to more than {}", path.display(), units::bytes(*packed), units::bytes(*limit))]
+    Bomb {
+        /// The file.
+        path: PathBuf,
+        /// Compressed bytes read.
+        packed: u64,
+        /// What that many may unpack to.
+        limit: u64,
+    },
+}
+
+impl Error {
+    /// For `map_err`: the kernel refused `doing` something to `path`.
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { doing, path: path.to_owned(), source }
+    }
+}
+
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io { doing, path, source } if source.kind() == io::ErrorKind::BrokenPipe => {
+                // Whoever read our stream has had enough.
+                Self::output(format_args!("{doing} {}", path.display()), source)
+            }
+            Error::Io { doing, path, source } => {
+                let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+                let missing = source.kind() == io::ErrorKind::NotFound;
+                let error = Self::io(format!("{doing} {}", path.display()), source);
+                match (full, missing) {
+                    (true, _) => error
+                        .why("the file system is full; what was written until now is complete and readable")
+                        .try_this("free some space, or record elsewhere with -o"),
+                    (_, true) => {
+                        error.try_this("record something first (pmc record), or name a file with -i")
+                    }
+                    _ => error,
+                }
+            }
+            Error::NotPerfData { is_empty: true, .. } => {
+                Self::new(error.to_string()).why("the file is empty").try_this("record again")
+            }
+            Error::NotPerfData { .. } => Self::new(error.to_string())
+                .why("it does not begin with PERFILE2")
+                .try_this("name a file that pmc record or perf record wrote"),
+            Error::TooOld { .. } => Self::new(error.to_string()).try_this("record again"),
+            Error::Malformed { .. } => Self::new(error.to_string())
+                .why("the file is damaged, or cut off before its records begin")
+                .try_this("record again"),
+            Error::Bomb { .. } => Self::new(error.to_string())
+                .why("this is not how recordings compress: the file is damaged or hostile"),
+        }
+    }
+}
+
+/// What a reader should tell the user about a recording that it can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// The recorder did not come to its end: no feature sections, read up to the end of the file.
+    Unfinished,
+    /// Records end in the middle; what follows cannot be read.
+    Torn {
+        /// Offset of the first byte that was not read.
+        at: u64,
+        /// Bytes that were not read.
+        lost: u64,
+    },
+    /// A feature section that lies outside the file or does not hold what it should.
+    BadFeature(String),
+    /// AUX data, which is skipped.
+    Aux {
+        /// Bytes skipped.
+        bytes: u64,
+    },
+    /// Records of a number nobody knows, skipped by their size.
+    Unknown {
+        /// How many.
+        count: u64,
+    },
+    /// A file of the directory that could not be read.
+    MissingFile(PathBuf),
+    /// The compressed stream is damaged; what follows cannot be read.
+    BadCompression {
+        /// Offset of the record.
+        at: u64,
+    },
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unfinished => f.write_str(
+                "the recorder was stopped before it could finish the file; everything up to its end is read",
+            ),
+            Self::Torn { at, lost } => {
+                write!(
+                    f,
+                    "the records are cut off at byte {at}; {} behind it cannot be read",
+                    units::bytes(*lost)
+                )
+            }
+            Self::BadFeature(name) => write!(f, "the {name} section is damaged and is not used"),
+            Self::Aux { bytes } => {
+                write!(
+                    f,
+                    "{} of AUX data (hardware trace) skipped: pmc does not decode it",
+                    units::bytes(*bytes)
+                )
+            }
+            Self::Unknown { count } => {
+                write!(f, "{} records of unknown type skipped", units::thousands(*count))
+            }
+            Self::MissingFile(path) => {
+                write!(f, "{} cannot be read; its records are missing", path.display())
+            }
+            Self::BadCompression { at } => {
+                write!(f, "the compressed records are damaged at byte {at}; what follows cannot be read")
+            }
+        }
+    }
+}

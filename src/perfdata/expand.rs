@@ -1,0 +1,172 @@
+//! Compressed records (`perf record -z`) unpacked, once, into a temporary file of plain records.
+//!
+//! Receives a segment whose records may be `COMPRESSED`; hands on one in which none is. perf makes one endless zstd
+//! stream of a recording and cuts it into records of at most 64 KiB, so it can only be read from the start; a record of
+//! the ring may begin in one of them and end in a later one.
+//!
+//! ```text
+//! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
+//! | COMM | SAMPLE | SAMPLE | SAM·PLE | FINISHED_ROUND | SAMPLE | …
+//! ```
+
+use std::sync::Arc;
+
+use zstd::stream::raw::{Decoder, Operation};
+
+use super::scan::{Segment, header_at};
+use super::source::{Spool, limit};
+use super::{Error, Note};
+use crate::record::{HEADER, kind};
+
+const READ: usize = 1 << 20;
+
+/// Whether the first sample of a segment lies in a compressed record. perf compresses either all that comes from rings or
+/// nothing, so the walk ends at the first of both.
+pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, Error> {
+    let mut found = false;
+    walk(segment, is_foreign, |kind, _, _| {
+        found = matches!(kind, kind::COMPRESSED | kind::COMPRESSED2);
+        Ok(!found && kind != kind::SAMPLE)
+    })?;
+    Ok(found)
+}
+
+/// Shows every record, as it lies there, until the visitor says `false`. Stops at what is not a whole record.
+fn walk(
+    segment: &Segment,
+    is_foreign: bool,
+    mut visit: impl FnMut(u32, &[u8], u64) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let mut buffer = vec![0; READ];
+    let mut at = segment.start;
+    while at < segment.end {
+        let want = usize::try_from(segment.end - at).unwrap_or(READ).min(READ);
+        let got = segment.source.read_at(&mut buffer[..want], at)?;
+        let mut bytes = &buffer[..got];
+        let before = at;
+        while let Some((kind, size)) = header_at(bytes, is_foreign) {
+            let Some((record, left)) = bytes.split_at_checked(size) else { break };
+            if !visit(kind, record, at)? {
+                return Ok(());
+            }
+            at += size as u64;
+            bytes = left;
+            let skip = skipped(kind, record, is_foreign);
+            if skip > 0 {
+                at = at.saturating_add(skip);
+                break;
+            }
+        }
+        if at == before {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Bytes behind a record that are not records; compressed recordings have them too.
+fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
+    let word = |bytes: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*bytes);
+        if is_foreign { word.swap_bytes() } else { word }
+    };
+    match (kind, record.get(HEADER..)) {
+        (kind::AUXTRACE, Some(body)) => body.first_chunk().map_or(0, word),
+        (kind::HEADER_TRACING_DATA, Some(body)) => body.first_chunk::<4>().map_or(0, |size| {
+            let size = u32::from_ne_bytes(*size);
+            u64::from(if is_foreign { size.swap_bytes() } else { size }).next_multiple_of(8)
+        }),
+        _ => 0,
+    }
+}
+
+/// Unpacks a segment. AUX payloads are left behind, their records too.
+pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>) -> Result<Segment, Error> {
+    let path = segment.source.path();
+    let mut spool = Spool::new(path)?;
+    let mut decoder = Decoder::new().map_err(Error::io("starting to unpack", path))?;
+    // Unpacked bytes that do not make a whole record yet.
+    let mut pending: Vec<u8> = Vec::new();
+    let mut unpacked = vec![0; 1 << 18];
+    let mut packed = 0u64;
+    let mut total = 0u64;
+    let mut aux = 0;
+    let mut tear = None;
+    let end = segment.end;
+    walk(segment, is_foreign, |kind, record, at| {
+        let data = match kind {
+            kind::COMPRESSED => &record[HEADER..],
+            kind::COMPRESSED2 => exact(record, is_foreign),
+            kind::AUXTRACE | kind::HEADER_TRACING_DATA => {
+                aux += skipped(kind, record, is_foreign).min(end - at);
+                return Ok(true);
+            }
+            _ => {
+                spool.write(record)?;
+                return Ok(true);
+            }
+        };
+        packed += record.len() as u64;
+        let mut left = data;
+        loop {
+            let status = match decoder.run_on_buffers(left, &mut unpacked) {
+                Ok(status) => status,
+                Err(_) => {
+                    tear = Some(Note::BadCompression { at });
+                    return Ok(false);
+                }
+            };
+            left = &left[status.bytes_read..];
+            total += status.bytes_written as u64;
+            if total > limit(packed) {
+                return Err(Error::Bomb { path: path.to_owned(), packed, limit: limit(packed) });
+            }
+            pending.extend_from_slice(&unpacked[..status.bytes_written]);
+            let whole = whole_records(&pending, is_foreign);
+            spool.write(&pending[..whole])?;
+            pending.drain(..whole);
+            if pending.len() > usize::from(u16::MAX) {
+                // What stands there is no record: its size is below a header's.
+                tear = Some(Note::BadCompression { at });
+                return Ok(false);
+            }
+            if left.is_empty() && status.bytes_written < unpacked.len() {
+                return Ok(true);
+            }
+            if status.bytes_read == 0 && status.bytes_written == 0 {
+                tear = Some(Note::BadCompression { at });
+                return Ok(false);
+            }
+        }
+    })?;
+    notes.extend(tear);
+    if !pending.is_empty() {
+        notes.push(Note::Torn { at: segment.end, lost: pending.len() as u64 });
+    }
+    if aux > 0 {
+        notes.push(Note::Aux { bytes: aux });
+    }
+    let source = spool.finish()?;
+    let end = source.len();
+    Ok(Segment { source: Arc::new(source), start: 0, end })
+}
+
+/// The data of a `COMPRESSED2` record, whose size is padded.
+fn exact(record: &[u8], is_foreign: bool) -> &[u8] {
+    let Some((size, data)) = record[HEADER..].split_first_chunk::<8>() else { return &[] };
+    let size = u64::from_ne_bytes(*size);
+    let size = if is_foreign { size.swap_bytes() } else { size };
+    &data[..usize::try_from(size).unwrap_or(usize::MAX).min(data.len())]
+}
+
+/// Bytes of the whole records at the front.
+fn whole_records(bytes: &[u8], is_foreign: bool) -> usize {
+    let mut at = 0;
+    while let Some((_, size)) = header_at(&bytes[at..], is_foreign) {
+        if size > bytes.len() - at {
+            break;
+        }
+        at += size;
+    }
+    at
+}

@@ -1,0 +1,217 @@
+//! How values lie in a section: numbers, texts, lists, and structs of those, read and written by one declaration.
+//!
+//! Counts are never believed: lists grow as items are read, so a section can cost at most some times its own size.
+
+use super::Features;
+use crate::record::{Cursor, attr, bytes::until_nul};
+use crate::sys::Attr;
+
+/// A value with a place in sections.
+pub(in crate::perfdata) trait Wire: Sized {
+    /// Reads it; `None` when the bytes end early or make no sense. `so_far` holds the sections with smaller numbers.
+    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self>;
+    /// Appends it.
+    fn write(&self, out: &mut Vec<u8>);
+}
+
+/// Fields in the file's byte order.
+pub(in crate::perfdata) struct Fields<'a> {
+    bytes: Cursor<'a>,
+    is_foreign: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(bytes: Cursor<'a>, is_foreign: bool) -> Self {
+        Self { bytes, is_foreign }
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.rest().is_empty()
+    }
+    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        self.bytes.take(count)
+    }
+    pub(super) fn u16(&mut self) -> Option<u16> {
+        self.bytes.u16().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+    }
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.bytes.u32().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+    }
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.bytes.u64().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+    }
+}
+
+impl Wire for u32 {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        f.u32()
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.to_ne_bytes());
+    }
+}
+
+impl Wire for u64 {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        f.u64()
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.to_ne_bytes());
+    }
+}
+
+/// A text is padded to this many bytes, NUL included.
+const TEXT_ALIGN: usize = 64;
+
+impl Wire for String {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        let len = f.u32()?;
+        let bytes = f.take(usize::try_from(len).ok()?)?;
+        Some(Self::from_utf8_lossy(until_nul(bytes)).into_owned())
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        let padded = (self.len() + 1).next_multiple_of(TEXT_ALIGN);
+        out.extend((padded as u32).to_ne_bytes());
+        out.extend(self.as_bytes());
+        out.resize(out.len() + padded - self.len(), 0);
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+        Some((A::read(f, so_far)?, B::read(f, so_far)?))
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+        self.1.write(out);
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+        let count = f.u32()?;
+        // Every item takes bytes, so a lying count ends with them.
+        (0..count).map(|_| T::read(f, so_far)).collect()
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.len() as u32).write(out);
+        self.iter().for_each(|item| item.write(out));
+    }
+}
+
+impl Wire for u8 {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        f.take(1).map(|b| b[0])
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+}
+
+/// A list whose count is a u64.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Long<T>(pub Vec<T>);
+
+impl<T: Wire> Wire for Long<T> {
+    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+        let count = f.u64()?;
+        (0..count).map(|_| T::read(f, so_far)).collect::<Option<_>>().map(Self)
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.0.len() as u64).write(out);
+        self.0.iter().for_each(|item| item.write(out));
+    }
+}
+
+/// A number of bits (u64), then the words that hold them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bitmap {
+    /// Number of bits.
+    pub bits: u64,
+    /// The bits.
+    pub words: Vec<u64>,
+}
+
+impl Wire for Bitmap {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        let bits = f.u64()?;
+        let words = (0..bits.div_ceil(64)).map(|_| f.u64()).collect::<Option<_>>()?;
+        Some(Self { bits, words })
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.bits.write(out);
+        self.words.iter().for_each(|word| word.write(out));
+    }
+}
+
+/// A section as it is: for others to read, or empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Raw(pub Vec<u8>);
+
+impl Wire for Raw {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        Some(Self(f.take(f.bytes.rest().len())?.to_vec()))
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend(&self.0);
+    }
+}
+
+/// `EVENT_DESC`: each event's request, name and ids.
+///
+/// ```text
+/// | u32 events | u32 size of an attr | { attr | u32 ids | text name | u64 × ids } × events |
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventDesc(pub Vec<(Attr, String, Vec<u64>)>);
+
+impl Wire for EventDesc {
+    fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+        let (count, size) = (f.u32()?, f.u32()? as usize);
+        if size < attr::SMALLEST {
+            return None;
+        }
+        let mut events = Vec::new();
+        for _ in 0..count {
+            let mut bytes = f.take(size)?.to_vec();
+            if f.is_foreign {
+                attr::swap(&mut bytes);
+            }
+            let ids = f.u32()?;
+            let name = String::read(f, so_far)?;
+            let ids = (0..ids).map(|_| f.u64()).collect::<Option<_>>()?;
+            events.push((attr::of_size(&bytes), name, ids));
+        }
+        Some(Self(events))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let size = self.0.iter().map(|(attr, ..)| attr.size()).max().unwrap_or(attr::SMALLEST);
+        (self.0.len() as u32).write(out);
+        (size as u32).write(out);
+        for (attr, name, ids) in &self.0 {
+            out.extend(attr::to_bytes(attr, size));
+            (ids.len() as u32).write(out);
+            name.write(out);
+            ids.iter().for_each(|id| id.write(out));
+        }
+    }
+}
+
+/// Declares structs whose fields lie one behind the other.
+macro_rules! wire {
+    ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+
+        impl Wire for $name {
+            fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self> {
+                Some(Self { $($field: Wire::read(f, so_far)?,)* })
+            }
+            fn write(&self, out: &mut Vec<u8>) {
+                $(self.$field.write(out);)*
+            }
+        }
+    )*};
+}
+pub(super) use wire;

@@ -1,0 +1,138 @@
+//! The first bytes of a recording: which form, which byte order, where its parts lie.
+//!
+//! ```text
+//!   0  magic "PERFILE2"           8  size of this header: 104 (file form) or 16 (pipe form, which ends here)
+//!  16  size of an attr entry     24  attrs (offset, size)     40  data     56  event types (before 3.0)
+//!  72  256 bits: which features follow the data
+//! ```
+//! Source: `tools/perf/util/header.h`.
+
+use super::Error;
+use super::source::Source;
+use crate::record::{Cursor, attr};
+use crate::sys::Attr;
+
+/// The magic number, as it lies in a file of a machine with our byte order.
+pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";
+/// The same from the others.
+const FOREIGN: [u8; 8] = *b"2ELIFREP";
+/// The one before 2011, in either order.
+const OLD: [[u8; 8]; 2] = [*b"PERFFILE", *b"ELIFFREP"];
+
+/// Bytes of the header in file form.
+pub(super) const FILE_HEADER: u64 = 104;
+/// Bytes of the header in pipe form.
+pub(super) const PIPE_HEADER: u64 = 16;
+/// Words of feature bits.
+pub(super) const FEATURE_WORDS: usize = 4;
+
+/// How a recording is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Sections that the header points to.
+    File,
+    /// Everything in records.
+    Pipe,
+    /// A directory of files (`perf record --threads`).
+    Directory,
+}
+
+/// A part of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Section {
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// What the header says.
+#[derive(Debug, Clone)]
+pub(super) struct Header {
+    pub(super) form: Form,
+    /// Written on a machine of the other byte order.
+    pub(super) is_foreign: bool,
+    pub(super) attr_size: u64,
+    pub(super) attrs: Section,
+    pub(super) data: Section,
+    pub(super) features: [u64; FEATURE_WORDS],
+}
+
+impl Header {
+    pub(super) fn read(source: &Source) -> Result<Self, Error> {
+        let mut bytes = [0; FILE_HEADER as usize];
+        let got = source.read_at(&mut bytes, 0)?;
+        let not = || Error::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
+        let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
+        if OLD.contains(&magic) {
+            return Err(Error::TooOld { path: source.path().to_owned() });
+        }
+        let is_foreign = magic == FOREIGN;
+        if got < PIPE_HEADER as usize || magic != MAGIC && !is_foreign {
+            return Err(not());
+        }
+        let word = |at: usize| {
+            let word = bytes[at..].first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
+            if is_foreign { word.swap_bytes() } else { word }
+        };
+        let size = word(8);
+        let section = |at| Section { offset: word(at), size: word(at + 8) };
+        let mut header = Self {
+            form: Form::Pipe,
+            is_foreign,
+            attr_size: 0,
+            attrs: Section::default(),
+            data: Section { offset: PIPE_HEADER, size: source.len().saturating_sub(PIPE_HEADER) },
+            features: [0; FEATURE_WORDS],
+        };
+        if size == PIPE_HEADER {
+            return Ok(header);
+        }
+        if size < FILE_HEADER || got < FILE_HEADER as usize {
+            let what = "the header is cut off, or says a size that no perf writes";
+            return Err(Error::Malformed { path: source.path().to_owned(), what, at: 8 });
+        }
+        header.form = Form::File;
+        header.attr_size = word(16);
+        header.attrs = section(24);
+        header.data = section(40);
+        for (index, word_of) in header.features.iter_mut().enumerate() {
+            *word_of = word(72 + 8 * index);
+        }
+        // The bits are an array of `long`: on a foreign 32-bit machine the halves of each word have changed places.
+        if is_foreign && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
+            header.features = header.features.map(|word| word.rotate_left(32));
+        }
+        Ok(header)
+    }
+
+    /// The numbers of the features that the file holds, in the order of their sections.
+    pub(super) fn feature_numbers(&self) -> impl Iterator<Item = u32> {
+        let words = self.features;
+        (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
+    }
+
+    /// The attrs of the file form, each with the section of its ids.
+    pub(super) fn read_attrs(&self, source: &Source) -> Result<Vec<(Attr, Section)>, Error> {
+        let malformed =
+            |what| Error::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };
+        let entry = usize::try_from(self.attr_size).unwrap_or(0);
+        if entry < attr::SMALLEST + 16 || entry > 1 << 16 {
+            return Err(malformed("the header says a size of attrs that no perf writes"));
+        }
+        let mut bytes = source
+            .section(self.attrs.offset, self.attrs.size)?
+            .ok_or_else(|| malformed("the attrs lie outside the file"))?;
+        let rows = bytes.chunks_exact_mut(entry);
+        Ok(rows
+            .map(|row| {
+                let (attr, ids) = row.split_at_mut(entry - 16);
+                if self.is_foreign {
+                    attr::swap(attr);
+                    ids.as_chunks_mut::<8>().0.iter_mut().for_each(|w| w.reverse());
+                }
+                let mut c = Cursor::new(ids);
+                let ids = Section { offset: c.u64().unwrap_or(0), size: c.u64().unwrap_or(0) };
+                (attr::of_size(attr), ids)
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,211 @@
+//! Walking over the records of a recording: once in order, then in parallel.
+//!
+//! Receives segments (runs of records in a [`Source`]); [`scan`] reads them through once, shows every record to a
+//! visitor (who looks at what is not a sample) and hands on an [`Index`]: the record-aligned [`Chunk`]s, which any
+//! number of threads can then [`load`] in any order, each into a [`Buffer`] of its own. No allocation a record.
+//!
+//! ```text
+//! segment  |r|rrr|rr|rrrr|r| AUXTRACE |···payload···|r|rr|rrr|…| torn
+//!          '-- chunk 0 ---'            (skipped)     '- chunk 1 -'
+//! ```
+//! A chunk is what one read of the buffer gave, cut at the last whole record, so loading it repeats that read.
+
+use std::sync::Arc;
+
+use super::source::Source;
+use super::{Error, Note};
+use crate::record::{HEADER, Layouts, RawRecord, Record, Records, kind, swap};
+
+/// Bytes of a chunk: several records of the largest size (64 KiB), few enough to stay in a core's cache.
+const CHUNK: usize = 1 << 20;
+
+/// A run of records.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub(super) source: Arc<Source>,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// A run of whole records that can be loaded on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Which of the recording's files.
+    segment: u32,
+    /// Offset in it.
+    offset: u64,
+    /// Bytes.
+    len: u32,
+    /// Samples in it.
+    pub samples: u32,
+}
+
+impl Chunk {
+    /// Offset in its file of the chunk's first record.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+    /// Bytes of its records.
+    pub fn bytes(&self) -> u64 {
+        self.len.into()
+    }
+}
+
+/// Memory that chunks are loaded into, again and again.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    bytes: Vec<u8>,
+}
+
+/// What one pass over a recording found.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    /// The chunks, in the file's order.
+    pub chunks: Vec<Chunk>,
+    /// Number of records of each kind below 128.
+    counts: Vec<u64>,
+    /// Records of kinds that nobody knows.
+    pub unknown: u64,
+    /// Bytes of records.
+    pub bytes: u64,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+impl Index {
+    /// Number of records of a kind.
+    pub fn count(&self, kind: u32) -> u64 {
+        self.counts.get(kind as usize).copied().unwrap_or(0)
+    }
+
+    /// Kinds that occur, with their numbers, by kind.
+    pub fn counts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(kind, n)| (kind as u32, *n))
+    }
+}
+
+/// How the bytes of a recording become native records.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'a> {
+    pub(super) is_foreign: bool,
+    pub(super) layouts: &'a Layouts,
+}
+
+impl Order<'_> {
+    /// Makes whole records at the front of the buffer native; the bytes they take.
+    fn make_native(self, buffer: &mut [u8]) -> usize {
+        if self.is_foreign {
+            return swap::records(buffer, self.layouts);
+        }
+        let mut records = Records::new(buffer);
+        records.by_ref().for_each(drop);
+        buffer.len() - records.rest().len()
+    }
+}
+
+/// Bytes that follow a record without being records.
+pub(super) fn payload(record: &RawRecord<'_>) -> u64 {
+    if record.kind != kind::AUXTRACE && record.kind != kind::HEADER_TRACING_DATA {
+        return 0;
+    }
+    match record.parse() {
+        Some(Record::Auxtrace(aux)) => aux.size,
+        Some(Record::TracingData(size)) => u64::from(size).next_multiple_of(8),
+        _ => 0,
+    }
+}
+
+/// One pass over everything. `visit` is given each record with its place: file number and offset.
+pub(super) fn scan(
+    segments: &[Segment],
+    order: Order<'_>,
+    visit: &mut dyn FnMut(&RawRecord<'_>, u64),
+) -> Result<Index, Error> {
+    let mut index = Index { counts: vec![0; 128], ..Index::default() };
+    let mut aux = 0;
+    let mut buffer = vec![0; CHUNK];
+    for (number, segment) in segments.iter().enumerate() {
+        let mut at = segment.start;
+        while at < segment.end {
+            let want = usize::try_from(segment.end - at).unwrap_or(CHUNK).min(CHUNK);
+            let got = segment.source.read_at(&mut buffer[..want], at)?;
+            let bytes = &mut buffer[..got];
+            if order.is_foreign {
+                swap::records(bytes, order.layouts);
+            }
+            let mut chunk = Chunk { segment: number as u32, offset: at, len: 0, samples: 0 };
+            let mut skip = 0;
+            for record in Records::new(bytes) {
+                match index.counts.get_mut(record.kind as usize) {
+                    Some(count) => *count += 1,
+                    None => index.unknown += 1,
+                }
+                if record.kind == kind::SAMPLE {
+                    chunk.samples += 1;
+                }
+                visit(&record, at + u64::from(chunk.len));
+                chunk.len += record.bytes.len() as u32;
+                if record.kind >= kind::FIRST_USER {
+                    skip = payload(&record);
+                    if skip > 0 {
+                        aux += if record.kind == kind::AUXTRACE { skip } else { 0 };
+                        break;
+                    }
+                }
+            }
+            if chunk.len == 0 {
+                index.notes.push(Note::Torn { at, lost: segment.end - at });
+                break;
+            }
+            index.bytes += u64::from(chunk.len);
+            at += u64::from(chunk.len);
+            if skip > segment.end - at {
+                index.notes.push(Note::Torn { at, lost: segment.end - at });
+                skip = segment.end - at;
+            }
+            at += skip;
+            index.chunks.push(chunk);
+        }
+    }
+    index.unknown += index
+        .counts
+        .iter()
+        .enumerate()
+        .filter(|(k, _)| kind::name(*k as u32).is_none())
+        .map(|(_, n)| n)
+        .sum::<u64>();
+    if aux > 0 {
+        index.notes.push(Note::Aux { bytes: aux });
+    }
+    if index.unknown > 0 {
+        index.notes.push(Note::Unknown { count: index.unknown });
+    }
+    Ok(index)
+}
+
+/// Loads a chunk; its records borrow from the buffer.
+pub(super) fn load<'b>(
+    segments: &[Segment],
+    order: Order<'_>,
+    chunk: &Chunk,
+    buffer: &'b mut Buffer,
+) -> Result<Records<'b>, Error> {
+    let Some(segment) = segments.get(chunk.segment as usize) else { return Ok(Records::new(&[])) };
+    buffer.bytes.resize(chunk.len as usize, 0);
+    let got = segment.source.read_at(&mut buffer.bytes, chunk.offset)?;
+    // A file that was cut short since the scan gives fewer records, and nothing else.
+    buffer.bytes.truncate(got);
+    order.make_native(&mut buffer.bytes);
+    Ok(Records::new(&buffer.bytes))
+}
+
+/// The header of the record at `at`, made native: kind and size.
+pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> {
+    let mut head = *bytes.first_chunk::<HEADER>()?;
+    if is_foreign {
+        swap::header(&mut head);
+    }
+    let [a, b, c, d, _, _, g, h] = head;
+    let size = usize::from(u16::from_ne_bytes([g, h]));
+    (size >= HEADER).then_some((u32::from_ne_bytes([a, b, c, d]), size))
+}

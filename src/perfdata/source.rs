@@ -1,0 +1,215 @@
+//! Bytes that can be read at any place: a file as it is, or a stream unpacked into one.
+//!
+//! Receives a path or an open stream; hands on a [`Source`]. Files are read with `pread(2)` into buffers and never mapped:
+//! a file that is cut short while it is mapped kills the reader with SIGBUS, and a copy out of the page cache costs
+//! less than looking at the records (measured: see docs/perf-data.md). Streams and packed files are unpacked into an
+//! unnamed temporary file first, so that everything above can read twice and in parallel.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, OFlags};
+
+use super::Error;
+
+/// Unpacked bytes allowed for each packed one: recordings compress 5 to 100 times, gzip at most 1,032 times.
+const RATIO: u64 = 1_100;
+/// Unpacked bytes allowed besides, so that small files of repeated records pass.
+const SLACK: u64 = 64 << 20;
+
+/// What `packed` bytes may unpack to.
+pub(super) fn limit(packed: u64) -> u64 {
+    packed.saturating_mul(RATIO).saturating_add(SLACK)
+}
+
+/// Something that can be read at any place.
+#[derive(Debug)]
+pub(super) struct Source {
+    file: File,
+    len: u64,
+    path: PathBuf,
+}
+
+impl Source {
+    /// Opens a path, `-` being standard input; unpacks gzip and zstd.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        if path.as_os_str() == "-" {
+            return Self::stream(io::stdin().lock(), Path::new("standard input"));
+        }
+        // A fifo without a writer must not hang before we know it is one; the flag does nothing for files.
+        let file = File::open(path).map_err(Error::io("opening", path))?;
+        let meta = file.metadata().map_err(Error::io("opening", path))?;
+        if !meta.is_file() {
+            return Self::stream(file, path);
+        }
+        let mut magic = [0; 4];
+        let got = file.read_at(&mut magic, 0).map_err(Error::io("reading", path))?;
+        if got == 4 && Packing::of(&magic).is_some() {
+            return Self::stream(file, path);
+        }
+        Ok(Self { file, len: meta.len(), path: path.to_owned() })
+    }
+
+    /// Reads a stream to its end, unpacking it if it is packed.
+    pub(super) fn stream(mut stream: impl Read, path: &Path) -> Result<Self, Error> {
+        let mut magic = Vec::new();
+        stream.by_ref().take(4).read_to_end(&mut magic).map_err(Error::io("reading", path))?;
+        let mut spool = Spool::new(path)?;
+        let packing = Packing::of(&magic);
+        let mut counted = Counted { stream: io::Cursor::new(magic).chain(stream), count: 0 };
+        let torn = match packing {
+            None => copy(&mut counted, &mut spool, |_| u64::MAX),
+            Some(Packing::Gzip) => {
+                let mut unpacked = flate2::read::MultiGzDecoder::new(counted);
+                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().count))
+            }
+            Some(Packing::Zstd) => {
+                let mut unpacked =
+                    zstd::stream::read::Decoder::new(counted).map_err(Error::io("unpacking", path))?;
+                copy(&mut unpacked, &mut spool, |unpacked| limit(unpacked.get_ref().get_ref().count))
+            }
+        };
+        match torn {
+            Ok(()) => {}
+            Err(Copy::Bomb { limit }) => {
+                let packed = limit.saturating_sub(SLACK) / RATIO;
+                return Err(Error::Bomb { path: path.to_owned(), packed, limit });
+            }
+            // A packed file that is cut off or damaged: keep what came out, the records say where they end.
+            Err(Copy::Read(_)) if packing.is_some() && spool.len > 0 => {}
+            Err(Copy::Read(e)) => return Err(Error::io("reading", path)(e)),
+            Err(Copy::Write(e)) => return Err(e),
+        }
+        spool.finish()
+    }
+
+    /// Bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// What it was made from.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads as much as there is from `at` on, until the buffer is full; the bytes read.
+    pub(super) fn read_at(&self, mut buffer: &mut [u8], mut at: u64) -> Result<usize, Error> {
+        let mut total = 0;
+        while !buffer.is_empty() {
+            match self.file.read_at(buffer, at) {
+                Ok(0) => break,
+                Ok(got) => {
+                    total += got;
+                    at += got as u64;
+                    buffer = &mut buffer[got..];
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Error::io("reading", &self.path)(e)),
+            }
+        }
+        Ok(total)
+    }
+
+    /// The bytes of a section, if they all lie inside the file.
+    pub(super) fn section(&self, at: u64, size: u64) -> Result<Option<Vec<u8>>, Error> {
+        if at.checked_add(size).is_none_or(|end| end > self.len) {
+            return Ok(None);
+        }
+        let Ok(size) = usize::try_from(size) else { return Ok(None) };
+        let mut bytes = vec![0; size];
+        let got = self.read_at(&mut bytes, at)?;
+        Ok((got == size).then_some(bytes))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    fn of(magic: &[u8]) -> Option<Self> {
+        match magic {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// Counts what is read through it.
+struct Counted<R> {
+    stream: R,
+    count: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.stream.read(buffer)?;
+        self.count += got as u64;
+        Ok(got)
+    }
+}
+
+enum Copy {
+    Read(io::Error),
+    Write(Error),
+    Bomb { limit: u64 },
+}
+
+fn copy<R: Read>(from: &mut R, to: &mut Spool, limit: impl Fn(&R) -> u64) -> Result<(), Copy> {
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        let got = match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(got) => got,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(Copy::Read(e)),
+        };
+        let limit = limit(from);
+        if to.len + got as u64 > limit {
+            return Err(Copy::Bomb { limit });
+        }
+        to.write(&buffer[..got]).map_err(Copy::Write)?;
+    }
+}
+
+/// A temporary file without a name: gone when closed, readable by nobody else.
+pub(super) struct Spool {
+    file: io::BufWriter<File>,
+    pub(super) len: u64,
+    path: PathBuf,
+}
+
+impl Spool {
+    /// Makes one in the folder for temporary files; in memory where that folder cannot hold unnamed files.
+    pub(super) fn new(path: &Path) -> Result<Self, Error> {
+        let unnamed = OFlags::TMPFILE.bits() as i32;
+        let folder = std::env::temp_dir();
+        let file = OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(unnamed).open(&folder);
+        let file = file.or_else(|_| {
+            rustix::fs::memfd_create("perf.data", MemfdFlags::CLOEXEC)
+                .map(File::from)
+                .map_err(io::Error::from)
+        });
+        let file = file.map_err(Error::io("making a temporary file in", &folder))?;
+        Ok(Self { file: io::BufWriter::with_capacity(1 << 18, file), len: 0, path: path.to_owned() })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.len += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(Error::io("unpacking into a temporary file:", &self.path))
+    }
+
+    pub(super) fn finish(self) -> Result<Source, Error> {
+        let Self { file, len, path } = self;
+        let file = file
+            .into_inner()
+            .map_err(|e| Error::io("unpacking into a temporary file:", &path)(e.into_error()))?;
+        Ok(Source { file, len, path })
+    }
+}

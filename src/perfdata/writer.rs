@@ -1,0 +1,406 @@
+//! Writing a recording that is readable at every moment.
+//!
+//! Receives the events, then whole records straight from ring memory, then the feature sections; makes a file (or a
+//! stream) that perf and pmc read. Decides the layout and what happens when the disk is full. What is recorded, when to
+//! drain and when to start another file is left to the recorder.
+//!
+//! ```text
+//! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | what came since | end
+//!          at the end:            | records                                 | table | features |
+//! ```
+//! The header is complete from the first byte and names no features, so a reader takes the records up to the data size
+//! and ignores the rest; the size is renewed at most once a second, and always at the end of a record. Features are
+//! appended by [`Writer::finish`], and only then their bits are set.
+
+mod compress;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use self::compress::Compressor;
+use super::feature::{Compression, Feature, Features};
+use super::header::{FILE_HEADER, MAGIC, PIPE_HEADER};
+use super::{Error, Event, Form};
+use crate::record::{attr, kind};
+
+/// How long the data size in the header may lag behind.
+const LAG: Duration = Duration::from_secs(1);
+/// Where the data section's size stands in the header.
+const DATA_SIZE_AT: u64 = 48;
+/// Where the feature bits stand.
+const FEATURES_AT: u64 = 72;
+/// The largest record.
+const LARGEST: usize = u16::MAX as usize;
+
+/// How to write.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// zstd level to compress records with (`-z`), 1 to 22.
+    pub compress: Option<i32>,
+}
+
+/// A recording being written.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+    form: Form,
+    /// Offset of the first record.
+    data: u64,
+    /// Bytes of whole records behind it.
+    len: u64,
+    /// The data size that stands in the header.
+    told: u64,
+    told_at: Instant,
+    compressor: Option<Compressor>,
+    /// Writing has failed: the file ends with its last whole record, and stays so.
+    is_stopped: bool,
+    is_finished: bool,
+    unpacked: u64,
+}
+
+impl Writer {
+    /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take the pipe
+    /// form. `features` are what is known at the start: the pipe form writes them now, the file form not.
+    ///
+    /// # Errors
+    /// When the file cannot be made or its header not be written.
+    pub fn create(path: impl AsRef<Path>, events: &[Event], features: &Features, options: Options) -> Result<Self, Error> {
+        let path = path.as_ref();
+        if path.as_os_str() == "-" {
+            let stdout = rustix::io::dup(io::stdout());
+            let stdout = stdout.map_err(|e| Error::io("writing to", Path::new("standard output"))(e.into()))?;
+            return Self::stream(File::from(stdout), Path::new("standard output"), events, features, options);
+        }
+        let mut open = OpenOptions::new();
+        open.write(true).mode(0o600);
+        match std::fs::symlink_metadata(path) {
+            Ok(meta) if meta.is_file() && meta.len() == 0 => {
+                open.truncate(true);
+            }
+            Ok(meta) if meta.is_file() => {
+                let mut old = path.as_os_str().to_owned();
+                old.push(".old");
+                std::fs::rename(path, &old).map_err(Error::io("keeping the former recording as .old:", path))?;
+                open.create_new(true);
+            }
+            Ok(meta) if meta.file_type().is_fifo() => {
+                let pipe = open.open(path).map_err(Error::io("opening", path))?;
+                return Self::stream(pipe, path, events, features, options);
+            }
+            // A link, /dev/null: written where it leads.
+            Ok(_) => {
+                open.create(true).truncate(true);
+            }
+            Err(_) => {
+                open.create_new(true);
+            }
+        }
+        let file = open.open(path).map_err(Error::io("making", path))?;
+        let header = file_header(events);
+        let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
+        writer.write(&[&header], 0)?;
+        writer.announce_compression()?;
+        Ok(writer)
+    }
+
+    /// Writes the pipe form into an open stream; `path` is its name in errors.
+    ///
+    /// # Errors
+    /// When the header cannot be written.
+    pub fn stream(
+        stream: File,
+        path: &Path,
+        events: &[Event],
+        features: &Features,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let mut writer = Self::new(stream, path, Form::Pipe, PIPE_HEADER, options)?;
+        let mut header = Vec::new();
+        header.extend(MAGIC);
+        header.extend(PIPE_HEADER.to_ne_bytes());
+        for event in events {
+            let mut body = attr::to_bytes(&event.attr, event.attr.size());
+            // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
+            let room = (LARGEST - 8 - body.len()) / 8;
+            body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
+            push_record(kind::HEADER_ATTR, &[&body], &mut header);
+        }
+        for &feature in Feature::ALL {
+            let section = match feature {
+                Feature::TRACING_DATA | Feature::BUILD_ID => None,
+                _ => features.section(feature),
+            };
+            if let Some(section) = section.filter(|s| s.len() <= LARGEST - 24) {
+                push_feature(feature, &section, &mut header);
+            }
+        }
+        if let Some(tracing) = &features.tracing_data {
+            let padded = tracing.0.len().next_multiple_of(8);
+            push_record(kind::HEADER_TRACING_DATA, &[&(padded as u32).to_ne_bytes()], &mut header);
+            header.extend(&tracing.0);
+            header.resize(header.len() + padded - tracing.0.len(), 0);
+        }
+        writer.write(&[&header], 0)?;
+        writer.announce_compression()?;
+        Ok(writer)
+    }
+
+    fn new(file: File, path: &Path, form: Form, data: u64, options: Options) -> Result<Self, Error> {
+        let compressor = options.compress.map(Compressor::new).transpose();
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            form,
+            data,
+            len: 0,
+            told: 0,
+            told_at: Instant::now(),
+            compressor: compressor.map_err(Error::io("starting to compress", path))?,
+            is_stopped: false,
+            is_finished: false,
+            unpacked: 0,
+        })
+    }
+
+    /// Readers must know how far a compressed record unpacks before they meet one. The section that says so comes at the end,
+    /// which a killed recorder never reaches; perf takes it as a record too.
+    fn announce_compression(&mut self) -> Result<(), Error> {
+        let Some(compression) = self.compression() else { return Ok(()) };
+        let features = Features { compressed: Some(compression), ..Features::default() };
+        let mut record = Vec::new();
+        push_feature(Feature::COMPRESSED, &features.section(Feature::COMPRESSED).unwrap_or_default(), &mut record);
+        self.write_records(&[&record])
+    }
+
+    fn compression(&self) -> Option<Compression> {
+        let packed = self.len.max(1);
+        self.compressor.as_ref().map(|c| Compression {
+            version: 1,
+            kind: 1,
+            level: c.level() as u32,
+            ratio: (self.unpacked as f64 / packed as f64).round().max(1.0) as u32,
+            mmap_len: compress::PIECE as u32,
+        })
+    }
+
+    /// Appends records: the slices one behind the other are whole records (a ring that wraps gives two slices).
+    ///
+    /// Each call is one system call where nothing is compressed, so small records are best gathered first.
+    ///
+    /// # Errors
+    /// What the kernel says. The file then ends with the last record that was written whole, and nothing more is taken.
+    pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
+        self.unpacked += slices.iter().map(|s| s.len() as u64).sum::<u64>();
+        if let Some(mut compressor) = self.compressor.take() {
+            let result = compressor.pack(slices, |records| self.write_records(&[records]));
+            let path = &self.path;
+            self.compressor = Some(compressor);
+            result.map_err(|e| match e {
+                compress::Error::Write(e) => e,
+                compress::Error::Pack(e) => Error::io("compressing", path)(e),
+            })?;
+        } else {
+            self.write_records(slices)?;
+        }
+        self.tick()
+    }
+
+    /// Renews the data size in the header if it lags behind by more than a second. To be called when there is nothing to append.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn tick(&mut self) -> Result<(), Error> {
+        if self.told != self.len && self.told_at.elapsed() >= LAG { self.tell_size() } else { Ok(()) }
+    }
+
+    fn tell_size(&mut self) -> Result<(), Error> {
+        if self.form == Form::File {
+            let size = self.len.to_ne_bytes();
+            self.file.write_all_at(&size, DATA_SIZE_AT).map_err(Error::io("writing", &self.path))?;
+        }
+        (self.told, self.told_at) = (self.len, Instant::now());
+        Ok(())
+    }
+
+    /// Bytes of the file, or sent into the stream.
+    pub fn bytes(&self) -> u64 {
+        self.data + self.len
+    }
+    /// Where it goes.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn write_records(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
+        let at = self.data + self.len;
+        self.write(slices, at)?;
+        self.len += slices.iter().map(|s| s.len() as u64).sum::<u64>();
+        Ok(())
+    }
+
+    /// Writes the slices at the file's end, which is at `at`. On failure cuts the file behind the last whole record.
+    fn write(&mut self, slices: &[&[u8]], at: u64) -> Result<(), Error> {
+        let stopped = || io::Error::from(io::ErrorKind::StorageFull);
+        let result = if self.is_stopped { Err((stopped(), 0)) } else { write_all(&mut self.file, slices) };
+        let Err((error, written)) = result else { return Ok(()) };
+        if !self.is_stopped && self.form == Form::File {
+            self.is_stopped = true;
+            if at >= self.data {
+                self.len += whole_records(slices, written);
+            }
+            // Both free or reuse blocks, so a full disk does not stop them.
+            let _ = self.file.set_len(self.data + self.len);
+            let _ = self.tell_size();
+        }
+        self.is_stopped = true;
+        Err(Error::io("writing", &self.path)(error))
+    }
+
+    /// Writes the feature sections (the file form all of them, the pipe form the build-ids) and ends the recording; the bytes
+    /// written in all.
+    ///
+    /// # Errors
+    /// What the kernel says; the records are complete and readable then too.
+    pub fn finish(mut self, features: &Features) -> Result<u64, Error> {
+        self.is_finished = true;
+        if self.form == Form::Pipe {
+            let mut records = Vec::new();
+            for row in features.build_ids.iter().flat_map(|ids| &ids.0) {
+                row.write_record(kind::HEADER_BUILD_ID, &mut records);
+            }
+            if !records.is_empty() {
+                self.write_records(&[&records])?;
+            }
+            return Ok(self.bytes());
+        }
+        self.tell_size()?;
+        let compression = self.compression();
+        let sections: Vec<(Feature, Vec<u8>)> = Feature::ALL
+            .iter()
+            .filter_map(|&feature| {
+                let section = match (feature, &compression) {
+                    (Feature::COMPRESSED, Some(mine)) => {
+                        Features { compressed: Some(mine.clone()), ..Features::default() }.section(feature)
+                    }
+                    _ => features.section(feature),
+                };
+                Some((feature, section?))
+            })
+            .collect();
+        let mut table = Vec::new();
+        let mut bits = [0u64; super::header::FEATURE_WORDS];
+        let mut at = self.data + self.len + sections.len() as u64 * 16;
+        for (feature, section) in &sections {
+            let number = *feature as usize;
+            bits[number / 64] |= 1 << (number % 64);
+            table.extend(at.to_ne_bytes());
+            table.extend((section.len() as u64).to_ne_bytes());
+            at += section.len() as u64;
+        }
+        let mut slices = vec![table.as_slice()];
+        slices.extend(sections.iter().map(|(_, section)| section.as_slice()));
+        let end = self.data + self.len;
+        if let Err((error, _)) = write_all(&mut self.file, &slices) {
+            let _ = self.file.set_len(end);
+            return Err(Error::io("writing", &self.path)(error));
+        }
+        let bits: Vec<u8> = bits.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        self.file.write_all_at(&bits, FEATURES_AT).map_err(Error::io("writing", &self.path))?;
+        Ok(at)
+    }
+}
+
+impl Drop for Writer {
+    /// A recorder that gives up leaves all that it wrote readable.
+    fn drop(&mut self) {
+        if !self.is_finished && self.told != self.len {
+            let _ = self.tell_size();
+        }
+    }
+}
+
+/// Header, ids and attrs of the file form.
+fn file_header(events: &[Event]) -> Vec<u8> {
+    let attr_size = events.iter().map(|event| event.attr.size()).max().unwrap_or(attr::SMALLEST);
+    let entry = attr_size + 16;
+    let ids: usize = events.iter().map(|event| event.ids.len() * 8).sum();
+    let attrs_at = FILE_HEADER as usize + ids;
+    let data_at = attrs_at + entry * events.len();
+    let mut out = Vec::with_capacity(data_at);
+    out.extend(MAGIC);
+    let words = [FILE_HEADER as usize, entry, attrs_at, entry * events.len(), data_at, 0, 0, 0, 0, 0, 0, 0];
+    out.extend(words.iter().flat_map(|&word| (word as u64).to_ne_bytes()));
+    for event in events {
+        out.extend(event.ids.iter().flat_map(|id| id.to_ne_bytes()));
+    }
+    let mut at = FILE_HEADER as usize;
+    for event in events {
+        out.extend(attr::to_bytes(&event.attr, attr_size));
+        let size = event.ids.len() * 8;
+        out.extend((at as u64).to_ne_bytes());
+        out.extend((size as u64).to_ne_bytes());
+        at += size;
+    }
+    out
+}
+
+fn push_feature(feature: Feature, section: &[u8], out: &mut Vec<u8>) {
+    let number = u64::from(feature as u32).to_ne_bytes();
+    let padding = vec![0; section.len().next_multiple_of(8) - section.len()];
+    push_record(kind::HEADER_FEATURE, &[&number, section, &padding], out);
+}
+
+fn push_record(kind: u32, body: &[&[u8]], out: &mut Vec<u8>) {
+    let size = 8 + body.iter().map(|part| part.len()).sum::<usize>();
+    out.extend(kind.to_ne_bytes());
+    out.extend(0u16.to_ne_bytes());
+    out.extend((size as u16).to_ne_bytes());
+    body.iter().for_each(|part| out.extend_from_slice(part));
+}
+
+/// Writes all slices; on failure the kernel's answer and the bytes that were written before.
+fn write_all(file: &mut File, slices: &[&[u8]]) -> Result<(), (io::Error, u64)> {
+    let mut written = 0;
+    let mut slices: Vec<IoSlice<'_>> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
+    let mut left = slices.as_mut_slice();
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err((io::ErrorKind::WriteZero.into(), written)),
+            Ok(count) => {
+                written += count as u64;
+                IoSlice::advance_slices(&mut left, count);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err((e, written)),
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the whole records among the first `limit` bytes of the slices.
+fn whole_records(slices: &[&[u8]], limit: u64) -> u64 {
+    let byte = |at: u64| {
+        let mut at = usize::try_from(at).ok()?;
+        for slice in slices {
+            match slice.get(at) {
+                Some(byte) => return Some(*byte),
+                None => at -= slice.len(),
+            }
+        }
+        None
+    };
+    let mut whole = 0;
+    while let Some((low, high)) = byte(whole + 6).zip(byte(whole + 7)) {
+        let size = u64::from(u16::from_ne_bytes([low, high]));
+        if size < 8 || whole + size > limit {
+            break;
+        }
+        whole += size;
+    }
+    whole
+}

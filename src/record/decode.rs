@@ -1,0 +1,168 @@
+//! Words packed with bits, taken apart and named: branch flags, `data_src`, transactions.
+//!
+//! Decides the spelling, which is perf script's where perf has one. Values are from
+//! `include/uapi/linux/perf_event.h`.
+
+/// The third word of a branch entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BranchFlags(pub u64);
+
+impl BranchFlags {
+    fn field(self, shift: u32, width: u32) -> u64 {
+        self.0 >> shift & ((1 << width) - 1)
+    }
+    /// The CPU had guessed wrong.
+    pub fn is_mispredicted(self) -> bool {
+        self.field(0, 1) == 1
+    }
+    /// The CPU had guessed right.
+    pub fn is_predicted(self) -> bool {
+        self.field(1, 1) == 1
+    }
+    /// Inside a transaction.
+    pub fn in_tx(self) -> bool {
+        self.field(2, 1) == 1
+    }
+    /// A transaction was aborted.
+    pub fn is_abort(self) -> bool {
+        self.field(3, 1) == 1
+    }
+    /// Cycles since the branch before; 0: not known.
+    pub fn cycles(self) -> u16 {
+        self.field(4, 16) as u16
+    }
+    /// What kind of branch, in perf's words; empty when not recorded.
+    pub fn kind(self) -> &'static str {
+        const KINDS: [&str; 15] = [
+            "",
+            "COND",
+            "UNCOND",
+            "IND",
+            "CALL",
+            "IND_CALL",
+            "RET",
+            "SYSCALL",
+            "SYSRET",
+            "COND_CALL",
+            "COND_RET",
+            "ERET",
+            "IRQ",
+            "SERROR",
+            "NO_TX",
+        ];
+        const NEW: [&str; 8] =
+            ["FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5"];
+        match self.field(20, 4) as usize {
+            15 => NEW.get(self.field(26, 4) as usize).copied().unwrap_or(""),
+            kind => KINDS.get(kind).copied().unwrap_or(""),
+        }
+    }
+    /// Whether it was speculative, in perf's words; empty when not recorded.
+    pub fn speculation(self) -> &'static str {
+        ["", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"][self.field(24, 2) as usize]
+    }
+    /// The privilege of its target: 1 user, 2 kernel, 3 hypervisor, 0 unknown.
+    pub fn privilege(self) -> u8 {
+        self.field(30, 3) as u8
+    }
+
+    /// As a machine of the other byte order numbers the bits: from the top.
+    pub(super) fn from_foreign(word: u64) -> Self {
+        let mut at = 64;
+        let mut out = 0;
+        let mut to = 0;
+        for width in [1, 1, 1, 1, 16, 4, 2, 4, 3, 31] {
+            at -= width;
+            out |= (word >> at & ((1u64 << width) - 1)) << to;
+            to += width;
+        }
+        Self(out)
+    }
+}
+
+/// `data_src`: where the data of a memory access came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DataSource(pub u64);
+
+impl DataSource {
+    fn field(self, shift: u32, width: u32) -> u64 {
+        self.0 >> shift & ((1 << width) - 1)
+    }
+
+    fn names(bits: u64, names: &[(u64, &'static str)]) -> Vec<&'static str> {
+        names.iter().filter(|(bit, _)| bits & bit != 0).map(|&(_, name)| name).collect()
+    }
+
+    /// Load, store, prefetch, exec.
+    pub fn operation(self) -> Vec<&'static str> {
+        Self::names(self.field(0, 5), &[(2, "LOAD"), (4, "STORE"), (8, "PFETCH"), (0x10, "EXEC")])
+    }
+    /// Hit or miss, and where.
+    pub fn level(self) -> Vec<&'static str> {
+        const LEVELS: [(u64, &str); 13] = [
+            (2, "HIT"),
+            (4, "MISS"),
+            (8, "L1"),
+            (0x10, "LFB"),
+            (0x20, "L2"),
+            (0x40, "L3"),
+            (0x80, "Local RAM"),
+            (0x100, "Remote RAM (1 hop)"),
+            (0x200, "Remote RAM (2 hops)"),
+            (0x400, "Remote Cache (1 hop)"),
+            (0x800, "Remote Cache (2 hops)"),
+            (0x1000, "I/O"),
+            (0x2000, "Uncached"),
+        ];
+        let number = match self.field(33, 4) {
+            1 => "L1",
+            2 => "L2",
+            3 => "L3",
+            4 => "L4",
+            9 => "CXL",
+            0xa => "I/O",
+            0xb => "Any cache",
+            0xc => "LFB",
+            0xd => "RAM",
+            0xe => "PMEM",
+            _ => "",
+        };
+        let mut names = Self::names(self.field(5, 14), &LEVELS);
+        if names.len() <= 1 && !number.is_empty() {
+            names.push(number);
+        }
+        names
+    }
+    /// What the other caches said.
+    pub fn snoop(self) -> Vec<&'static str> {
+        let mut names =
+            Self::names(self.field(19, 5), &[(2, "None"), (4, "Hit"), (8, "Miss"), (0x10, "HitM")]);
+        names.extend(Self::names(self.field(38, 2), &[(1, "Fwd"), (2, "Peer")]));
+        names
+    }
+    /// Whether the access was locked.
+    pub fn is_locked(self) -> bool {
+        self.field(24, 2) & 2 != 0
+    }
+    /// How the address was translated.
+    pub fn tlb(self) -> Vec<&'static str> {
+        const TLB: [(u64, &str); 6] =
+            [(2, "Hit"), (4, "Miss"), (8, "L1"), (0x10, "L2"), (0x20, "Walker"), (0x40, "Fault")];
+        Self::names(self.field(26, 7), &TLB)
+    }
+    /// Why it had to wait.
+    pub fn blocked(self) -> Vec<&'static str> {
+        Self::names(self.field(40, 3), &[(2, "Data"), (4, "Addr")])
+    }
+    /// Whether another node answered, and how far away: 1 same node, 2 same socket, 3 same board, 4 another board.
+    pub fn remote(self) -> (bool, u8) {
+        (self.field(37, 1) == 1, self.field(43, 3) as u8)
+    }
+}
+
+/// The flags of a sampled transaction, in perf's words, and its abort code.
+pub fn transaction(word: u64) -> (Vec<&'static str>, u32) {
+    const NAMES: [&str; 8] = ["EL", "TX", "SYNC", "ASYNC", "RETRY", "CON", "CAP-WRITE", "CAP-READ"];
+    let names = NAMES.iter().enumerate().filter(|(bit, _)| word >> bit & 1 == 1).map(|(_, name)| *name);
+    (names.collect(), (word >> 32) as u32)
+}

@@ -1,0 +1,309 @@
+//! The kernel's own records below `SAMPLE`'s complexity: who began, ended, mapped, switched, was lost.
+//!
+//! Each struct says what `perf_event_open(2)` says, with its field order; `parse` receives a cursor behind the header
+//! and hands on the fields. The `sample_id` behind them is read by [`super::Layouts::sample_id`].
+
+use super::{Cursor, Words, misc};
+use crate::units::PerfTime;
+
+/// A thread and its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Thread {
+    /// Process; −1 stands for the kernel or nobody, 0 for the idle task.
+    pub pid: i32,
+    /// Thread.
+    pub tid: i32,
+}
+
+impl Thread {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self { pid: c.i32()?, tid: c.i32()? })
+    }
+}
+
+/// A mapping (`MMAP`); the name is a path or a bracketed word such as `[vdso]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mmap<'a> {
+    /// Whose; pid −1 for the kernel and its modules.
+    pub thread: Thread,
+    /// First address.
+    pub addr: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Offset in the file, in bytes.
+    pub pgoff: u64,
+    /// Whether it is not executable.
+    pub is_data: bool,
+    /// Path or word.
+    pub name: &'a [u8],
+}
+
+impl<'a> Mmap<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>, flags: u16) -> Option<Self> {
+        Some(Self {
+            thread: Thread::parse(c)?,
+            addr: c.u64()?,
+            len: c.u64()?,
+            pgoff: c.u64()?,
+            is_data: flags & misc::MMAP_DATA != 0,
+            name: c.text(),
+        })
+    }
+}
+
+/// What an `MMAP2` says about the file's identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileId<'a> {
+    /// Device and inode.
+    Inode {
+        /// Major number of the device.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+        /// Inode number.
+        inode: u64,
+        /// Its generation.
+        generation: u64,
+    },
+    /// The build-id, up to 20 bytes.
+    BuildId(&'a [u8]),
+}
+
+/// A mapping with the file's identity and the protection (`MMAP2`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mmap2<'a> {
+    /// What `MMAP` says.
+    pub map: Mmap<'a>,
+    /// Which file.
+    pub file: FileId<'a>,
+    /// `PROT_*` bits: 1 read, 2 write, 4 execute.
+    pub prot: u32,
+    /// `MAP_*` bits.
+    pub flags: u32,
+}
+
+impl<'a> Mmap2<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>, bits: u16) -> Option<Self> {
+        let (thread, addr, len, pgoff) = (Thread::parse(c)?, c.u64()?, c.u64()?, c.u64()?);
+        let file = if bits & misc::MMAP_BUILD_ID != 0 {
+            let size = usize::from(c.u8()?).min(20);
+            c.take(3)?;
+            FileId::BuildId(&c.take(20)?[..size])
+        } else {
+            FileId::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? }
+        };
+        let (prot, flags) = (c.u32()?, c.u32()?);
+        let map = Mmap { thread, addr, len, pgoff, is_data: bits & misc::MMAP_DATA != 0, name: c.text() };
+        Some(Self { map, file, prot, flags })
+    }
+}
+
+/// Records that found the ring full (`LOST`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// The event.
+    pub id: u64,
+    /// How many records.
+    pub lost: u64,
+}
+
+/// A thread's new name (`COMM`), at most 15 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comm<'a> {
+    /// Who.
+    pub thread: Thread,
+    /// Whether an exec gave it: the address space is new.
+    pub is_exec: bool,
+    /// The name.
+    pub comm: &'a [u8],
+}
+
+impl<'a> Comm<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>, flags: u16) -> Option<Self> {
+        Some(Self { thread: Thread::parse(c)?, is_exec: flags & misc::COMM_EXEC != 0, comm: c.text() })
+    }
+}
+
+/// A thread began or ended (`FORK`, `EXIT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// The thread.
+    pub thread: Thread,
+    /// Its parent (on `EXIT`, who reaps it).
+    pub parent: Thread,
+    /// When.
+    pub time: PerfTime,
+}
+
+impl Task {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        let (pid, ppid, tid, ptid) = (c.i32()?, c.i32()?, c.i32()?, c.i32()?);
+        Some(Self {
+            thread: Thread { pid, tid },
+            parent: Thread { pid: ppid, tid: ptid },
+            time: PerfTime(c.u64()?),
+        })
+    }
+}
+
+/// The kernel stopped or resumed sampling of an event (`THROTTLE`, `UNTHROTTLE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throttle {
+    /// When.
+    pub time: PerfTime,
+    /// The event.
+    pub id: u64,
+    /// The event it was inherited from, or itself.
+    pub stream_id: u64,
+}
+
+impl Throttle {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self { time: PerfTime(c.u64()?), id: c.u64()?, stream_id: c.u64()? })
+    }
+}
+
+/// A counter's value (`READ`); the words are as the event's `read_format` says, then the `sample_id`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read<'a> {
+    /// Whose.
+    pub thread: Thread,
+    /// Values: see [`super::sample::ReadValues`].
+    pub values: Words<'a>,
+}
+
+/// Bytes arrived in the AUX area (`AUX`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aux {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many.
+    pub size: u64,
+    /// 1 truncated, 2 overwrite, 4 partial, 8 collision.
+    pub flags: u64,
+}
+
+/// A context switch (`SWITCH`, `SWITCH_CPU_WIDE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// Away from the sampled task (else to it).
+    pub is_out: bool,
+    /// It could have gone on: it was preempted.
+    pub is_preempted: bool,
+    /// The other task (`SWITCH_CPU_WIDE`).
+    pub other: Option<Thread>,
+}
+
+impl Switch {
+    pub(super) fn new(flags: u16, other: Option<Thread>) -> Self {
+        Self {
+            is_out: flags & misc::SWITCH_OUT != 0,
+            is_preempted: flags & misc::SWITCH_OUT_PREEMPT != 0,
+            other,
+        }
+    }
+}
+
+/// A task's namespaces (`NAMESPACES`): rows of device and inode, in the order net, uts, ipc, pid, user, mnt, cgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Namespaces<'a> {
+    /// Whose.
+    pub thread: Thread,
+    /// Two words a namespace: device, inode.
+    pub links: Words<'a>,
+}
+
+impl<'a> Namespaces<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        Some(Self { thread: Thread::parse(c)?, links: super::pairs(c)? })
+    }
+}
+
+/// A kernel symbol came or went (`KSYMBOL`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ksymbol<'a> {
+    /// First address.
+    pub addr: u64,
+    /// Bytes.
+    pub len: u32,
+    /// 0 unknown, 1 BPF, 2 out of line (trampolines, kprobes).
+    pub kind: u16,
+    /// Whether it went.
+    pub is_unregister: bool,
+    /// Its name.
+    pub name: &'a [u8],
+}
+
+impl<'a> Ksymbol<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        Some(Self {
+            addr: c.u64()?,
+            len: c.u32()?,
+            kind: c.u16()?,
+            is_unregister: c.u16()? & 1 != 0,
+            name: c.text(),
+        })
+    }
+}
+
+/// A BPF program came or went (`BPF_EVENT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BpfEvent {
+    /// 1 load, 2 unload.
+    pub kind: u16,
+    /// Not used yet.
+    pub flags: u16,
+    /// The program.
+    pub id: u32,
+    /// Hash of its instructions.
+    pub tag: [u8; 8],
+}
+
+impl BpfEvent {
+    pub(super) fn parse(c: &mut Cursor<'_>) -> Option<Self> {
+        Some(Self { kind: c.u16()?, flags: c.u16()?, id: c.u32()?, tag: *c.take(8)?.first_chunk()? })
+    }
+}
+
+/// A cgroup was made (`CGROUP`); samples name it by this id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cgroup<'a> {
+    /// Its number.
+    pub id: u64,
+    /// Its path in the cgroup hierarchy.
+    pub path: &'a [u8],
+}
+
+/// Kernel text was changed (`TEXT_POKE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextPoke<'a> {
+    /// First address.
+    pub addr: u64,
+    /// What stood there.
+    pub old: &'a [u8],
+    /// What stands there now.
+    pub new: &'a [u8],
+}
+
+impl<'a> TextPoke<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        let (addr, old, new) = (c.u64()?, c.u16()?, c.u16()?);
+        Some(Self { addr, old: c.take(old.into())?, new: c.take(new.into())? })
+    }
+}
+
+/// The user part of the call chain of an earlier sample of this thread (`CALLCHAIN_DEFERRED`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallchainDeferred<'a> {
+    /// Stands behind the deferred marker in the samples that wait for it.
+    pub cookie: u64,
+    /// The chain.
+    pub chain: Words<'a>,
+}
+
+impl<'a> CallchainDeferred<'a> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Self> {
+        let (cookie, count) = (c.u64()?, c.u64()?);
+        Some(Self { cookie, chain: c.words(count)? })
+    }
+}

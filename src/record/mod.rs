@@ -1,0 +1,279 @@
+//! Records as typed values: bytes in, fields out, no I/O and no copies.
+//!
+//! Receives the native-endian bytes that the kernel put into a ring or perf into a file (`swap` makes foreign ones
+//! native); hands on [`Record`]s and [`Sample`]s that borrow from them. Decides what is well formed; what a record
+//! means for processes and addresses is left to `session`, where it is stored to `perfdata`.
+//!
+//! ```text
+//!          0      4     6     8
+//! record   | type | misc| size| body … (| sample_id: who, when, which event) |
+//!          '---------- size bytes, header included ----------------------------'
+//! ```
+//! Most callers walk [`Records`], look at `kind` first, and parse only what they want: samples with
+//! [`Layouts::sample`], the others with [`RawRecord::parse`].
+
+pub mod attr;
+pub mod bytes;
+pub mod decode;
+mod kernel;
+pub mod kind;
+pub mod layout;
+pub mod sample;
+pub mod swap;
+mod user;
+
+pub use bytes::{Cursor, Words};
+pub use kernel::*;
+pub use layout::{Layouts, SampleId, SampleLayout};
+pub use sample::{ChainEntry, Context, Parts, Sample};
+pub use user::*;
+
+/// Bytes of a record's header.
+pub const HEADER: usize = 8;
+
+/// `misc` bits (`PERF_RECORD_MISC_*`).
+pub mod misc {
+    /// Bits 0–2: see [`super::CpuMode`].
+    pub const CPUMODE_MASK: u16 = 7;
+    /// Reading `/proc/PID/maps` took too long: mappings are missing.
+    pub const PROC_MAP_PARSE_TIMEOUT: u16 = 1 << 12;
+    /// On `MMAP*`: not executable.
+    pub const MMAP_DATA: u16 = 1 << 13;
+    /// On `COMM`: because of exec.
+    pub const COMM_EXEC: u16 = 1 << 13;
+    /// On `FORK`: perf made it for an exec.
+    pub const FORK_EXEC: u16 = 1 << 13;
+    /// On `SWITCH*`: away from the task.
+    pub const SWITCH_OUT: u16 = 1 << 13;
+    /// On `SAMPLE`: the address is exact.
+    pub const EXACT_IP: u16 = 1 << 14;
+    /// On `SWITCH*`: the task could have gone on.
+    pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+    /// On `MMAP2`: a build-id stands where device and inode would.
+    pub const MMAP_BUILD_ID: u16 = 1 << 14;
+    /// On `HEADER_BUILD_ID`: the build-id's size is given.
+    pub const BUILD_ID_SIZE: u16 = 1 << 15;
+}
+
+/// Where the CPU was: bits 0–2 of `misc`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CpuMode {
+    /// The kernel did not say.
+    Unknown,
+    /// In the kernel.
+    Kernel,
+    /// In a process.
+    User,
+    /// In the hypervisor.
+    Hypervisor,
+    /// In a guest's kernel.
+    GuestKernel,
+    /// In a guest's process.
+    GuestUser,
+}
+
+impl CpuMode {
+    /// The mode in a record's `misc`.
+    #[inline]
+    pub fn of(misc: u16) -> Self {
+        match misc & misc::CPUMODE_MASK {
+            1 => Self::Kernel,
+            2 => Self::User,
+            3 => Self::Hypervisor,
+            4 => Self::GuestKernel,
+            5 => Self::GuestUser,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// One record, its header read, its body not.
+#[derive(Debug, Clone, Copy)]
+pub struct RawRecord<'a> {
+    /// The type number: see [`kind`].
+    pub kind: u32,
+    /// Flags: see [`misc`].
+    pub misc: u16,
+    /// Everything, header included.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> RawRecord<'a> {
+    /// The first record of these bytes; `None` when they do not hold a whole one.
+    #[inline]
+    pub fn first(bytes: &'a [u8]) -> Option<Self> {
+        let header: &[u8; HEADER] = bytes.first_chunk()?;
+        let [a, b, c, d, e, f, g, h] = *header;
+        let size = usize::from(u16::from_ne_bytes([g, h]));
+        if size < HEADER {
+            return None;
+        }
+        let bytes = bytes.get(..size)?;
+        Some(Self { kind: u32::from_ne_bytes([a, b, c, d]), misc: u16::from_ne_bytes([e, f]), bytes })
+    }
+
+    /// The bytes behind the header.
+    #[inline]
+    pub fn body(&self) -> &'a [u8] {
+        // `first` saw to it that there are that many.
+        &self.bytes[HEADER..]
+    }
+
+    /// Where the CPU was.
+    #[inline]
+    pub fn cpu_mode(&self) -> CpuMode {
+        CpuMode::of(self.misc)
+    }
+
+    /// The fields; `None` when the record is too short for what it says it holds.
+    pub fn parse(&self) -> Option<Record<'a>> {
+        Record::parse(*self)
+    }
+}
+
+/// Walks records that lie one behind the other. Stops before the first that is not whole; see [`Records::rest`].
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    left: &'a [u8],
+}
+
+impl<'a> Records<'a> {
+    /// Starts at the first byte, which must be a record's.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { left: bytes }
+    }
+
+    /// What was not walked: empty at the end, or begins with a record that is cut off or says a size below 8.
+    pub fn rest(&self) -> &'a [u8] {
+        self.left
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = RawRecord<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<RawRecord<'a>> {
+        let record = RawRecord::first(self.left)?;
+        self.left = &self.left[record.bytes.len()..];
+        Some(record)
+    }
+}
+
+/// A record with its fields. Texts are the bytes before the first NUL, not checked and not cleaned.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "each variant is explained at its struct and in `kind`")]
+pub enum Record<'a> {
+    Mmap(Mmap<'a>),
+    Lost(Lost),
+    Comm(Comm<'a>),
+    Exit(Task),
+    Throttle(Throttle),
+    Unthrottle(Throttle),
+    Fork(Task),
+    Read(Read<'a>),
+    /// The body; [`Layouts::sample`] knows its fields.
+    Sample(&'a [u8]),
+    Mmap2(Mmap2<'a>),
+    Aux(Aux),
+    ItraceStart(Thread),
+    LostSamples(u64),
+    Switch(Switch),
+    SwitchCpuWide(Switch),
+    Namespaces(Namespaces<'a>),
+    Ksymbol(Ksymbol<'a>),
+    BpfEvent(BpfEvent),
+    Cgroup(Cgroup<'a>),
+    TextPoke(TextPoke<'a>),
+    AuxOutputHwId(u64),
+    CallchainDeferred(CallchainDeferred<'a>),
+    HeaderAttr(HeaderAttr<'a>),
+    EventType(EventType<'a>),
+    /// Bytes of tracing data that follow the record.
+    TracingData(u32),
+    BuildId(BuildId<'a>),
+    FinishedRound,
+    IdIndex(IdIndex<'a>),
+    AuxtraceInfo(AuxtraceInfo<'a>),
+    Auxtrace(Auxtrace),
+    AuxtraceError(AuxtraceError<'a>),
+    ThreadMap(ThreadMap<'a>),
+    CpuMap(CpuMap<'a>),
+    StatConfig(Words<'a>),
+    Stat(Stat),
+    StatRound(StatRound),
+    EventUpdate(EventUpdate<'a>),
+    TimeConv(TimeConv),
+    HeaderFeature(HeaderFeature<'a>),
+    /// A piece of the file's zstd stream (`COMPRESSED` and `COMPRESSED2`).
+    Compressed(&'a [u8]),
+    FinishedInit,
+    BpfMetadata(BpfMetadata<'a>),
+    /// `/proc/schedstat` as `perf sched stats` keeps it: the body, whose shape changes with its version field.
+    Schedstat(&'a [u8]),
+    /// A number that Linux 6.18 does not know: skip it by its size, and count it.
+    Unknown(u32),
+}
+
+impl<'a> Record<'a> {
+    fn parse(raw: RawRecord<'a>) -> Option<Self> {
+        let body = raw.body();
+        let mut c = Cursor::new(body);
+        Some(match raw.kind {
+            kind::MMAP => Self::Mmap(Mmap::parse(&mut c, raw.misc)?),
+            kind::LOST => Self::Lost(Lost { id: c.u64()?, lost: c.u64()? }),
+            kind::COMM => Self::Comm(Comm::parse(&mut c, raw.misc)?),
+            kind::EXIT => Self::Exit(Task::parse(&mut c)?),
+            kind::THROTTLE => Self::Throttle(Throttle::parse(&mut c)?),
+            kind::UNTHROTTLE => Self::Unthrottle(Throttle::parse(&mut c)?),
+            kind::FORK => Self::Fork(Task::parse(&mut c)?),
+            kind::READ => Self::Read(Read { thread: Thread::parse(&mut c)?, values: c.all_words() }),
+            kind::SAMPLE => Self::Sample(body),
+            kind::MMAP2 => Self::Mmap2(Mmap2::parse(&mut c, raw.misc)?),
+            kind::AUX => Self::Aux(Aux { offset: c.u64()?, size: c.u64()?, flags: c.u64()? }),
+            kind::ITRACE_START => Self::ItraceStart(Thread::parse(&mut c)?),
+            kind::LOST_SAMPLES => Self::LostSamples(c.u64()?),
+            kind::SWITCH => Self::Switch(Switch::new(raw.misc, None)),
+            kind::SWITCH_CPU_WIDE => Self::SwitchCpuWide(Switch::new(raw.misc, Some(Thread::parse(&mut c)?))),
+            kind::NAMESPACES => Self::Namespaces(Namespaces::parse(&mut c)?),
+            kind::KSYMBOL => Self::Ksymbol(Ksymbol::parse(&mut c)?),
+            kind::BPF_EVENT => Self::BpfEvent(BpfEvent::parse(&mut c)?),
+            kind::CGROUP => Self::Cgroup(Cgroup { id: c.u64()?, path: c.text() }),
+            kind::TEXT_POKE => Self::TextPoke(TextPoke::parse(&mut c)?),
+            kind::AUX_OUTPUT_HW_ID => Self::AuxOutputHwId(c.u64()?),
+            kind::CALLCHAIN_DEFERRED => Self::CallchainDeferred(CallchainDeferred::parse(&mut c)?),
+            kind::HEADER_ATTR => Self::HeaderAttr(HeaderAttr::parse(&mut c)?),
+            kind::HEADER_EVENT_TYPE => Self::EventType(EventType { id: c.u64()?, name: c.text() }),
+            kind::HEADER_TRACING_DATA => Self::TracingData(c.u32()?),
+            kind::HEADER_BUILD_ID => Self::BuildId(BuildId::parse(&mut c, raw.misc)?),
+            kind::FINISHED_ROUND => Self::FinishedRound,
+            kind::ID_INDEX => Self::IdIndex(IdIndex::parse(&mut c)?),
+            kind::AUXTRACE_INFO => Self::AuxtraceInfo(AuxtraceInfo::parse(&mut c)?),
+            kind::AUXTRACE => Self::Auxtrace(Auxtrace::parse(&mut c)?),
+            kind::AUXTRACE_ERROR => Self::AuxtraceError(AuxtraceError::parse(&mut c)?),
+            kind::THREAD_MAP => Self::ThreadMap(ThreadMap::parse(&mut c)?),
+            kind::CPU_MAP => Self::CpuMap(CpuMap::parse(&mut c)?),
+            kind::STAT_CONFIG => Self::StatConfig(pairs(&mut c)?),
+            kind::STAT => Self::Stat(Stat::parse(&mut c)?),
+            kind::STAT_ROUND => Self::StatRound(StatRound { is_final: c.u64()? == 1, time: c.u64()? }),
+            kind::EVENT_UPDATE => Self::EventUpdate(EventUpdate::parse(&mut c)?),
+            kind::TIME_CONV => Self::TimeConv(TimeConv::parse(&mut c)?),
+            kind::HEADER_FEATURE => Self::HeaderFeature(HeaderFeature { feature: c.u64()?, data: c.rest() }),
+            kind::COMPRESSED => Self::Compressed(body),
+            kind::FINISHED_INIT => Self::FinishedInit,
+            kind::COMPRESSED2 => {
+                let size = c.u64()?;
+                Self::Compressed(c.take(usize::try_from(size).ok()?)?)
+            }
+            kind::BPF_METADATA => Self::BpfMetadata(BpfMetadata::parse(&mut c)?),
+            kind::SCHEDSTAT_CPU | kind::SCHEDSTAT_DOMAIN => Self::Schedstat(body),
+            unknown => Self::Unknown(unknown),
+        })
+    }
+}
+
+/// A count, then that many pairs of words.
+fn pairs<'a>(c: &mut Cursor<'a>) -> Option<Words<'a>> {
+    let count = c.u64()?;
+    c.words(count.checked_mul(2)?)
+}

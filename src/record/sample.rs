@@ -1,0 +1,441 @@
+//! The fields of one sample, read when asked for.
+//!
+//! Receives a body and the [`SampleLayout`] it follows; hands on numbers at once (their places are known), the call
+//! chain after at most one skip, and everything else by [`Sample::parts`], which walks the variable part once.
+//!
+//! ```text
+//! … period | read | callchain | raw | branches | user regs | user stack | weight | data_src | transaction
+//!          | interrupt regs | phys_addr | cgroup | data page | code page | aux
+//! ```
+
+use super::layout::{Front, SampleLayout, bits, split};
+use super::{CpuMode, Cursor, Thread, Words, misc};
+use crate::sys::perf::format;
+use crate::units::PerfTime;
+
+/// `PERF_SAMPLE_BRANCH_*` bits that change the record's shape.
+pub(super) mod branch {
+    pub(in crate::record) const HW_INDEX: u64 = 1 << 17;
+    pub(in crate::record) const COUNTERS: u64 = 1 << 19;
+}
+
+/// One sample. Numbers are `None` when the event did not select them.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    pub(super) layout: &'a SampleLayout,
+    pub(super) body: &'a [u8],
+    pub(super) misc: u16,
+}
+
+impl<'a> Sample<'a> {
+    #[inline]
+    fn front(&self, field: Front) -> Option<u64> {
+        self.layout.front_word(self.body, field)
+    }
+
+    /// Where the CPU was.
+    #[inline]
+    pub fn cpu_mode(&self) -> CpuMode {
+        CpuMode::of(self.misc)
+    }
+    /// Whether the address is the instruction that caused the event.
+    pub fn is_exact(&self) -> bool {
+        self.misc & misc::EXACT_IP != 0
+    }
+    /// The shape it follows.
+    pub fn layout(&self) -> &'a SampleLayout {
+        self.layout
+    }
+    /// The body, for those who print it.
+    pub fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// Address of the instruction.
+    #[inline]
+    pub fn ip(&self) -> Option<u64> {
+        self.front(Front::Ip)
+    }
+    /// Thread and process.
+    #[inline]
+    pub fn thread(&self) -> Option<Thread> {
+        let (pid, tid) = split(self.front(Front::Tid)?);
+        Some(Thread { pid: pid as i32, tid: tid as i32 })
+    }
+    /// When.
+    #[inline]
+    pub fn time(&self) -> Option<PerfTime> {
+        self.front(Front::Time).map(PerfTime)
+    }
+    /// Address of the data.
+    pub fn addr(&self) -> Option<u64> {
+        self.front(Front::Addr)
+    }
+    /// The event's instance.
+    #[inline]
+    pub fn id(&self) -> Option<u64> {
+        self.front(Front::Identifier).or_else(|| self.front(Front::Id))
+    }
+    /// The instance it was inherited to.
+    pub fn stream_id(&self) -> Option<u64> {
+        self.front(Front::StreamId)
+    }
+    /// The CPU.
+    #[inline]
+    pub fn cpu(&self) -> Option<u32> {
+        self.front(Front::Cpu).map(|word| split(word).0)
+    }
+    /// Occurrences since the last sample.
+    #[inline]
+    pub fn period(&self) -> Option<u64> {
+        self.front(Front::Period)
+    }
+
+    fn variable(&self) -> Option<Cursor<'a>> {
+        self.body.get(self.layout.front..).map(Cursor::new)
+    }
+
+    /// The call chain, innermost first, with context markers: see [`chain_entries`]. `None` when there is none.
+    #[inline]
+    pub fn callchain(&self) -> Option<Words<'a>> {
+        if self.layout.sample_type & bits::CALLCHAIN == 0 {
+            return None;
+        }
+        let mut c = self.variable()?;
+        if self.layout.sample_type & bits::READ != 0 {
+            ReadValues::parse(&mut c, self.layout.read_format)?;
+        }
+        let count = c.u64()?;
+        c.words(count)
+    }
+
+    /// Everything behind the period, in one walk; `None` when a size inside the record reaches beyond its end.
+    pub fn parts(&self) -> Option<Parts<'a>> {
+        let SampleLayout { sample_type, read_format, branch_sample_type, .. } = *self.layout;
+        let has = |bit: u64| sample_type & bit != 0;
+        let mut c = self.variable()?;
+        let mut parts = Parts::default();
+        if has(bits::READ) {
+            parts.read = Some(ReadValues::parse(&mut c, read_format)?);
+        }
+        if has(bits::CALLCHAIN) {
+            let count = c.u64()?;
+            parts.callchain = Some(c.words(count)?);
+        }
+        if has(bits::RAW) {
+            let size = c.u32()?;
+            parts.raw = Some(c.take(usize::try_from(size).ok()?)?);
+        }
+        if has(bits::BRANCH_STACK) {
+            parts.branches = Some(Branches::parse(&mut c, branch_sample_type)?);
+        }
+        if has(bits::REGS_USER) {
+            parts.user_regs = Registers::parse(&mut c, self.layout.user_regs)?;
+        }
+        if has(bits::STACK_USER) {
+            parts.user_stack = UserStack::parse(&mut c)?;
+        }
+        let mut word = |bit: u64| if has(bit) { c.u64().map(Some) } else { Some(None) };
+        parts.weight = word(bits::WEIGHT | bits::WEIGHT_STRUCT)?
+            .map(|word| Weight { word, is_struct: has(bits::WEIGHT_STRUCT) });
+        parts.data_src = word(bits::DATA_SRC)?;
+        parts.transaction = word(bits::TRANSACTION)?;
+        if has(bits::REGS_INTR) {
+            parts.intr_regs = Registers::parse(&mut c, self.layout.intr_regs)?;
+        }
+        let mut word = |bit: u64| if has(bit) { c.u64().map(Some) } else { Some(None) };
+        parts.phys_addr = word(bits::PHYS_ADDR)?;
+        parts.cgroup = word(bits::CGROUP)?;
+        parts.data_page_size = word(bits::DATA_PAGE_SIZE)?;
+        parts.code_page_size = word(bits::CODE_PAGE_SIZE)?;
+        if has(bits::AUX) {
+            let size = c.u64()?;
+            parts.aux = Some(c.take(usize::try_from(size).ok()?)?);
+        }
+        Some(parts)
+    }
+}
+
+/// The variable part of a sample. `None` for what was not selected (registers and stack also where the kernel had none).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parts<'a> {
+    /// Counter values.
+    pub read: Option<ReadValues<'a>>,
+    /// Call chain with context markers.
+    pub callchain: Option<Words<'a>>,
+    /// A tracepoint's payload (padding included), or another PMU's bytes.
+    pub raw: Option<&'a [u8]>,
+    /// Last branches, newest first.
+    pub branches: Option<Branches<'a>>,
+    /// Registers of the process.
+    pub user_regs: Option<Registers<'a>>,
+    /// A copy of the process's stack.
+    pub user_stack: Option<UserStack<'a>>,
+    /// Cost of the sampled instruction.
+    pub weight: Option<Weight>,
+    /// Where data came from: see [`super::decode`].
+    pub data_src: Option<u64>,
+    /// Transaction flags: see [`super::decode`].
+    pub transaction: Option<u64>,
+    /// Registers at the interrupt.
+    pub intr_regs: Option<Registers<'a>>,
+    /// Physical address of the data.
+    pub phys_addr: Option<u64>,
+    /// The cgroup's number.
+    pub cgroup: Option<u64>,
+    /// Bytes of the data's page.
+    pub data_page_size: Option<u64>,
+    /// Bytes of the code's page.
+    pub code_page_size: Option<u64>,
+    /// Bytes of the AUX area.
+    pub aux: Option<&'a [u8]>,
+}
+
+/// What stands before a run of addresses in a call chain (`PERF_CONTEXT_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the kernel's names")]
+pub enum Context {
+    Hypervisor,
+    Kernel,
+    User,
+    /// The user part follows in a `CALLCHAIN_DEFERRED` record with the cookie that is the next entry.
+    UserDeferred,
+    Guest,
+    GuestKernel,
+    GuestUser,
+    /// A number in the range of markers that Linux 6.18 does not use.
+    Unknown,
+}
+
+/// One entry of a call chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChainEntry {
+    /// What follows was found in this context.
+    Context(Context),
+    /// An address.
+    Address(u64),
+}
+
+/// The smallest number that is a marker, not an address (`PERF_CONTEXT_MAX`, −4095).
+pub const CONTEXT_MAX: u64 = -4095i64 as u64;
+
+impl From<u64> for ChainEntry {
+    #[inline]
+    fn from(word: u64) -> Self {
+        if word < CONTEXT_MAX {
+            return Self::Address(word);
+        }
+        Self::Context(match word as i64 {
+            -32 => Context::Hypervisor,
+            -128 => Context::Kernel,
+            -512 => Context::User,
+            -640 => Context::UserDeferred,
+            -2048 => Context::Guest,
+            -2176 => Context::GuestKernel,
+            -2560 => Context::GuestUser,
+            _ => Context::Unknown,
+        })
+    }
+}
+
+/// A call chain's entries, markers told from addresses.
+pub fn chain_entries(chain: Words<'_>) -> impl DoubleEndedIterator<Item = ChainEntry> + ExactSizeIterator {
+    chain.iter().map(ChainEntry::from)
+}
+
+/// Counter values in a `READ` record or field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadValues<'a> {
+    format: u64,
+    words: Words<'a>,
+}
+
+/// One counter's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadValue {
+    /// The count.
+    pub value: u64,
+    /// Whose.
+    pub id: Option<u64>,
+    /// Its lost records (Linux 6.0).
+    pub lost: Option<u64>,
+}
+
+impl<'a> ReadValues<'a> {
+    /// Takes as many words as the `read_format` bits say.
+    pub fn parse(c: &mut Cursor<'a>, read_format: u64) -> Option<Self> {
+        let has = |bit: u64| u64::from(read_format & bit != 0);
+        let each = 1 + has(format::ID) + has(format::LOST);
+        let times = has(format::TOTAL_TIME_ENABLED) + has(format::TOTAL_TIME_RUNNING);
+        let count = if read_format & format::GROUP != 0 {
+            let members = c.rest().first_chunk().map(|w| u64::from_ne_bytes(*w))?;
+            members.checked_mul(each)?.checked_add(1 + times)?
+        } else {
+            each + times
+        };
+        Some(Self { format: read_format, words: c.words(count)? })
+    }
+
+    /// Words before the times: the number of members, or the one value.
+    fn time(&self, wanted: u64) -> Option<u64> {
+        if self.format & wanted == 0 {
+            return None;
+        }
+        let second = wanted == format::TOTAL_TIME_RUNNING && self.format & format::TOTAL_TIME_ENABLED != 0;
+        self.words.get(1 + usize::from(second))
+    }
+    /// Nanoseconds enabled.
+    pub fn enabled_ns(&self) -> Option<u64> {
+        self.time(format::TOTAL_TIME_ENABLED)
+    }
+    /// Nanoseconds on a counter.
+    pub fn running_ns(&self) -> Option<u64> {
+        self.time(format::TOTAL_TIME_RUNNING)
+    }
+    /// Whether this is a whole group's reading.
+    pub fn is_group(&self) -> bool {
+        self.format & format::GROUP != 0
+    }
+
+    /// The values: of the event, or of the group's members, leader first.
+    pub fn iter(&self) -> impl Iterator<Item = ReadValue> + use<'a> {
+        let Self { format, words } = *self;
+        let (has_id, has_lost) = (format & format::ID != 0, format & format::LOST != 0);
+        let times = usize::from(format & format::TOTAL_TIME_ENABLED != 0)
+            + usize::from(format & format::TOTAL_TIME_RUNNING != 0);
+        let each = 1 + usize::from(has_id) + usize::from(has_lost);
+        let group = format & format::GROUP != 0;
+        let count = if group { words.len().saturating_sub(1 + times) / each } else { 1 };
+        (0..count).map_while(move |member| {
+            // A single value stands before the times, its id behind them; a group's members stand behind, whole.
+            let (value, next) = if group {
+                let at = 1 + times + member * each;
+                (at, at + 1)
+            } else {
+                (0, 1 + times)
+            };
+            Some(ReadValue {
+                value: words.get(value)?,
+                id: if has_id { words.get(next) } else { None },
+                lost: if has_lost { words.get(next + usize::from(has_id)) } else { None },
+            })
+        })
+    }
+}
+
+/// Branch records, newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branches<'a> {
+    /// Where the hardware's newest entry stood (`HW_INDEX`).
+    pub hw_index: Option<u64>,
+    entries: Words<'a>,
+    /// One word of counters an entry (`COUNTERS`).
+    pub counters: Option<Words<'a>>,
+}
+
+/// One branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// Address of the branch.
+    pub from: u64,
+    /// Where it went.
+    pub to: u64,
+    /// See [`super::decode::BranchFlags`].
+    pub flags: super::decode::BranchFlags,
+}
+
+impl<'a> Branches<'a> {
+    fn parse(c: &mut Cursor<'a>, branch_sample_type: u64) -> Option<Self> {
+        let count = c.u64()?;
+        let hw_index = if branch_sample_type & branch::HW_INDEX != 0 { Some(c.u64()?) } else { None };
+        let entries = c.words(count.checked_mul(3)?)?;
+        let counters = if branch_sample_type & branch::COUNTERS != 0 { Some(c.words(count)?) } else { None };
+        Some(Self { hw_index, entries, counters })
+    }
+
+    /// Number of branches.
+    pub fn len(&self) -> usize {
+        self.entries.len() / 3
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    /// The branches.
+    pub fn iter(&self) -> impl Iterator<Item = Branch> + use<'a> {
+        let rows = self.entries.rows();
+        rows.map(|[from, to, flags]| Branch { from, to, flags: super::decode::BranchFlags(flags) })
+    }
+}
+
+/// Registers, those that the attr's mask selects, in rising order of their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers<'a> {
+    /// 1: a 32-bit process, 2: a 64-bit one.
+    pub abi: u64,
+    /// One bit a register (`asm/perf_regs.h` of the architecture).
+    pub mask: u64,
+    /// The values.
+    pub values: Words<'a>,
+}
+
+impl<'a> Registers<'a> {
+    /// `Some(None)` when the kernel had no registers to give.
+    fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {
+        match c.u64()? {
+            0 => Some(None),
+            abi => Some(Some(Self { abi, mask, values: c.words(mask.count_ones().into())? })),
+        }
+    }
+
+    /// The value of the register with this number.
+    #[inline]
+    pub fn get(&self, register: u32) -> Option<u64> {
+        let bit = 1u64.checked_shl(register)?;
+        if self.mask & bit == 0 {
+            return None;
+        }
+        self.values.get((self.mask & (bit - 1)).count_ones() as usize)
+    }
+}
+
+/// A copy of the user stack from the stack pointer upwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// What the kernel could copy.
+    pub bytes: &'a [u8],
+    /// What was asked for, in bytes; the rest of that is padding.
+    pub asked: usize,
+}
+
+impl<'a> UserStack<'a> {
+    /// `Some(None)` when nothing was copied.
+    fn parse(c: &mut Cursor<'a>) -> Option<Option<Self>> {
+        let asked = usize::try_from(c.u64()?).ok()?;
+        if asked == 0 {
+            return Some(None);
+        }
+        let bytes = c.take(asked)?;
+        let copied = usize::try_from(c.u64()?).ok()?.min(asked);
+        Some(Some(Self { bytes: &bytes[..copied], asked }))
+    }
+}
+
+/// The cost of the sampled instruction, as the hardware tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weight {
+    word: u64,
+    is_struct: bool,
+}
+
+impl Weight {
+    /// The weight that perf prints: usually cycles.
+    pub fn value(&self) -> u64 {
+        if self.is_struct { u64::from(split(self.word).0) } else { self.word }
+    }
+    /// The second and third weights of `WEIGHT_STRUCT`: instruction latency and pipeline stage cycles.
+    pub fn more(&self) -> Option<(u16, u16)> {
+        let [.., a, b, c, d] = self.word.to_ne_bytes();
+        self.is_struct.then(|| (u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d])))
+    }
+}

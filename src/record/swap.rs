@@ -1,0 +1,331 @@
+//! Records of a machine with the other byte order, turned around in place, once, before anybody reads them.
+//!
+//! Receives a buffer of foreign records and the [`Layouts`] of the file; leaves it as a machine of our order would have
+//! written it, so that everything above knows one order only and files of our own order pay nothing. A record that
+//! does not hold what it should is left half turned: whoever parses it checks all sizes again. Payloads of tracepoints
+//! (`RAW`) and stack copies stay as they are, since only their readers know their fields.
+//!
+//! Each kind has a line of field widths, and says what the rest is:
+//! ```text
+//! MMAP2   4 4 8 8 8  4 4 8 8  4 4   text …            | trailer: 8s, pid/tid and cpu as 4 4
+//! ID_INDEX  8  words …
+//! ```
+
+use super::decode::BranchFlags;
+use super::layout::{bits, halves_back};
+use super::{HEADER, Layouts, SampleLayout, attr, kind, misc};
+use crate::sys::perf::format;
+
+/// What follows the fields of fixed width.
+#[derive(Clone, Copy, PartialEq)]
+enum Rest {
+    /// Text or bytes.
+    Keep,
+    /// u64, as many as there are.
+    Words,
+    /// An attr, then ids.
+    Attr,
+    /// Rows of a u64 and a 16-byte text.
+    Threads,
+    /// A set of CPUs.
+    Cpus,
+    /// As the sample's layout says.
+    Sample,
+    /// As `EVENT_UPDATE`'s type says.
+    Update,
+}
+
+fn shape(kind: u32, flags: u16) -> (&'static [u8], Rest) {
+    match kind {
+        kind::MMAP => (&[4, 4, 8, 8, 8], Rest::Keep),
+        kind::MMAP2 if flags & misc::MMAP_BUILD_ID != 0 => {
+            // The build-id's 24 bytes stay.
+            (
+                &[
+                    4, 4, 8, 8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4,
+                    4,
+                ],
+                Rest::Keep,
+            )
+        }
+        kind::MMAP2 => (&[4, 4, 8, 8, 8, 4, 4, 8, 8, 4, 4], Rest::Keep),
+        kind::COMM => (&[4, 4], Rest::Keep),
+        kind::EXIT | kind::FORK => (&[4, 4, 4, 4, 8], Rest::Keep),
+        kind::READ | kind::NAMESPACES => (&[4, 4], Rest::Words),
+        kind::SAMPLE => (&[], Rest::Sample),
+        kind::ITRACE_START | kind::SWITCH_CPU_WIDE => (&[4, 4], Rest::Keep),
+        kind::KSYMBOL => (&[8, 4, 2, 2], Rest::Keep),
+        kind::BPF_EVENT => (&[2, 2, 4], Rest::Keep),
+        kind::CGROUP => (&[8], Rest::Keep),
+        kind::TEXT_POKE => (&[8, 2, 2], Rest::Keep),
+        kind::LOST | kind::THROTTLE | kind::UNTHROTTLE | kind::AUX | kind::LOST_SAMPLES => (&[], Rest::Words),
+        kind::AUX_OUTPUT_HW_ID | kind::CALLCHAIN_DEFERRED => (&[], Rest::Words),
+        kind::HEADER_ATTR => (&[], Rest::Attr),
+        kind::HEADER_EVENT_TYPE | kind::HEADER_FEATURE | kind::COMPRESSED2 => (&[8], Rest::Keep),
+        kind::HEADER_TRACING_DATA | kind::HEADER_BUILD_ID => (&[4], Rest::Keep),
+        kind::ID_INDEX | kind::STAT_CONFIG | kind::STAT_ROUND | kind::TIME_CONV => (&[], Rest::Words),
+        kind::AUXTRACE_INFO => (&[4, 4], Rest::Words),
+        kind::AUXTRACE => (&[8, 8, 8, 4, 4, 4, 4], Rest::Keep),
+        kind::AUXTRACE_ERROR => (&[4, 4, 4, 4, 4, 4, 8, 8], Rest::Keep),
+        kind::THREAD_MAP => (&[8], Rest::Threads),
+        kind::CPU_MAP => (&[], Rest::Cpus),
+        kind::STAT => (&[8, 4, 4, 8, 8, 8], Rest::Keep),
+        kind::EVENT_UPDATE => (&[8, 8], Rest::Update),
+        _ => (&[], Rest::Keep),
+    }
+}
+
+/// Turns the header around.
+pub fn header(bytes: &mut [u8; HEADER]) {
+    bytes[..4].reverse();
+    bytes[4..6].reverse();
+    bytes[6..].reverse();
+}
+
+/// Turns all whole records at the front of the buffer around; the bytes they take. What follows is untouched.
+pub fn records(buffer: &mut [u8], layouts: &Layouts) -> usize {
+    let mut done = 0;
+    while let Some(size) = record(&mut buffer[done..], layouts) {
+        done += size;
+    }
+    done
+}
+
+/// Turns the first record around; its size. `None`, and nothing is changed, when it is not whole.
+pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
+    let mut head = *buffer.first_chunk::<HEADER>()?;
+    header(&mut head);
+    let [a, b, c, d, e, f, g, h] = head;
+    let (kind, flags) = (u32::from_ne_bytes([a, b, c, d]), u16::from_ne_bytes([e, f]));
+    let size = usize::from(u16::from_ne_bytes([g, h]));
+    if size < HEADER || size > buffer.len() {
+        return None;
+    }
+    buffer[..HEADER].copy_from_slice(&head);
+    let mut body = &mut buffer[HEADER..size];
+    if kind < kind::FIRST_USER && kind != kind::SAMPLE {
+        let layout = layouts.of_foreign_trailer(body);
+        if let Some(layout) = layout.filter(|layout| layout.trailer_size() <= body.len()) {
+            let (front, back) = body.split_at_mut(body.len() - layout.trailer_size());
+            trailer(back, layout);
+            body = front;
+        }
+    }
+    // A body that ends early is the parser's to find out.
+    let _ = turn_body(body, kind, flags, layouts);
+    Some(size)
+}
+
+fn trailer(bytes: &mut [u8], layout: &SampleLayout) {
+    let end = bytes.len();
+    Turner::new(bytes).all_words();
+    for back in halves_back(layout) {
+        // Two u32 turned around as one u64 have only changed places.
+        bytes[end - back..][..8].rotate_left(4);
+    }
+}
+
+fn turn_body(body: &mut [u8], kind: u32, flags: u16, layouts: &Layouts) -> Option<()> {
+    let (widths, rest) = shape(kind, flags);
+    if rest == Rest::Sample {
+        let layout = layouts.of_foreign_sample(body)?.clone();
+        return sample(&mut Turner::new(body), &layout);
+    }
+    let update = body.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word).swap_bytes());
+    let mut t = Turner::new(body);
+    for &width in widths {
+        t.field(width.into())?;
+    }
+    match rest {
+        Rest::Keep | Rest::Sample => {}
+        Rest::Words => t.all_words(),
+        Rest::Attr => {
+            let size =
+                t.rest().get(4..8)?.first_chunk().map(|s| u32::from_ne_bytes(*s).swap_bytes())? as usize;
+            attr::swap(t.take(if size == 0 { attr::SMALLEST } else { size })?);
+            t.all_words();
+        }
+        Rest::Threads => {
+            while t.u64().is_some() {
+                t.take(16)?;
+            }
+        }
+        Rest::Cpus => cpus(&mut t)?,
+        Rest::Update if update == 1 => t.all_words(),
+        Rest::Update if update == 3 => cpus(&mut t)?,
+        Rest::Update => {}
+    }
+    Some(())
+}
+
+fn cpus(t: &mut Turner<'_>) -> Option<()> {
+    match t.u16()? {
+        1 => {
+            t.u16()?;
+            let width = usize::from(t.u16()?);
+            if width == 8 {
+                t.take(4)?;
+            }
+            if width == 4 || width == 8 {
+                while t.field(width).is_some() {}
+            }
+        }
+        2 => {
+            t.take(2)?;
+            t.u16()?;
+            t.u16()?;
+        }
+        _ => while t.u16().is_some() {},
+    }
+    Some(())
+}
+
+fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
+    let has = |bit: u64| layout.sample_type & bit != 0;
+    for bit in [bits::IDENTIFIER, bits::IP, bits::TID, bits::TIME, bits::ADDR, bits::ID, bits::STREAM_ID] {
+        match bit {
+            _ if !has(bit) => {}
+            bits::TID => t.halves()?,
+            _ => drop(t.u64()?),
+        }
+    }
+    if has(bits::CPU) {
+        t.halves()?;
+    }
+    if has(bits::PERIOD) {
+        t.u64()?;
+    }
+    if has(bits::READ) {
+        let each = 1
+            + u64::from(layout.read_format & format::ID != 0)
+            + u64::from(layout.read_format & format::LOST != 0);
+        let times = u64::from(layout.read_format & format::TOTAL_TIME_ENABLED != 0)
+            + u64::from(layout.read_format & format::TOTAL_TIME_RUNNING != 0);
+        if layout.read_format & format::GROUP != 0 {
+            let members = t.u64()?;
+            t.words(members.checked_mul(each)?.checked_add(times)?)?;
+        } else {
+            t.words(each + times)?;
+        }
+    }
+    if has(bits::CALLCHAIN) {
+        let count = t.u64()?;
+        t.words(count)?;
+    }
+    if has(bits::RAW) {
+        let size = t.u32()?;
+        t.take(size as usize)?;
+    }
+    if has(bits::BRANCH_STACK) {
+        branches(t, layout.branch_sample_type)?;
+    }
+    if has(bits::REGS_USER) && t.u64()? != 0 {
+        t.words(layout.user_regs.count_ones().into())?;
+    }
+    if has(bits::STACK_USER) {
+        let size = t.u64()?;
+        if size != 0 {
+            t.take(usize::try_from(size).ok()?)?;
+            t.u64()?;
+        }
+    }
+    if has(bits::WEIGHT_STRUCT) {
+        t.u32()?;
+        t.u16()?;
+        t.u16()?;
+    } else if has(bits::WEIGHT) {
+        t.u64()?;
+    }
+    t.words(u64::from(has(bits::DATA_SRC)) + u64::from(has(bits::TRANSACTION)))?;
+    if has(bits::REGS_INTR) && t.u64()? != 0 {
+        t.words(layout.intr_regs.count_ones().into())?;
+    }
+    let numbers = [bits::PHYS_ADDR, bits::CGROUP, bits::DATA_PAGE_SIZE, bits::CODE_PAGE_SIZE, bits::AUX];
+    t.words(numbers.iter().filter(|&&bit| has(bit)).count() as u64)
+}
+
+fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
+    let count = t.u64()?;
+    if branch_sample_type & super::sample::branch::HW_INDEX != 0 {
+        t.u64()?;
+    }
+    for _ in 0..count {
+        t.words(2)?;
+        let flags = t.u64()?;
+        // The flags are bit fields, which a machine of the other order fills from the other end.
+        t.replace_word(BranchFlags::from_foreign(flags).0);
+    }
+    if branch_sample_type & super::sample::branch::COUNTERS != 0 {
+        t.words(count)?;
+    }
+    Some(())
+}
+
+/// A place in a body; what it passes is turned around.
+struct Turner<'a> {
+    bytes: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Turner<'a> {
+    fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Passes `count` bytes as they are.
+    fn take(&mut self, count: usize) -> Option<&mut [u8]> {
+        let taken = self.bytes.get_mut(self.at..self.at.checked_add(count)?)?;
+        self.at += count;
+        Some(taken)
+    }
+
+    /// Passes one field of `width` bytes.
+    fn field(&mut self, width: usize) -> Option<()> {
+        self.take(width).map(<[u8]>::reverse)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let taken = self.take(N)?.first_chunk_mut::<N>()?;
+        taken.reverse();
+        Some(*taken)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_ne_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_ne_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_ne_bytes)
+    }
+
+    /// Passes a word of two u32.
+    fn halves(&mut self) -> Option<()> {
+        self.field(4)?;
+        self.field(4)
+    }
+
+    fn words(&mut self, count: u64) -> Option<()> {
+        let bytes = usize::try_from(count).ok()?.checked_mul(8)?;
+        self.take(bytes)?.as_chunks_mut::<8>().0.iter_mut().for_each(|word| word.reverse());
+        Some(())
+    }
+
+    fn all_words(&mut self) {
+        let count = self.rest().len() / 8;
+        // Cannot fail: that many are there.
+        let _ = self.words(count as u64);
+    }
+
+    /// Writes another value over the word just passed.
+    fn replace_word(&mut self, value: u64) {
+        if let Some(word) = self.at.checked_sub(8).and_then(|at| self.bytes.get_mut(at..self.at)) {
+            word.copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+}
