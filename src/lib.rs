@@ -17,6 +17,7 @@
 //!           error  units  text            words and numbers
 //! ```
 
+pub mod address;
 pub mod cli;
 pub mod command;
 pub mod counter;
@@ -24,7 +25,9 @@ pub mod error;
 pub mod event;
 pub mod host;
 pub mod profile;
+pub mod symbol;
 pub mod sys;
 pub mod text;
 pub mod units;
+pub mod unwind;
 pub mod view;

@@ -9,6 +9,7 @@ pub mod attr;
 pub mod clock;
 pub mod credentials;
 pub mod descriptor;
+pub mod file_map;
 pub mod limits;
 pub mod perf;
 pub mod process;
