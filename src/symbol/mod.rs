@@ -12,15 +12,30 @@
 //! ```
 
 pub mod build_id;
+pub mod cache;
 pub mod demangle;
 pub mod elf;
 pub mod frame;
+pub mod image;
+pub mod jitdump;
+pub mod kernel;
+pub mod lines;
+pub mod locate;
 pub mod module;
+pub mod options;
+pub mod painted;
+pub mod perf_map;
+pub mod plt;
+mod source;
+pub mod symbolizer;
 pub mod table;
 pub mod trust;
 
 pub use build_id::BuildId;
 pub use frame::{Answer, FileId, Frame, Function, FunctionId, Names, Source};
+pub use image::Image;
 pub use module::{Kind, Module, ModuleId, Probe};
+pub use options::Options;
+pub use symbolizer::{Depth, Progress, Request, Symbolizer};
 pub use table::Table;
 pub use trust::{Missing, Trust};

@@ -13,6 +13,7 @@ use memmap2::Mmap;
 
 /// The bytes of a regular file. Empty files are empty slices.
 #[derive(Debug)]
+#[derive(Default)]
 pub struct FileMap(Option<Mmap>);
 
 /// Opens a regular file for reading; never blocks, never becomes anybody's terminal.
