@@ -17,7 +17,7 @@ use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, DwarfPackage, DwarfSections, EndianSlice, RunTimeEndian};
 use object::read::Object;
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use typed_arena::Arena;
 
 use super::elf;
@@ -42,11 +42,9 @@ pub struct LineFrame {
 /// Stack of the threads that parse DWARF: addr2line descends once for each level of inlining.
 pub const STACK: usize = 64 << 20;
 
-/// Deepest nesting of entries in a unit; each level takes well below a KiB of stack.
-const MOST_DEEP: isize = 20_000;
-/// A smaller unit cannot hold so many levels (each takes a byte at least).
-const SMALL_UNIT: usize = MOST_DEEP as usize;
-/// Units nested deeper than stack allows are few in honest files: none.
+/// Deepest nesting of inlined functions in a unit; honest compilers stay below a hundred. A level takes below 4 KiB of stack.
+const MOST_DEEP: usize = 10_000;
+/// More functions at one address are left out.
 const MOST_FRAMES: usize = 1000;
 /// Addresses below which a second thread does not pay.
 const FEW: usize = 64;
@@ -60,7 +58,6 @@ pub fn resolve(found: &Found, addresses: &[u64], done: &(dyn Fn(usize) + Sync)) 
     let Some(image) = [found.debug.as_ref(), found.binary.as_ref()].into_iter().flatten().find(has_lines) else {
         return Err("no line information".into());
     };
-    let words = |error: gimli::Error| error.to_string();
     let file = image.elf().map_err(|error| error.to_string())?;
     let endian = endian(&file);
     let sections = load(&file)?;
@@ -73,11 +70,12 @@ pub fn resolve(found: &Found, addresses: &[u64], done: &(dyn Fn(usize) + Sync)) 
     let dwarf = Arc::new(dwarf);
     let threads = if addresses.len() < 2 * FEW { 1 } else { rayon::current_num_threads() };
     let run = addresses.len().div_ceil(threads).max(1);
-    let parts: Result<Vec<Vec<Vec<LineFrame>>>, gimli::Error> = addresses
+    let parts: Result<Vec<Vec<Vec<LineFrame>>>, String> = addresses
         .par_chunks(run)
         .map(|run| {
             let arena = Files::default();
-            let mut view = View::new(dwarf.clone(), found, &arena)?;
+            check_depth(&dwarf, run)?;
+            let mut view = View::new(dwarf.clone(), found, &arena).map_err(words)?;
             Ok(run
                 .iter()
                 .map(|address| {
@@ -88,7 +86,7 @@ pub fn resolve(found: &Found, addresses: &[u64], done: &(dyn Fn(usize) + Sync)) 
                 .collect())
         })
         .collect();
-    Ok(parts.map_err(words)?.into_iter().flatten().collect())
+    Ok(parts?.into_iter().flatten().collect())
 }
 
 fn endian(file: &object::File<'_>) -> RunTimeEndian {
@@ -101,6 +99,54 @@ fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, Str
         return Err("its debug information would have to be relocated".into());
     }
     DwarfSections::load(|id| Ok(elf::section(file, id.name()).unwrap_or_default()))
+}
+
+/// Refuses units that hold one of the addresses and nest deeper than a stack can bear.
+fn check_depth(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> Result<(), String> {
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().map_err(words)? {
+        // Each level takes a byte at least.
+        if header.length_including_self() <= MOST_DEEP {
+            continue;
+        }
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        if holds_any(dwarf, &unit, addresses) {
+            unit_depth(&unit)?;
+        }
+    }
+    Ok(())
+}
+
+fn words(error: gimli::Error) -> String {
+    error.to_string()
+}
+
+/// Whether a unit may hold one of the sorted addresses; also when it does not say which it holds.
+fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addresses: &[u64]) -> bool {
+    let Ok(mut ranges) = dwarf.unit_ranges(unit) else { return true };
+    let mut said = false;
+    while let Ok(Some(range)) = ranges.next() {
+        said = true;
+        let at = addresses.partition_point(|address| *address < range.begin);
+        if addresses.get(at).is_some_and(|address| *address < range.end) {
+            return true;
+        }
+    }
+    !said
+}
+
+/// Goes through a unit once without descending.
+fn unit_depth(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
+    let mut entries = unit.entries_raw(None).map_err(words)?;
+    while !entries.is_empty() {
+        if entries.next_depth() > MOST_DEEP as isize {
+            return Err(format!("a unit nests deeper than {MOST_DEEP} levels"));
+        }
+        if let Some(abbreviation) = entries.read_abbreviation().map_err(words)? {
+            entries.skip_attributes(abbreviation.attributes()).map_err(words)?;
+        }
+    }
+    Ok(())
 }
 
 /// What split DWARF brings in while addresses are looked up.
@@ -127,8 +173,6 @@ struct View<'a> {
     package: Option<DwarfPackage<Slice<'a>>>,
     files: &'a Files,
     strings: FxHashSet<Arc<str>>,
-    /// Units whose nesting was measured, by their place: whether they may be descended into.
-    shallow: FxHashMap<usize, bool>,
 }
 
 impl<'a> View<'a> {
@@ -140,7 +184,7 @@ impl<'a> View<'a> {
             DwarfPackage::load(load, EndianSlice::new(&[], endian)).ok()
         });
         let context = Context::from_arc_dwarf(dwarf)?;
-        Ok(Self { context, package, files, strings: FxHashSet::default(), shallow: FxHashMap::default() })
+        Ok(Self { context, package, files, strings: FxHashSet::default() })
     }
 
     /// The functions at an address; what cannot be read ends the list.
@@ -190,7 +234,8 @@ fn load_split<'a>(
     load: &SplitDwarfLoad<Slice<'a>>,
 ) -> Option<Arc<Dwarf<Slice<'a>>>> {
     if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten()) {
-        return Some(Arc::new(unit));
+        let header = unit.units().next().ok()??;
+        return unit_depth(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
     }
     let part = |slice: &Slice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
     let folder = load.comp_dir.as_ref().map(part).unwrap_or_default();
@@ -201,7 +246,8 @@ fn load_split<'a>(
     let section = |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
     let mut dwarf = Dwarf::load(section).ok()?;
     let header = dwarf.units().next().ok()??;
-    (dwarf.unit(header).ok()?.dwo_id == Some(load.dwo_id)).then_some(())?;
+    let unit = dwarf.unit(header).ok()?;
+    (unit.dwo_id == Some(load.dwo_id) && unit_depth(&unit).is_ok()).then_some(())?;
     dwarf.make_dwo(&load.parent);
     Some(Arc::new(dwarf))
 }
