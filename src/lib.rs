@@ -17,6 +17,7 @@
 //!           error  units  text            words and numbers
 //! ```
 
+pub mod address;
 pub mod cli;
 pub mod command;
 pub mod counter;
@@ -26,7 +27,9 @@ pub mod host;
 pub mod perfdata;
 pub mod profile;
 pub mod record;
+pub mod symbol;
 pub mod sys;
 pub mod text;
 pub mod units;
+pub mod unwind;
 pub mod view;

@@ -10,6 +10,7 @@ pub mod background;
 pub mod clock;
 pub mod credentials;
 pub mod descriptor;
+pub mod file_map;
 pub mod header_page;
 pub mod limits;
 pub mod lock;

@@ -1,0 +1,293 @@
+//! Lines and inlined functions kept from one run to the next, by build-id.
+//!
+//! Receives what [`lines`](super::lines) found; writes one file a build-id below `$XDG_CACHE_HOME/pmc/symbols`. An entry that is
+//! torn, foreign or hostile is as good as absent: it has a checksum, each number is checked, and only files of our own user are read. Nothing
+//! here can fail a report.
+//!
+//! ```text
+//!   "pmcsym01" | crc32 of the rest | fingerprint of the debug file | strings | addresses with frames
+//!   all numbers LEB128; string 0 is "not known"
+//! ```
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustc_hash::FxHashMap;
+
+use super::BuildId;
+use super::lines::LineFrame;
+use crate::sys::file_map::open_regular;
+
+const MAGIC: &[u8; 8] = b"pmcsym01";
+/// One file; beyond that nothing is added.
+const MOST_FILE: u64 = 32 << 20;
+/// All files; the ones unused for longest go.
+const MOST_ALL: u64 = 256 << 20;
+/// Deeper lists of inlined functions are not believed.
+const MOST_FRAMES: u64 = 4096;
+
+/// What is kept about one build-id.
+#[derive(Debug)]
+pub struct Cache {
+    path: PathBuf,
+    /// The debug file that the entries come from: path, size, time of change.
+    fingerprint: String,
+    entries: FxHashMap<u64, Vec<LineFrame>>,
+}
+
+impl Cache {
+    /// Reads what is kept, if it is sound and comes from the same debug file.
+    pub fn open(folder: &Path, build_id: BuildId, source: &Path) -> Self {
+        let path = folder.join("symbols").join(build_id.path());
+        let meta = fs::metadata(source).ok();
+        let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
+        let fingerprint = format!("{}:{}:{}:{}", source.display(), stamp.0, stamp.1, stamp.2);
+        let entries = read(&path).and_then(|body| decode(&body, &fingerprint)).unwrap_or_default();
+        if !entries.is_empty() {
+            // The time of change is the time of use: what is used stays.
+            let _ = OpenOptions::new().write(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        }
+        Self { path, fingerprint, entries }
+    }
+
+    /// The frames at an address of the file; an empty list means that there are none.
+    pub fn get(&self, address: u64) -> Option<Vec<LineFrame>> {
+        self.entries.get(&address).cloned()
+    }
+
+    /// Adds entries and writes the file anew, all or nothing.
+    pub fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
+        self.entries.extend(entries.map(|(address, frames)| (address, frames.clone())));
+        let body = encode(&self.entries, &self.fingerprint);
+        if body.len() as u64 <= MOST_FILE && write(&self.path, &body).is_ok() {
+            if let Some(all) = self.path.parent().and_then(Path::parent) {
+                prune(all, MOST_ALL);
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let file = open_regular(path, false).ok()?;
+    if file.metadata().ok()?.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_FILE + 64).read_to_end(&mut bytes).ok()?;
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (checksum, body) = rest.split_first_chunk::<4>()?;
+    (u32::from_le_bytes(*checksum) == crc32fast::hash(body)).then(|| body.to_vec())
+}
+
+/// Writes beside and renames, so that a reader sees the old file or the new one.
+fn write(path: &Path, body: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&beside)
+        .and_then(|mut file| {
+            file.write_all(MAGIC)?;
+            file.write_all(&crc32fast::hash(body).to_le_bytes())?;
+            file.write_all(body)
+        })
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Removes the oldest files until the rest is small enough.
+fn prune(all: &Path, most: u64) {
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(all)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
+        .filter_map(|entry| {
+            let meta = entry.metadata().ok()?;
+            meta.is_file().then_some((meta.modified().ok()?, meta.len(), entry.path()))
+        })
+        .collect();
+    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+    files.sort();
+    for (_, size, path) in files {
+        if total <= most {
+            break;
+        }
+        if fs::remove_file(path).is_ok() {
+            total -= size;
+        }
+    }
+}
+
+fn encode(entries: &FxHashMap<u64, Vec<LineFrame>>, fingerprint: &str) -> Vec<u8> {
+    let mut numbers: FxHashMap<&str, u64> = FxHashMap::default();
+    let mut strings: Vec<&str> = Vec::new();
+    let mut body = Vec::new();
+    put(&mut body, entries.len() as u64);
+    let mut order: Vec<_> = entries.iter().collect();
+    order.sort_by_key(|(address, _)| **address);
+    for (address, frames) in order {
+        put(&mut body, *address);
+        put(&mut body, frames.len() as u64);
+        for frame in frames {
+            for text in [&frame.name, &frame.file] {
+                let number = text.as_deref().map_or(0, |text| {
+                    *numbers.entry(text).or_insert_with(|| {
+                        strings.push(text);
+                        strings.len() as u64
+                    })
+                });
+                put(&mut body, number);
+            }
+            put(&mut body, frame.line.into());
+            put(&mut body, frame.column.into());
+        }
+    }
+    let mut out = Vec::new();
+    put_text(&mut out, fingerprint);
+    put(&mut out, strings.len() as u64);
+    strings.iter().for_each(|text| put_text(&mut out, text));
+    out.append(&mut body);
+    out
+}
+
+fn decode(body: &[u8], fingerprint: &str) -> Option<FxHashMap<u64, Vec<LineFrame>>> {
+    let mut left = body;
+    if take_text(&mut left)? != fingerprint {
+        return None;
+    }
+    // Every count is of things that take a byte at least, so it cannot exceed what is left.
+    let count = |left: &mut &[u8]| take(left).filter(|count| *count <= left.len() as u64);
+    let strings = count(&mut left)?;
+    let strings: Option<Vec<Arc<str>>> = (0..strings).map(|_| take_text(&mut left).map(Arc::from)).collect();
+    let strings = strings?;
+    let text = |number: u64| match number {
+        0 => Some(None),
+        n => strings.get(usize::try_from(n - 1).ok()?).cloned().map(Some),
+    };
+    let addresses = count(&mut left)?;
+    let mut entries = FxHashMap::default();
+    for _ in 0..addresses {
+        let address = take(&mut left)?;
+        let frames = count(&mut left).filter(|count| *count <= MOST_FRAMES)?;
+        let frames: Option<Vec<LineFrame>> = (0..frames)
+            .map(|_| {
+                let (name, file) = (text(take(&mut left)?)?, text(take(&mut left)?)?);
+                let (line, column) = (take(&mut left)?.try_into().ok()?, take(&mut left)?.try_into().ok()?);
+                Some(LineFrame { name, file, line, column })
+            })
+            .collect();
+        entries.insert(address, frames?);
+    }
+    left.is_empty().then_some(entries)
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn take(left: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = left.split_first()?;
+        *left = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take_text<'a>(left: &mut &'a [u8]) -> Option<&'a str> {
+    let len = usize::try_from(take(left)?).ok()?;
+    let (text, rest) = left.split_at_checked(len)?;
+    *left = rest;
+    std::str::from_utf8(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame(name: &str, line: u32) -> LineFrame {
+        LineFrame { name: Some(name.into()), file: (line > 0).then(|| "a.c".into()), line, column: 0 }
+    }
+
+    #[test]
+    fn entries_survive_and_other_debug_files_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("debug");
+        fs::write(&source, "one").unwrap();
+        let id = BuildId::parse("aabbccdd").unwrap();
+        let frames = [vec![frame("inner", 7), frame("outer", 0)], Vec::new()];
+        Cache::open(folder.path(), id, &source).add([0x10, u64::MAX].into_iter().zip(&frames));
+        let again = Cache::open(folder.path(), id, &source);
+        assert_eq!(again.get(0x10).as_ref(), Some(&frames[0]));
+        assert_eq!(again.get(u64::MAX).as_ref(), Some(&frames[1]));
+        assert_eq!(again.get(0x11), None);
+        fs::write(&source, "other").unwrap();
+        assert_eq!(Cache::open(folder.path(), id, &source).get(0x10), None);
+    }
+
+    #[test]
+    fn a_torn_or_changed_file_is_as_good_as_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = BuildId::parse("aabbccdd").unwrap();
+        let frames = vec![frame("f", 1)];
+        let mut cache = Cache::open(folder.path(), id, Path::new("/x"));
+        cache.add([(1, &frames)].into_iter());
+        let sound = fs::read(&cache.path).unwrap();
+        for at in 0..sound.len() {
+            let mut changed = sound.clone();
+            changed[at] ^= 1;
+            fs::write(&cache.path, &changed).unwrap();
+            assert_eq!(Cache::open(folder.path(), id, Path::new("/x")).get(1), None, "byte {at}");
+            fs::write(&cache.path, &sound[..at]).unwrap();
+            assert_eq!(Cache::open(folder.path(), id, Path::new("/x")).get(1), None, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, age) in [("old", 100), ("new", 0)] {
+            fs::create_dir_all(folder.path().join("aa")).unwrap();
+            fs::write(folder.path().join("aa").join(name), [0; 100]).unwrap();
+            let file = OpenOptions::new().write(true).open(folder.path().join("aa").join(name)).unwrap();
+            file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
+        }
+        prune(folder.path(), 150);
+        assert!(!folder.path().join("aa/old").exists() && folder.path().join("aa/new").exists());
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bodies_are_survived(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut sound = Vec::new();
+            put_text(&mut sound, "x");
+            sound.extend(&body);
+            let _ = decode(&sound, "x");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! From the linker's names to the programmer's.
+//!
+//! The shape of a name decides whose it is, since a C++ program may hold Rust and the other way round. Receives names out of hostile
+//! files: length, depth and output are bounded, and what cannot be read stays as it is. Parameters and return types are left out, as
+//! perf leaves them out; the hash of Rust names is dropped.
+
+use std::fmt::{self, Write as _};
+
+/// Longer names than this are shown as they are.
+const MOST_IN: usize = 16 * 1024;
+/// Longer results than this are given up.
+const MOST_OUT: usize = 64 * 1024;
+/// Deeper names than this are given up; each level takes some hundred bytes of stack.
+const MOST_DEEP: u32 = 128;
+
+/// The name as the programmer wrote it; `None` when it is not mangled, or not well.
+///
+/// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept.
+pub fn demangle(raw: &str) -> Option<String> {
+    if raw.len() > MOST_IN || !raw.starts_with(['_', 'R']) {
+        return None;
+    }
+    let (name, version) = raw.split_at(raw.find('@').unwrap_or(raw.len()));
+    let mut out = if looks_rust(name) { rust(name).or_else(|| cpp(name)) } else { cpp(name) }?;
+    out.push_str(version);
+    Some(out)
+}
+
+/// `_R…` is Rust's own scheme; the old one borrows C++'s and ends in `17h`, sixteen hexadecimal digits and `E`.
+fn looks_rust(name: &str) -> bool {
+    let has_hash = || {
+        name.match_indices("17h").any(|(at, _)| {
+            let hash = &name.as_bytes()[at + 3..];
+            hash.len() > 16 && hash[..16].iter().all(u8::is_ascii_hexdigit) && hash[16] == b'E'
+        })
+    };
+    name.starts_with("_R") || name.starts_with("_ZN") && has_hash()
+}
+
+fn rust(name: &str) -> Option<String> {
+    let demangled = rustc_demangle::try_demangle(name).ok()?;
+    let mut out = Bounded::default();
+    write!(out, "{demangled:#}").ok()?;
+    Some(out.0)
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    // A clone of a function has the function's name, a dot, and words; mangled names have no dots.
+    let (base, clone) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let parse = cpp_demangle::ParseOptions::default().recursion_limit(MOST_DEEP);
+    let symbol = cpp_demangle::Symbol::new_with_options(base, &parse).ok()?;
+    let options =
+        cpp_demangle::DemangleOptions::new().no_params().no_return_type().recursion_limit(MOST_DEEP);
+    let mut out = Bounded::default();
+    symbol.structured_demangle(&mut out, &options).ok()?;
+    out.write_str(clone).ok()?;
+    Some(out.0)
+}
+
+/// A string that refuses to grow without end.
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_OUT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_decides() {
+        let cases = [
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", Some("core::fmt::Formatter::pad")),
+            ("_RNvCskwGfYPst2Cb_3foo16example_function", Some("foo::example_function")),
+            ("_Z3addii", Some("add")),
+            ("_ZNSt6vectorIiSaIiEE9push_backERKi", Some("std::vector<int, std::allocator<int> >::push_back")),
+            ("_Z3addii.cold", Some("add.cold")),
+            ("_Z3addii.constprop.0.isra.0", Some("add.constprop.0.isra.0")),
+            ("_Z3addii@plt", Some("add@plt")),
+            ("main", None),
+            ("_start", None),
+            ("_Z", None),
+            ("__libc_start_main", None),
+        ];
+        for (raw, want) in cases {
+            assert_eq!(demangle(raw).as_deref(), want, "{raw}");
+        }
+    }
+
+    #[test]
+    fn hostile_names_are_bounded() {
+        let deep = format!("_Z{}i", "P".repeat(10_000));
+        assert_eq!(demangle(&deep), None);
+        let mut bomb = String::from("_Z1fI");
+        for _ in 0..200 {
+            bomb.push_str("St4pairIS_S_E");
+        }
+        bomb.push('E');
+        assert!(demangle(&bomb).is_none_or(|out| out.len() <= MOST_OUT));
+        assert_eq!(demangle(&"_Z".repeat(20_000)), None);
+        let nested = format!("_RN{}", "v".repeat(10_000));
+        assert!(demangle(&nested).is_none_or(|out| out.len() <= MOST_OUT));
+    }
+}

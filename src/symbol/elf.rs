@@ -1,0 +1,217 @@
+//! What an ELF file says: its segments, its functions, its build-id, and where its debug information lies.
+//!
+//! Receives the bytes of a file that nobody vouches for; hands on values. Decides which of a symbol table's entries are functions. Leaves
+//! finding files to [`locate`](super::locate), line tables to [`lines`](super::lines), stubs to [`plt`](super::plt).
+
+use std::io::Read;
+
+use object::elf;
+use object::read::{File, Object, ObjectSection, ObjectSegment, ObjectSymbol};
+use object::{ObjectKind, SectionFlags, SectionIndex, SegmentFlags, SymbolFlags};
+use rustc_hash::FxHashMap;
+
+use super::BuildId;
+use super::table::{Builder, Rank};
+use crate::address::{FileOffset, Svma};
+
+/// A compressed section or embedded file may claim at most this size.
+pub const MOST_DECOMPRESSED: u64 = 4 << 30;
+
+/// The largest `.gnu_debugdata` that is unpacked; those of real programs are a few MiB.
+const MOST_MINI_DEBUG: u64 = 256 << 20;
+
+/// The loaded segments: how places in the file and the file's addresses belong together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Segments(Vec<Segment>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Segment {
+    offset: u64,
+    in_file: u64,
+    address: u64,
+    in_memory: u64,
+    executable: bool,
+}
+
+impl Segments {
+    /// The `PT_LOAD` program headers of a file.
+    pub fn of(file: &File<'_>) -> Self {
+        let segment = |s: object::read::Segment<'_, '_>| {
+            let (offset, in_file) = s.file_range();
+            let executable = matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & elf::PF_X != elf::ProgramFlags(0));
+            Segment { offset, in_file, address: s.address(), in_memory: s.size(), executable }
+        };
+        Self(file.segments().map(segment).collect())
+    }
+
+    /// The file's address of a place in the file.
+    ///
+    /// Two segments may share a page of the file; the kernel then maps that page twice, and what samples hit is the
+    /// executable one. A mapping is made of whole pages, so a place shortly outside of a segment belongs to it too.
+    pub fn address(&self, offset: FileOffset) -> Option<Svma> {
+        let at = offset.0;
+        let inside = |s: &&Segment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
+        let within = self.0.iter().filter(inside).max_by_key(|s| (s.executable, at.wrapping_sub(s.offset) < s.in_file));
+        let near = || {
+            self.0.iter().filter(|s| s.executable).min_by_key(|s| {
+                s.offset.saturating_sub(at).max(at.saturating_sub(s.offset.saturating_add(s.in_file)))
+            })
+        };
+        let segment = within.or_else(near)?;
+        Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
+    }
+
+    /// The lowest address of a segment, cut to whole pages as the loader does; 0 without segments.
+    pub fn base(&self) -> Svma {
+        let page = crate::sys::page_size() as u64;
+        Svma(self.0.iter().map(|s| s.address).min().unwrap_or(0) & !(page - 1))
+    }
+}
+
+/// The build-id in a file's notes.
+pub fn build_id(file: &File<'_>) -> Option<BuildId> {
+    file.build_id().ok().flatten().and_then(BuildId::new)
+}
+
+/// A file with any of the sections that line lookup needs.
+pub fn has_lines(file: &File<'_>) -> bool {
+    section_in_file(file, ".debug_info") && section_in_file(file, ".debug_abbrev")
+}
+
+/// A file with the linker's full symbol table.
+pub fn has_symtab(file: &File<'_>) -> bool {
+    section_in_file(file, ".symtab")
+}
+
+/// Files of debug information keep the headers of sections whose bytes they left behind (`SHT_NOBITS`).
+fn section_in_file(file: &File<'_>, name: &str) -> bool {
+    file.section_by_name(name).is_some_and(|s| s.file_range().is_some_and(|(_, size)| size > 0))
+}
+
+/// A section's bytes, unpacked when they are compressed; `None` when it is absent, torn or claims too much.
+pub fn section<'a>(file: &File<'a>, name: &str) -> Option<std::borrow::Cow<'a, [u8]>> {
+    let data = file.section_by_name(name)?.compressed_data().ok()?;
+    if data.format != object::CompressionFormat::None {
+        // Neither scheme packs code or DWARF anywhere near a thousandfold.
+        let plausible = (data.data.len() as u64).saturating_mul(1032).min(MOST_DECOMPRESSED);
+        if data.uncompressed_size > plausible {
+            return None;
+        }
+    }
+    data.decompress().ok()
+}
+
+/// The stripped symbol table that distributions pack into programs (`.gnu_debugdata`: an ELF file in xz).
+pub fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
+    let packed = file.section_by_name(".gnu_debugdata")?.data().ok()?;
+    let mut bytes = Vec::new();
+    lzma_rust2::XzReader::new_mem_limit(packed, false, 256 << 10)
+        .take(MOST_MINI_DEBUG)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(bytes)
+}
+
+/// Where a relocatable file's sections come to lie; empty for files that state addresses.
+///
+/// The kernel lays out a module's executable sections in the order of the file, each at its alignment, those of `.init` elsewhere.
+fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
+    let mut places = FxHashMap::default();
+    if file.kind() != ObjectKind::Relocatable {
+        return places;
+    }
+    let mut end = 0u64;
+    for section in file.sections() {
+        let init = section.name_bytes().is_ok_and(|name| name.starts_with(b".init"));
+        if is_code(section.flags()) && !init {
+            let place = end.checked_next_multiple_of(section.align().max(1)).unwrap_or(end);
+            places.insert(section.index(), place);
+            end = place.saturating_add(section.size());
+        }
+    }
+    places
+}
+
+fn is_code(flags: SectionFlags) -> bool {
+    let wanted = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags & wanted == wanted)
+}
+
+/// Adds the functions of both symbol tables; returns how many came from the full one.
+pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
+    let places = layout(file);
+    let relocatable = file.kind() == ObjectKind::Relocatable;
+    // Start and end of each section of code.
+    let code: FxHashMap<SectionIndex, (u64, u64)> = file
+        .sections()
+        .filter(|section| is_code(section.flags()))
+        .filter_map(|section| {
+            let start = if relocatable { *places.get(&section.index())? } else { section.address() };
+            Some((section.index(), (start, start.saturating_add(section.size()))))
+        })
+        .collect();
+    let mut add = |symbol: object::read::Symbol<'_, '_>| {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return };
+        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
+        let function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
+        if !function && kind != elf::STT_NOTYPE || symbol.is_undefined() {
+            return;
+        }
+        let Some(&(start, end)) = symbol.section_index().and_then(|index| code.get(&index)) else { return };
+        let Ok(name) = symbol.name_bytes() else { return };
+        if is_mapping_symbol(name) {
+            return;
+        }
+        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
+        let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+        into.add(address, symbol.size(), end, rank, &String::from_utf8_lossy(name));
+    };
+    let mut full = 0;
+    for symbol in file.symbols() {
+        full += 1;
+        add(symbol);
+    }
+    file.dynamic_symbols().for_each(add);
+    full
+}
+
+/// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.
+fn is_mapping_symbol(name: &[u8]) -> bool {
+    matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
+        || name.starts_with(b".L")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(list: &[(u64, u64, u64, bool)]) -> Segments {
+        let make = |&(offset, size, address, executable)| Segment {
+            offset,
+            in_file: size,
+            address,
+            in_memory: size,
+            executable,
+        };
+        Segments(list.iter().map(make).collect())
+    }
+
+    #[test]
+    fn places_become_addresses_by_the_segment_that_holds_them() {
+        // The text and the data share a page of the file, as GNU ld leaves it without -z separate-code.
+        let mixed = segments(&[(0, 0x1500, 0x40_0000, true), (0x1500, 0x800, 0x60_1500, false)]);
+        assert_eq!(mixed.address(FileOffset(0x1234)), Some(Svma(0x40_1234)));
+        assert_eq!(mixed.address(FileOffset(0x1600)), Some(Svma(0x60_1600)));
+        // A prelinked or lld-made file: address and offset differ by more than the base.
+        let apart = segments(&[(0, 0x800, 0, false), (0x800, 0x800, 0x1800, true)]);
+        assert_eq!(apart.address(FileOffset(0x900)), Some(Svma(0x1900)));
+        assert_eq!(apart.address(FileOffset(0x1008)), Some(Svma(0x2008)), "the rest of the last page");
+        assert_eq!(Segments::default().address(FileOffset(5)), None);
+    }
+
+    #[test]
+    fn marks_of_the_assembler_are_told_from_names() {
+        assert!(is_mapping_symbol(b"$x") && is_mapping_symbol(b"$d.42") && is_mapping_symbol(b".Lfoo"));
+        assert!(!is_mapping_symbol(b"$xylophone") && !is_mapping_symbol(b"$"));
+    }
+}

@@ -1,0 +1,55 @@
+//! A file's bytes with its name, mapped or held in memory.
+
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use crate::sys::file_map::FileMap;
+
+/// The bytes of a file that symbols or unwind tables are read from.
+#[derive(Debug)]
+pub struct Image {
+    /// Where it was found; a name in brackets for what never was a file.
+    pub path: PathBuf,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(FileMap),
+    Held(Vec<u8>),
+}
+
+impl Image {
+    /// Maps the regular file at a path.
+    ///
+    /// # Errors
+    /// As [`FileMap::open`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), bytes: Bytes::Mapped(FileMap::open(path)?) })
+    }
+
+    /// Bytes that are already there.
+    pub fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
+        Self { path: path.into(), bytes: Bytes::Held(bytes) }
+    }
+
+    /// The parsed headers.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn elf(&self) -> object::Result<object::File<'_>> {
+        object::File::parse(&**self)
+    }
+}
+
+impl Deref for Image {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Held(bytes) => bytes,
+        }
+    }
+}

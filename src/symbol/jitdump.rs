@@ -1,0 +1,229 @@
+//! jitdump files: code that a JIT compiler made, with its name, its bytes, its lines and the time it was there.
+//!
+//! ```text
+//!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid | u64 time | u64 flags
+//!   record  u32 id | u32 size | u64 time | ...
+//!     0 load    u32 pid | u32 tid | u64 vma | u64 address | u64 size | u64 index | name \0 | code
+//!     1 move    u32 pid | u32 tid | u64 vma | u64 old address | u64 new address | u64 size | u64 index
+//!     2 lines   u64 address | u64 count | count × (u64 address | u32 line | u32 discriminator | file \0)   before its load
+//!     3 close, 4 unwinding information
+//! ```
+//!
+//! Fact source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Either endianness is read. A torn file
+//! gives what stands before the tear.
+
+use std::io;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::painted::Painted;
+use crate::sys::file_map::{FileMap, open_regular};
+
+/// A piece of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// Where it lies in the process.
+    pub start: u64,
+    /// Bytes of code.
+    pub size: u64,
+    /// Its name, as the compiler wrote it.
+    pub name: String,
+    /// When it was put there, on the clock that the compiler used (perf's `-k mono` by custom).
+    pub time: u64,
+    /// Where its bytes lie in the file.
+    bytes: std::ops::Range<usize>,
+    /// Address, line and file, by address.
+    lines: Vec<(u64, u32, u32)>,
+}
+
+/// A parsed file.
+#[derive(Debug)]
+pub struct Jitdump {
+    map: FileMap,
+    codes: Vec<Code>,
+    files: Vec<String>,
+    latest: Painted<u32>,
+}
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JitdumpError {
+    /// Opening failed.
+    #[error("{}", crate::error::kernel_words(.0))]
+    Unreadable(#[from] io::Error),
+    /// It does not begin as a jitdump does.
+    #[error("not a jitdump file")]
+    Foreign,
+}
+
+const MAGIC: u32 = 0x4a69_5444;
+
+/// Reads numbers of either endianness; every step may find the end.
+struct Bytes<'a> {
+    left: &'a [u8],
+    big: bool,
+}
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, left) = self.left.split_at_checked(count)?;
+        self.left = left;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        let bytes: [u8; 4] = self.take(4)?.try_into().ok()?;
+        Some(if self.big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let bytes: [u8; 8] = self.take(8)?.try_into().ok()?;
+        Some(if self.big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let end = self.left.iter().position(|byte| *byte == 0)?;
+        let text = String::from_utf8_lossy(&self.left[..end]).into_owned();
+        self.left = &self.left[end + 1..];
+        Some(text)
+    }
+}
+
+impl Jitdump {
+    /// Opens and parses a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is something else.
+    pub fn read(path: &Path) -> Result<Self, JitdumpError> {
+        Self::parse(FileMap::of(&open_regular(path, true)?)?)
+    }
+
+    fn parse(map: FileMap) -> Result<Self, JitdumpError> {
+        let big = match map.get(..4) {
+            Some(magic) if magic == MAGIC.to_le_bytes() => false,
+            Some(magic) if magic == MAGIC.to_be_bytes() => true,
+            _ => return Err(JitdumpError::Foreign),
+        };
+        let mut dump = Self { map: FileMap::default(), codes: Vec::new(), files: Vec::new(), latest: Painted::default() };
+        dump.records(&map, big);
+        dump.map = map;
+        Ok(dump)
+    }
+
+    fn records(&mut self, all: &[u8], big: bool) -> Option<()> {
+        let mut header = Bytes { left: all.get(8..)?, big };
+        let mut at = header.u32()? as usize;
+        let mut by_index: FxHashMap<u64, u32> = FxHashMap::default();
+        let mut file_numbers: FxHashMap<String, u32> = FxHashMap::default();
+        let mut pending: FxHashMap<u64, Vec<(u64, u32, u32)>> = FxHashMap::default();
+        loop {
+            let mut head = Bytes { left: all.get(at..)?, big };
+            let (id, size, time) = (head.u32()?, head.u32()? as usize, head.u64()?);
+            let end = at.checked_add(size).filter(|_| size >= 16)?;
+            let mut record = Bytes { left: all.get(at + 16..end)?, big };
+            match id {
+                0 => {
+                    if let Some((mut code, index)) = load(&mut record, time, end) {
+                        code.lines = pending.remove(&code.start).unwrap_or_default();
+                        by_index.insert(index, self.codes.len() as u32);
+                        self.put(code);
+                    }
+                }
+                1 => {
+                    if let Some((start, index)) = moved(&mut record) {
+                        if let Some(code) = by_index.get(&index).map(|at| self.codes[*at as usize].clone()) {
+                            let shift = start.wrapping_sub(code.start);
+                            let lines = code.lines.iter().map(|(a, l, f)| (a.wrapping_add(shift), *l, *f)).collect();
+                            by_index.insert(index, self.codes.len() as u32);
+                            self.put(Code { start, time, lines, ..code });
+                        }
+                    }
+                }
+                2 => {
+                    if let Some((start, lines)) = self.line_table(&mut record, &mut file_numbers) {
+                        pending.insert(start, lines);
+                    }
+                }
+                3 => return Some(()),
+                _ => {}
+            }
+            at = end;
+        }
+    }
+
+    fn put(&mut self, code: Code) {
+        self.latest.lay(code.start, code.start.saturating_add(code.size), self.codes.len() as u32);
+        self.codes.push(code);
+    }
+
+    fn line_table(
+        &mut self,
+        record: &mut Bytes<'_>,
+        numbers: &mut FxHashMap<String, u32>,
+    ) -> Option<(u64, Vec<(u64, u32, u32)>)> {
+        let (start, count) = (record.u64()?, record.u64()?);
+        let mut lines = Vec::new();
+        for _ in 0..count {
+            let Some((address, line, file)) = (|| {
+                let (address, line, _discriminator) = (record.u64()?, record.u32()?, record.u32()?);
+                Some((address, line, record.text()?))
+            })() else {
+                break;
+            };
+            let next = numbers.len() as u32;
+            let number = *numbers.entry(file).or_insert_with_key(|file| {
+                self.files.push(file.clone());
+                next
+            });
+            lines.push((address, line, number));
+        }
+        lines.sort_by_key(|(address, ..)| *address);
+        Some((start, lines))
+    }
+
+    /// All pieces of code, in the order in which they were made.
+    pub fn codes(&self) -> &[Code] {
+        &self.codes
+    }
+
+    /// The code that was at an address last.
+    pub fn latest(&self, address: u64) -> Option<&Code> {
+        let (_, _, number) = self.latest.find(address)?;
+        self.codes.get(*number as usize)
+    }
+
+    /// The code that was at an address at a time.
+    pub fn at(&self, address: u64, time: u64) -> Option<&Code> {
+        let holds = |code: &&Code| address.wrapping_sub(code.start) < code.size && code.time <= time;
+        self.codes.iter().filter(holds).max_by_key(|code| code.time)
+    }
+
+    /// The machine code.
+    pub fn bytes(&self, code: &Code) -> &[u8] {
+        self.map.get(code.bytes.clone()).unwrap_or_default()
+    }
+
+    /// File and line of an address in a piece of code.
+    pub fn line(&self, code: &Code, address: u64) -> Option<(&str, u32)> {
+        let at = code.lines.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
+        let (_, line, file) = code.lines[at];
+        Some((self.files.get(file as usize)?, line))
+    }
+}
+
+fn load(record: &mut Bytes<'_>, time: u64, end: usize) -> Option<(Code, u64)> {
+    let (_pid, _tid, _vma) = (record.u32()?, record.u32()?, record.u64()?);
+    let (start, size, index) = (record.u64()?, record.u64()?, record.u64()?);
+    let name = record.text()?;
+    // The code is the rest of the record; some writers leave it out.
+    let held = (record.left.len() as u64).min(size) as usize;
+    let bytes = end - record.left.len()..end - record.left.len() + held;
+    Some((Code { start, size, name, time, bytes, lines: Vec::new() }, index))
+}
+
+fn moved(record: &mut Bytes<'_>) -> Option<(u64, u64)> {
+    record.take(16)?;
+    let (_old, new, _size, index) = (record.u64()?, record.u64()?, record.u64()?, record.u64()?);
+    Some((new, index))
+}

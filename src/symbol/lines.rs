@@ -1,0 +1,253 @@
+//! Source lines and inlined functions, out of DWARF.
+//!
+//! Receives the files of a module and sorted addresses in the file's numbering; hands on, for each address, the functions that stand there.
+//! Only the units that hold an address are parsed. Many addresses are divided among threads in runs of neighbours, each thread with
+//! its own view of the shared sections, so that hardly any unit is parsed twice.
+//!
+//! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file. Files are hostile: sections are
+//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`MOST_DEEP`]).
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{Dwarf, DwarfPackage, DwarfSections, EndianSlice, RunTimeEndian};
+use object::read::Object;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use typed_arena::Arena;
+
+use super::elf;
+use super::image::Image;
+use super::locate::Found;
+
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// One function at an address, innermost first; the last is the one that has the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineFrame {
+    /// The linker's name if the compiler gave one, else the source's.
+    pub name: Option<Arc<str>>,
+    /// The source file, as the compiler was given it.
+    pub file: Option<Arc<str>>,
+    /// 0 when not known.
+    pub line: u32,
+    /// 0 when not known.
+    pub column: u32,
+}
+
+/// Stack of the threads that parse DWARF: addr2line descends once for each level of inlining.
+pub const STACK: usize = 64 << 20;
+
+/// Deepest nesting of inlined functions in a unit; honest compilers stay below a hundred. A level takes below 4 KiB of stack.
+const MOST_DEEP: usize = 10_000;
+/// More functions at one address are left out.
+const MOST_FRAMES: usize = 1000;
+/// Addresses below which a second thread does not pay.
+const FEW: usize = 64;
+
+/// The functions at each address, in the order of the addresses; an error when there is no line information or it cannot be read at all.
+///
+/// # Errors
+/// What is wrong with the debug information.
+pub fn resolve(found: &Found, addresses: &[u64], done: &(dyn Fn(usize) + Sync)) -> Result<Vec<Vec<LineFrame>>, String> {
+    let has_lines = |image: &&Image| image.elf().is_ok_and(|file| elf::has_lines(&file));
+    let Some(image) = [found.debug.as_ref(), found.binary.as_ref()].into_iter().flatten().find(has_lines) else {
+        return Err("no line information".into());
+    };
+    let file = image.elf().map_err(|error| error.to_string())?;
+    let endian = endian(&file);
+    let sections = load(&file)?;
+    let supplement = match &found.supplement {
+        Some(image) => Some(load(&image.elf().map_err(|error| error.to_string())?)?),
+        None => None,
+    };
+    let mut dwarf = sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
+    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+    let dwarf = Arc::new(dwarf);
+    let threads = if addresses.len() < 2 * FEW { 1 } else { rayon::current_num_threads() };
+    let run = addresses.len().div_ceil(threads).max(1);
+    let parts: Result<Vec<Vec<Vec<LineFrame>>>, String> = addresses
+        .par_chunks(run)
+        .map(|run| {
+            let arena = Files::default();
+            check_depth(&dwarf, run)?;
+            let mut view = View::new(dwarf.clone(), found, &arena).map_err(words)?;
+            Ok(run
+                .iter()
+                .map(|address| {
+                    let frames = view.frames(*address);
+                    done(1);
+                    frames
+                })
+                .collect())
+        })
+        .collect();
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+fn endian(file: &object::File<'_>) -> RunTimeEndian {
+    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
+}
+
+/// The debug sections of a file, unpacked.
+fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, String> {
+    if file.kind() == object::ObjectKind::Relocatable {
+        return Err("its debug information would have to be relocated".into());
+    }
+    DwarfSections::load(|id| Ok(elf::section(file, id.name()).unwrap_or_default()))
+}
+
+/// Refuses units that hold one of the addresses and nest deeper than a stack can bear.
+fn check_depth(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> Result<(), String> {
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().map_err(words)? {
+        // Each level takes a byte at least.
+        if header.length_including_self() <= MOST_DEEP {
+            continue;
+        }
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        if holds_any(dwarf, &unit, addresses) {
+            unit_depth(&unit)?;
+        }
+    }
+    Ok(())
+}
+
+fn words(error: gimli::Error) -> String {
+    error.to_string()
+}
+
+/// Whether a unit may hold one of the sorted addresses; also when it does not say which it holds.
+fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addresses: &[u64]) -> bool {
+    let Ok(mut ranges) = dwarf.unit_ranges(unit) else { return true };
+    let mut said = false;
+    while let Ok(Some(range)) = ranges.next() {
+        said = true;
+        let at = addresses.partition_point(|address| *address < range.begin);
+        if addresses.get(at).is_some_and(|address| *address < range.end) {
+            return true;
+        }
+    }
+    !said
+}
+
+/// Goes through a unit once without descending.
+fn unit_depth(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
+    let mut entries = unit.entries_raw(None).map_err(words)?;
+    while !entries.is_empty() {
+        if entries.next_depth() > MOST_DEEP as isize {
+            return Err(format!("a unit nests deeper than {MOST_DEEP} levels"));
+        }
+        if let Some(abbreviation) = entries.read_abbreviation().map_err(words)? {
+            entries.skip_attributes(abbreviation.attributes()).map_err(words)?;
+        }
+    }
+    Ok(())
+}
+
+/// What split DWARF brings in while addresses are looked up.
+#[derive(Default)]
+struct Files {
+    images: Arena<Image>,
+    held: Arena<Vec<u8>>,
+}
+
+impl Files {
+    fn section<'a>(&'a self, file: &object::File<'a>, name: Option<&str>, endian: RunTimeEndian) -> Slice<'a> {
+        let bytes = match name.and_then(|name| elf::section(file, name)) {
+            Some(Cow::Borrowed(bytes)) => bytes,
+            Some(Cow::Owned(bytes)) => self.held.alloc(bytes),
+            None => &[],
+        };
+        EndianSlice::new(bytes, endian)
+    }
+}
+
+/// One thread's view of the debug information.
+struct View<'a> {
+    context: Context<Slice<'a>>,
+    package: Option<DwarfPackage<Slice<'a>>>,
+    files: &'a Files,
+    strings: FxHashSet<Arc<str>>,
+}
+
+impl<'a> View<'a> {
+    fn new(dwarf: Arc<Dwarf<Slice<'a>>>, found: &'a Found, files: &'a Files) -> Result<Self, gimli::Error> {
+        let package = found.package.as_ref().and_then(|image| {
+            let file = image.elf().ok()?;
+            let endian = endian(&file);
+            let load = |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
+            DwarfPackage::load(load, EndianSlice::new(&[], endian)).ok()
+        });
+        let context = Context::from_arc_dwarf(dwarf)?;
+        Ok(Self { context, package, files, strings: FxHashSet::default() })
+    }
+
+    /// The functions at an address; what cannot be read ends the list.
+    fn frames(&mut self, address: u64) -> Vec<LineFrame> {
+        let mut list = Vec::new();
+        let mut lookup = self.context.find_frames(address);
+        let found = loop {
+            match lookup {
+                LookupResult::Output(output) => break output,
+                LookupResult::Load { load, continuation } => {
+                    let dwo = load_split(self.package.as_ref(), self.files, &load);
+                    lookup = continuation.resume(dwo);
+                }
+            }
+        };
+        let Ok(mut found) = found else { return list };
+        while let Ok(Some(frame)) = found.next() {
+            if list.len() == MOST_FRAMES {
+                break;
+            }
+            let strings = &mut self.strings;
+            let mut keep = |text: &str| match strings.get(text) {
+                Some(kept) => kept.clone(),
+                None => {
+                    let kept: Arc<str> = text.into();
+                    strings.insert(kept.clone());
+                    kept
+                }
+            };
+            let name = frame.function.as_ref().and_then(|f| Some(keep(&f.raw_name().ok()?)));
+            let location = frame.location.as_ref();
+            list.push(LineFrame {
+                name,
+                file: location.and_then(|l| l.file).map(&mut keep),
+                line: location.and_then(|l| l.line).unwrap_or(0),
+                column: location.and_then(|l| l.column).unwrap_or(0),
+            });
+        }
+        list
+    }
+}
+
+/// The split unit that a skeleton refers to: out of the package, or out of its own file.
+fn load_split<'a>(
+    package: Option<&DwarfPackage<Slice<'a>>>,
+    files: &'a Files,
+    load: &SplitDwarfLoad<Slice<'a>>,
+) -> Option<Arc<Dwarf<Slice<'a>>>> {
+    if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten()) {
+        let header = unit.units().next().ok()??;
+        return unit_depth(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
+    }
+    let part = |slice: &Slice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
+    let folder = load.comp_dir.as_ref().map(part).unwrap_or_default();
+    let path = folder.join(part(load.path.as_ref()?));
+    let image = files.images.alloc(Image::open(Path::new(&path)).ok()?);
+    let file = image.elf().ok()?;
+    let endian = endian(&file);
+    let section = |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
+    let mut dwarf = Dwarf::load(section).ok()?;
+    let header = dwarf.units().next().ok()??;
+    let unit = dwarf.unit(header).ok()?;
+    (unit.dwo_id == Some(load.dwo_id) && unit_depth(&unit).is_ok()).then_some(())?;
+    dwarf.make_dwo(&load.parent);
+    Some(Arc::new(dwarf))
+}

@@ -1,0 +1,301 @@
+//! Finding the files that belong to a module: its own, its separate debug file, what those refer to.
+//!
+//! Receives a module and the user's places; opens candidates in order and believes the first whose build-id is the
+//! recorded one. A file of another build is never used, and said. Leaves the reading of symbols to [`elf`](super::elf).
+//!
+//! ```text
+//!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe | cache by build-id | debuginfod
+//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR | cache | debuginfod
+//!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id
+//! ```
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use object::read::Object;
+
+use super::image::Image;
+use super::{BuildId, Kind, Missing, Module, Options, elf};
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The module's own file.
+    pub binary: Option<Image>,
+    /// Its separate debug file.
+    pub debug: Option<Image>,
+    /// The file that dwz moved common parts to (`.gnu_debugaltlink`).
+    pub supplement: Option<Image>,
+    /// The package of split DWARF (`.dwp`).
+    pub package: Option<Image>,
+    /// Why the binary is not there.
+    pub missing: Vec<Missing>,
+}
+
+/// Looks for all files of a module that is a file.
+pub fn locate(module: &Module, options: &Options) -> Found {
+    let mut found = Found::default();
+    match module.kind {
+        Kind::Vdso => own_vdso(module, &mut found),
+        _ => own_file(module, options, &mut found),
+    }
+    if module.kind != Kind::Vdso {
+        complete(module, options, &mut found);
+    }
+    found
+}
+
+/// Looks for what belongs to a binary that is already there (or to its build-id alone).
+pub fn complete(module: &Module, options: &Options, found: &mut Found) {
+    let build_id = found
+        .binary
+        .as_ref()
+        .and_then(|image| elf::build_id(&image.elf().ok()?))
+        .or(module.build_id);
+    let complete = found.binary.as_ref().is_some_and(|image| image.elf().is_ok_and(|file| elf::has_lines(&file)));
+    if !complete {
+        found.debug = debug_file(module, found.binary.as_ref(), build_id, options);
+    }
+    let lines = found.debug.as_ref().or(found.binary.as_ref());
+    found.supplement = lines.and_then(|image| supplement(image, options));
+    found.package = [found.binary.as_ref(), found.debug.as_ref()].into_iter().flatten().find_map(|image| {
+        let mut path = image.path.clone().into_os_string();
+        path.push(".dwp");
+        Image::open(Path::new(&path)).ok()
+    });
+}
+
+fn own_file(module: &Module, options: &Options, found: &mut Found) {
+    let path = strip_deleted(&module.path);
+    let mut said = None;
+    for candidate in own_candidates(module, path, options) {
+        match Image::open(&candidate) {
+            Ok(image) => match check(&image, module.build_id) {
+                Ok(()) => {
+                    found.binary = Some(image);
+                    found.missing.clear();
+                    return;
+                }
+                Err(missing) => found.missing.push(missing),
+            },
+            // "No such file" says least; keep what says more.
+            Err(error) if said.is_none() || error.kind() != io::ErrorKind::NotFound => said = Some(error),
+            Err(_) => {}
+        }
+    }
+    if let (Some(build_id), true) = (module.build_id, options.debuginfod) {
+        if let Some(image) = ask_debuginfod("executable", build_id) {
+            found.binary = Some(image);
+            found.missing.clear();
+            return;
+        }
+    }
+    if found.missing.is_empty() {
+        let said = said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
+        found.missing.push(Missing::File { path: path.to_owned(), said });
+    }
+}
+
+fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBuf> {
+    let mut candidates = Vec::new();
+    if path.is_absolute() {
+        if let Some(symfs) = &options.symfs {
+            candidates.push(below(symfs, path));
+        } else {
+            if let Some(pid) = module.pid.filter(|_| options.live) {
+                candidates.push(below(Path::new(&format!("/proc/{pid}/root")), path));
+            }
+            candidates.push(path.to_owned());
+        }
+    }
+    if let Some(pid) = module.pid.filter(|_| options.live && options.symfs.is_none()) {
+        if let Some(m) = module.mapping {
+            candidates.push(format!("/proc/{pid}/map_files/{:x}-{:x}", m.start, m.start.0.wrapping_add(m.len)).into());
+        }
+        // The program itself stays reachable when it was deleted.
+        let exe = PathBuf::from(format!("/proc/{pid}/exe"));
+        if std::fs::read_link(&exe).is_ok_and(|target| strip_deleted(&target) == path) {
+            candidates.push(exe);
+        }
+    }
+    if let Some(build_id) = module.build_id {
+        candidates.extend(cached(build_id, "elf", options));
+    }
+    candidates
+}
+
+/// Where perf's caches keep a file: a folder of that name with `elf`, `debug`, `vdso`, `kallsyms` in it, or (older) the file itself.
+fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
+    options.build_id_caches.iter().flat_map(move |cache| {
+        let place = cache.join(".build-id").join(build_id.path());
+        [place.join(what), place]
+    })
+}
+
+/// The place of a kept `kallsyms` of another kernel, if there is one.
+pub fn cached_kallsyms(build_id: BuildId, options: &Options) -> Option<PathBuf> {
+    cached(build_id, "kallsyms", options).find(|path| path.is_file())
+}
+
+/// An image is a module's if it is an ELF file and, when the recording holds a build-id, has the same.
+fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
+    let file = image.elf().map_err(|error| Missing::NotElf { path: image.path.clone(), why: error.to_string() })?;
+    let Some(recorded) = recorded else { return Ok(()) };
+    let there = elf::build_id(&file);
+    if there.is_some_and(|there| there.same(&recorded)) {
+        return Ok(());
+    }
+    Err(Missing::OtherBuild { path: image.path.clone(), recorded, found: there })
+}
+
+/// The vdso of our own process, which is that of every process of this kernel and word size.
+fn own_vdso(module: &Module, found: &mut Found) {
+    match read_own_vdso() {
+        Ok(bytes) => {
+            let image = Image::held("[vdso]", bytes);
+            match check(&image, module.build_id) {
+                Ok(()) => found.binary = Some(image),
+                Err(missing) => found.missing.push(missing),
+            }
+        }
+        Err(error) => found.missing.push(Missing::File {
+            path: "[vdso]".into(),
+            said: crate::error::kernel_words(&error),
+        }),
+    }
+}
+
+fn read_own_vdso() -> io::Result<Vec<u8>> {
+    use std::os::unix::fs::FileExt;
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let range = maps.lines().find(|line| line.ends_with("[vdso]")).and_then(|line| {
+        let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+        Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+    });
+    let (start, end) = range.ok_or(io::ErrorKind::NotFound)?;
+    let mut bytes = vec![0; end.saturating_sub(start) as usize];
+    std::fs::File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
+    Ok(bytes)
+}
+
+/// The separate debug file.
+fn debug_file(
+    module: &Module,
+    binary: Option<&Image>,
+    build_id: Option<BuildId>,
+    options: &Options,
+) -> Option<Image> {
+    let useful = |image: &Image| image.elf().is_ok_and(|file| elf::has_lines(&file) || elf::has_symtab(&file));
+    if let Some(build_id) = build_id {
+        let by_id = debug_by_build_id(build_id, module, options)
+            .chain(cached(build_id, "debug", options))
+            .filter_map(|path| Image::open(&path).ok());
+        for image in by_id {
+            if check(&image, Some(build_id)).is_ok() && useful(&image) {
+                return Some(image);
+            }
+        }
+    }
+    if let Some((image, (name, crc))) = binary.and_then(|image| Some((image, debug_link(image)?))) {
+        for path in link_candidates(&name, module, image, options) {
+            let Ok(debug) = Image::open(&path) else { continue };
+            // A build-id is compared rather than a checksum over hundreds of megabytes.
+            let same = match build_id {
+                Some(id) => check(&debug, Some(id)).is_ok(),
+                None => crc32fast::hash(&debug) == crc,
+            };
+            if same && useful(&debug) {
+                return Some(debug);
+            }
+        }
+    }
+    build_id.filter(|_| options.debuginfod).and_then(|id| ask_debuginfod("debuginfo", id))
+}
+
+fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> impl Iterator<Item = PathBuf> {
+    let place = format!(".build-id/{}.debug", build_id.path());
+    roots(module, options)
+        .into_iter()
+        .flat_map(|root| options.debug_dirs.iter().map(move |dir| below(&root, dir)).collect::<Vec<_>>())
+        .map(move |dir| dir.join(&place))
+}
+
+/// The file systems in which a debug file may lie: the recorded machine's picture, the process's own, ours.
+fn roots(module: &Module, options: &Options) -> Vec<PathBuf> {
+    let process = module.pid.filter(|_| options.live).map(|pid| PathBuf::from(format!("/proc/{pid}/root")));
+    options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
+}
+
+/// The name and checksum in `.gnu_debuglink`; only a plain file name is accepted.
+fn debug_link(image: &Image) -> Option<(Vec<u8>, u32)> {
+    let file = image.elf().ok()?;
+    let (name, crc) = file.gnu_debuglink().ok()??;
+    (!name.is_empty() && !name.contains(&b'/') && name != b"..").then(|| (name.to_vec(), crc))
+}
+
+fn link_candidates(name: &[u8], module: &Module, binary: &Image, options: &Options) -> Vec<PathBuf> {
+    let name = OsStr::from_bytes(name);
+    let mut candidates = Vec::new();
+    let beside = binary.path.parent().unwrap_or(Path::new("/"));
+    candidates.push(beside.join(name));
+    candidates.push(beside.join(".debug").join(name));
+    let folder = strip_deleted(&module.path).parent().unwrap_or(Path::new("/"));
+    // On merged-/usr systems a library is loaded as /lib/… while its debug file lies below /usr/lib/….
+    let real = std::fs::canonicalize(&binary.path).ok();
+    let real = real.as_deref().and_then(Path::parent);
+    for root in roots(module, options) {
+        for dir in &options.debug_dirs {
+            for folder in [Some(folder), real].into_iter().flatten() {
+                candidates.push(below(&below(&root, dir), folder).join(name));
+            }
+        }
+    }
+    candidates.retain(|path| *path != binary.path);
+    candidates
+}
+
+/// The file that `.gnu_debugaltlink` names, if it has the build-id that stands there.
+fn supplement(image: &Image, options: &Options) -> Option<Image> {
+    let file = image.elf().ok()?;
+    let (path, id) = file.gnu_debugaltlink().ok()??;
+    let id = BuildId::new(id)?;
+    let path = Path::new(OsStr::from_bytes(path));
+    let beside = image.path.parent().unwrap_or(Path::new("/")).join(path);
+    // A debug file reached through a link by build-id names its supplement relative to where it really lies.
+    let real = std::fs::canonicalize(&image.path).ok().and_then(|real| Some(real.parent()?.join(path)));
+    let by_id = options.debug_dirs.iter().map(|dir| dir.join(format!(".build-id/{}.debug", id.path())));
+    [Some(beside), real]
+        .into_iter()
+        .flatten()
+        .chain(by_id)
+        .filter_map(|path| Image::open(&path).ok())
+        .find(|image| check(image, Some(id)).is_ok())
+}
+
+/// Asks the servers of `DEBUGINFOD_URLS`; the client keeps its own cache and time limits.
+fn ask_debuginfod(what: &str, build_id: BuildId) -> Option<Image> {
+    let output = Command::new("debuginfod-find")
+        .args([what, &build_id.to_string()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let path = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+    let image = Image::open(Path::new(OsStr::from_bytes(path))).ok()?;
+    check(&image, Some(build_id)).is_ok().then_some(image)
+}
+
+/// An absolute path below another root.
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// The kernel puts ` (deleted)` behind the name of a file that is gone.
+pub fn strip_deleted(path: &Path) -> &Path {
+    let bytes = path.as_os_str().as_bytes();
+    bytes.strip_suffix(b" (deleted)").map_or(path, |name| Path::new(OsStr::from_bytes(name)))
+}

@@ -1,0 +1,47 @@
+//! Where symbols may be looked for, as the user and the environment say it.
+
+use std::path::PathBuf;
+
+/// The places of a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// A folder that stands for `/` of the recorded machine (`--symfs`).
+    pub symfs: Option<PathBuf>,
+    /// Roots of separate debug files, each with a `.build-id` folder (gdb's `debug-file-directory`).
+    pub debug_dirs: Vec<PathBuf>,
+    /// Folders where perf keeps files by build-id (`perf buildid-cache`), each with a `.build-id` folder.
+    pub build_id_caches: Vec<PathBuf>,
+    /// Ask the servers in `DEBUGINFOD_URLS` through the installed `debuginfod-find`.
+    pub debuginfod: bool,
+    /// A copy of the recorded machine's `/proc/kallsyms` (`--kallsyms`).
+    pub kallsyms: Option<PathBuf>,
+    /// The recorded kernel's file with symbols (`--vmlinux`).
+    pub vmlinux: Option<PathBuf>,
+    /// Where results are kept from one run to the next; `None` keeps nothing (`--no-cache`).
+    pub cache: Option<PathBuf>,
+    /// Whether processes and kernel of this machine may be those of the recording.
+    pub live: bool,
+}
+
+impl Options {
+    /// The usual places: `/usr/lib/debug`, `~/.debug`, `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
+    pub fn from_environment() -> Self {
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = folder("HOME");
+        let cache_home = folder("XDG_CACHE_HOME").or_else(|| home.as_ref().map(|home| home.join(".cache")));
+        let mut build_id_caches: Vec<PathBuf> = Vec::new();
+        build_id_caches.extend(folder("PERF_BUILDID_DIR"));
+        build_id_caches.extend(home.as_ref().map(|home| home.join(".debug")));
+        build_id_caches.extend(cache_home.as_ref().map(|cache| cache.join("perf/buildid")));
+        Self {
+            symfs: None,
+            debug_dirs: vec!["/usr/lib/debug".into()],
+            build_id_caches,
+            debuginfod: false,
+            kallsyms: None,
+            vmlinux: None,
+            cache: cache_home.map(|cache| cache.join("pmc")),
+            live: true,
+        }
+    }
+}

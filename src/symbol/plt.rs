@@ -1,0 +1,103 @@
+//! Names for the stubs through which a program calls libraries: `printf@plt`.
+//!
+//! A stub jumps to the address in a slot; the relocation of that slot names the function. So each stub is read as
+//! code, and no layout of the section needs to be known (plain, IBT's second table, non-lazy, BTI).
+//!
+//! ```text
+//!   x86-64   [endbr64] [bnd] jmp *disp32(%rip)      slot = end of the instruction + disp32
+//!   aarch64  adrp x16, PAGE ; ldr x17, [x16, #lo]   slot = PAGE + lo
+//! ```
+
+use object::Architecture;
+use object::read::{File, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use rustc_hash::FxHashMap;
+
+use super::table::{Builder, Rank};
+
+/// No file has more stubs than this by any honest way.
+const MOST_STUBS: usize = 1 << 20;
+
+/// Adds the stubs of a file.
+pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
+    let find = match file.architecture() {
+        Architecture::X86_64 => x86_64,
+        Architecture::Aarch64 => aarch64,
+        _ => return,
+    };
+    let slots = slots(file);
+    if slots.is_empty() {
+        return;
+    }
+    for name in [".plt", ".plt.sec", ".plt.got"] {
+        let Some(section) = file.section_by_name(name) else { continue };
+        let Ok(code) = section.data() else { continue };
+        // Stubs are 8 or 16 bytes; the section says which, save for tables whose entries differ.
+        let step = if name == ".plt.got" && file.architecture() == Architecture::X86_64 { 8 } else { 16 };
+        for (at, stub) in code.chunks(step).enumerate().take(MOST_STUBS) {
+            let address = section.address().wrapping_add((at * step) as u64);
+            let Some(symbol) = find(stub, address).and_then(|slot| slots.get(&slot)) else { continue };
+            let rank = Rank { function: true, strong: true, global: false };
+            into.add(address, stub.len() as u64, u64::MAX, rank, &format!("{symbol}@plt"));
+        }
+    }
+}
+
+/// Slot address to the name of the function that it leads to.
+fn slots(file: &File<'_>) -> FxHashMap<u64, String> {
+    let mut slots = FxHashMap::default();
+    for (slot, relocation) in file.dynamic_relocations().into_iter().flatten().take(4 * MOST_STUBS) {
+        let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+        let Some(symbol) = file.dynamic_symbol_table().and_then(|t| object::read::ObjectSymbolTable::symbol_by_index(&t, index).ok())
+        else {
+            continue;
+        };
+        if let Ok(name) = symbol.name_bytes() {
+            if !name.is_empty() {
+                slots.insert(slot, String::from_utf8_lossy(name).into_owned());
+            }
+        }
+    }
+    slots
+}
+
+fn x86_64(stub: &[u8], address: u64) -> Option<u64> {
+    let at = stub.windows(2).position(|pair| pair == [0xff, 0x25])?;
+    let displacement = i32::from_le_bytes(stub.get(at + 2..at + 6)?.try_into().ok()?);
+    Some(address.wrapping_add(at as u64 + 6).wrapping_add_signed(i64::from(displacement)))
+}
+
+fn aarch64(stub: &[u8], address: u64) -> Option<u64> {
+    let words: Vec<u32> =
+        stub.chunks_exact(4).filter_map(|w| Some(u32::from_le_bytes(w.try_into().ok()?))).collect();
+    let at = words.windows(2).position(|pair| {
+        let adrp_x16 = pair[0] & 0x9f00_001f == 0x9000_0010;
+        let ldr_x17_x16 = pair[1] & 0xffc0_03ff == 0xf940_0211;
+        adrp_x16 && ldr_x17_x16
+    })?;
+    let (adrp, ldr) = (words[at], words[at + 1]);
+    // 21 bits of pages, the lowest two apart; sign-extended by the shifts.
+    let pages = (i64::from(((adrp >> 5 & 0x7_ffff) << 2 | adrp >> 29 & 3) << 11) << 32 >> 43) << 12;
+    let here = address.wrapping_add(4 * at as u64) & !0xfff;
+    Some(here.wrapping_add_signed(pages).wrapping_add(u64::from(ldr >> 10 & 0xfff) * 8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stubs_lead_to_their_slots() {
+        // endbr64; jmp *0x2f76(%rip)
+        let stub = [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x76, 0x2f, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0, 0];
+        assert_eq!(x86_64(&stub, 0x1050), Some(0x1050 + 10 + 0x2f76));
+        assert_eq!(x86_64(&stub[..8], 0), None);
+        // adrp x16, +0x1f000; ldr x17, [x16, #0xfa8]; add x16, x16, #0xfa8; br x17
+        let words = [0xf000_00f0u32, 0xf947_d611, 0x913e_a210, 0xd61f_0220];
+        let stub: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        assert_eq!(aarch64(&stub, 0x5a0), Some(0x1f000 + 0xfa8));
+        // A negative page distance: adrp x16, -0x1000.
+        let words = [0xf0ff_fff0u32, 0xf940_0211];
+        let stub: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        assert_eq!(aarch64(&stub, 0x5000), Some(0x4000));
+    }
+}

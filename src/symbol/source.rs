@@ -1,0 +1,405 @@
+//! What a module's names come from, opened once.
+//!
+//! Receives a module and the places to look; holds the open files and tables; answers for single addresses. Decides, by the kind of the
+//! module, which sources are asked and in which order, and collects what was missing on the way.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::kernel::{self, Kallsyms, KallsymsError};
+use super::lines::{self, LineFrame};
+use super::locate::{self, Found};
+use super::painted::Painted;
+use super::table::{Builder, Symbol, Table};
+use super::elf::Segments;
+use super::{BuildId, Image, Kind, Missing, Module, Options, Probe, Trust, elf, perf_map, plt};
+use crate::address::{Avma, FileOffset};
+
+/// What all modules share: the options, the kernel's symbols, what records announced.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: Options,
+    kallsyms: OnceLock<Result<Arc<Kallsyms>, KallsymsError>>,
+    running: OnceLock<Option<BuildId>>,
+    ksymbols: Painted<String>,
+    jitdumps: Vec<(u32, PathBuf)>,
+}
+
+impl Shared {
+    pub(super) fn new(options: Options) -> Self {
+        Self {
+            options,
+            kallsyms: OnceLock::new(),
+            running: OnceLock::new(),
+            ksymbols: Painted::default(),
+            jitdumps: Vec::new(),
+        }
+    }
+
+    pub(super) fn add_ksymbol(&mut self, start: Avma, size: u64, name: &str) {
+        self.ksymbols.lay(start.0, start.0.saturating_add(size), name.to_owned());
+    }
+
+    pub(super) fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
+        self.jitdumps.push((pid, path));
+    }
+
+    /// The kernel's functions: a given copy, or the running kernel's.
+    fn kallsyms(&self) -> Result<Arc<Kallsyms>, KallsymsError> {
+        let read = || {
+            let path = self.options.kallsyms.as_deref().unwrap_or(Path::new("/proc/kallsyms"));
+            Kallsyms::read(path).map(Arc::new)
+        };
+        self.kallsyms.get_or_init(read).clone()
+    }
+
+    fn running(&self) -> Option<BuildId> {
+        *self.running.get_or_init(kernel::running_build_id)
+    }
+}
+
+/// A module whose files were looked for.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    trust: Trust,
+    /// What line lookup said when it failed as a whole.
+    bad_lines: OnceLock<String>,
+    found: Found,
+    numbering: Numbering,
+    /// Functions by the file's addresses, or by memory addresses where there is no file.
+    table: Table,
+    /// The kernel's functions, and by how much it lies higher now than in the recording.
+    kallsyms: Option<(Arc<Kallsyms>, u64)>,
+    cache: Option<Mutex<super::cache::Cache>>,
+}
+
+/// How a probe becomes an address of the file.
+#[derive(Debug)]
+enum Numbering {
+    /// It is a place in the file.
+    Offset(Segments),
+    /// It is an address in memory, this much above the file's.
+    Slide(u64),
+}
+
+impl Default for Numbering {
+    fn default() -> Self {
+        Self::Slide(0)
+    }
+}
+
+impl Loaded {
+    /// Looks for the module's files and reads its symbol tables.
+    pub(super) fn load(module: &Module, shared: &Shared) -> Self {
+        let mut loaded = match &module.kind {
+            Kind::File | Kind::Vdso => Self::file(module, shared),
+            Kind::Kernel { reference } => Self::kernel(module, reference.as_ref(), shared),
+            Kind::KernelModule { name, start } => Self::kernel_module(module, name, *start, shared),
+            Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
+            Kind::Bpf => Self::bpf(shared),
+        };
+        loaded.trust.symbols = loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.table.len()));
+        loaded
+    }
+
+    fn file(module: &Module, shared: &Shared) -> Self {
+        let found = locate::locate(module, &shared.options);
+        let mut loaded = Self { found, ..Self::default() };
+        let headers = loaded.found.binary.as_ref().or(loaded.found.debug.as_ref());
+        let segments = headers.and_then(|image| Some(Segments::of(&image.elf().ok()?))).unwrap_or_default();
+        loaded.numbering = Numbering::Offset(segments);
+        loaded.read_files(module, shared);
+        loaded
+    }
+
+    /// Reads the tables of the files that were found, and notes what they lack.
+    fn read_files(&mut self, module: &Module, shared: &Shared) {
+        let mut builder = Builder::default();
+        let mut full = false;
+        let (mut lines, mut build_id) = (false, module.build_id);
+        for image in [&self.found.binary, &self.found.debug].into_iter().flatten() {
+            let Ok(file) = image.elf() else { continue };
+            full |= elf::add_symbols(&file, &mut builder) > 0;
+            lines |= elf::has_lines(&file);
+            build_id = build_id.or(elf::build_id(&file));
+            plt::add_stubs(&file, &mut builder);
+            if let Some(mini) = elf::mini_debug(&file).map(|bytes| Image::held(".gnu_debugdata", bytes)) {
+                full |= mini.elf().is_ok_and(|file| elf::add_symbols(&file, &mut builder) > 0);
+            }
+        }
+        self.table = builder.finish();
+        self.trust.binary = self.found.binary.as_ref().map(|image| image.path.clone());
+        self.trust.debug = self.found.debug.as_ref().map(|image| image.path.clone());
+        self.trust.lines = lines;
+        self.trust.missing.append(&mut self.found.missing);
+        if let Some(path) = self.trust.binary.clone() {
+            if !full && module.kind != Kind::Vdso {
+                self.trust.missing.push(Missing::Stripped { path, build_id });
+            } else if !lines && module.kind != Kind::Vdso {
+                self.trust.missing.push(Missing::Lines { path, build_id });
+            }
+        }
+        let source = self.found.debug.as_ref().or(self.found.binary.as_ref()).filter(|_| lines);
+        if let (Some(folder), Some(build_id), Some(source)) = (&shared.options.cache, build_id, source) {
+            self.cache = Some(Mutex::new(super::cache::Cache::open(folder, build_id, &source.path)));
+        }
+    }
+
+    fn kernel(module: &Module, reference: Option<&(String, Avma)>, shared: &Shared) -> Self {
+        let mut loaded = Self::default();
+        let running = shared.running();
+        let given = shared.options.kallsyms.is_some();
+        let same = module.build_id.is_none_or(|recorded| running.is_some_and(|id| id.same(&recorded)));
+        let kept = module.build_id.and_then(|id| locate::cached_kallsyms(id, &shared.options));
+        let kallsyms = if given || same && shared.options.live {
+            Some(shared.kallsyms())
+        } else {
+            kept.map(|path| Kallsyms::read(&path).map(Arc::new))
+        };
+        match kallsyms {
+            Some(Ok(kallsyms)) => {
+                let moved = kallsyms.moved_from(reference);
+                loaded.kallsyms = Some((kallsyms, moved));
+            }
+            Some(Err(error)) => loaded.trust.missing.push(hidden(error)),
+            None => match module.build_id {
+                Some(recorded) => loaded.trust.missing.push(Missing::OtherKernel { recorded, running }),
+                None => loaded.trust.missing.push(Missing::Unknown),
+            },
+        }
+        loaded.vmlinux(module, reference, running, shared);
+        loaded
+    }
+
+    /// Adds the kernel's file, if one is there whose build-id is the recorded kernel's.
+    fn vmlinux(
+        &mut self,
+        module: &Module,
+        reference: Option<&(String, Avma)>,
+        running: Option<BuildId>,
+        shared: &Shared,
+    ) {
+        let wanted = module.build_id.or(running.filter(|_| shared.options.live));
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let by_id = wanted.map(|id| format!(".build-id/{}.debug", id.path()));
+        let by_id = by_id.iter().flat_map(|place| shared.options.debug_dirs.iter().map(move |dir| dir.join(place)));
+        let usual = kernel::vmlinux_places(&release, &shared.options.debug_dirs);
+        let places: Vec<PathBuf> = shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
+        for path in places {
+            let Ok(image) = Image::open(&path) else { continue };
+            let Ok(file) = image.elf() else { continue };
+            let chosen = shared.options.vmlinux.as_ref() == Some(&path) && module.build_id.is_none();
+            let same = wanted.is_some_and(|id| elf::build_id(&file).is_some_and(|there| there.same(&id)));
+            if !chosen && !same {
+                continue;
+            }
+            let Some(slide) = self.kernel_slide(&file, reference) else { continue };
+            drop(file);
+            self.numbering = Numbering::Slide(slide);
+            self.found.binary = Some(image);
+            locate::complete(module, &shared.options, &mut self.found);
+            self.read_files(module, shared);
+            if !self.table.is_empty() {
+                self.trust.missing.retain(|m| !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. }));
+            }
+            return;
+        }
+    }
+
+    /// How much higher the recorded kernel lay than its file says.
+    fn kernel_slide(&self, file: &object::File<'_>, reference: Option<&(String, Avma)>) -> Option<u64> {
+        use object::read::{Object, ObjectSymbol};
+        let stated = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.address());
+        match (reference, &self.kallsyms) {
+            (Some((name, recorded)), _) => Some(recorded.0.wrapping_sub(stated(name)?)),
+            (None, Some((kallsyms, _))) => Some(kallsyms.mark("_text")?.wrapping_sub(stated("_text")?)),
+            (None, None) => Some(0),
+        }
+    }
+
+    fn kernel_module(module: &Module, name: &str, start: Avma, shared: &Shared) -> Self {
+        let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
+        let there = |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
+        let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
+        if still || shared.options.kallsyms.is_some() {
+            match shared.kallsyms() {
+                Ok(kallsyms) => loaded.kallsyms = Some((kallsyms, 0)),
+                Err(error) => loaded.trust.missing.push(hidden(error)),
+            }
+        }
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let mut file = module.clone();
+        if !file.path.is_absolute() {
+            if let Some(path) = kernel::module_files(&release).remove(name) {
+                file.path = path;
+            }
+        }
+        if file.path.is_absolute() {
+            loaded.found = locate::locate(&file, &shared.options);
+            loaded.read_files(&file, shared);
+        } else if loaded.kallsyms.is_none() {
+            loaded.trust.missing.push(Missing::Unknown);
+        }
+        loaded
+    }
+
+    fn anonymous(pid: u32, shared: &Shared) -> Self {
+        let mut loaded = Self::default();
+        let mut painted = Painted::default();
+        let dumps = shared.jitdumps.iter().filter(|(owner, _)| *owner == pid);
+        for (_, path) in dumps {
+            match super::jitdump::Jitdump::read(path) {
+                Ok(dump) => {
+                    loaded.trust.binary = Some(path.clone());
+                    for code in dump.codes() {
+                        painted.lay(code.start, code.start.saturating_add(code.size), code.name.clone());
+                    }
+                }
+                Err(error) => {
+                    loaded.trust.missing.push(Missing::NotElf { path: path.clone(), why: error.to_string() });
+                }
+            }
+        }
+        match perf_map::read(pid, shared.options.live, shared.options.symfs.as_deref()) {
+            Ok((path, table)) => {
+                loaded.trust.binary.get_or_insert(path);
+                // The dump tells when code was there, so it is believed where both speak.
+                let mut all = Painted::default();
+                for symbol in table.iter() {
+                    all.lay(symbol.start, symbol.end, symbol.name.to_owned());
+                }
+                for (start, end, name) in painted.iter() {
+                    all.lay(start, end, name.clone());
+                }
+                painted = all;
+            }
+            Err(said) if loaded.trust.binary.is_none() => loaded.trust.missing.push(Missing::PerfMap { pid, said }),
+            Err(_) => {}
+        }
+        loaded.table = painted.table(|name| name.into());
+        loaded
+    }
+
+    fn bpf(shared: &Shared) -> Self {
+        let mut loaded = Self { table: shared.ksymbols.table(|name| name.into()), ..Self::default() };
+        if shared.options.live || shared.options.kallsyms.is_some() {
+            loaded.kallsyms = shared.kallsyms().ok().map(|kallsyms| (kallsyms, 0));
+        }
+        if loaded.table.is_empty() && loaded.kallsyms.is_none() {
+            loaded.trust.missing.push(Missing::Unknown);
+        }
+        loaded
+    }
+
+    /// What was found and what is missing.
+    pub(super) fn trust(&self) -> Trust {
+        let mut trust = self.trust.clone();
+        if let Some(why) = self.bad_lines.get() {
+            trust.lines = false;
+            let path = trust.debug.as_ref().or(trust.binary.as_ref()).cloned().unwrap_or_default();
+            trust.missing.push(Missing::BadLines { path, why: why.clone() });
+        }
+        trust
+    }
+
+    pub(super) fn binary(&self) -> Option<&Image> {
+        self.found.binary.as_ref()
+    }
+
+    pub(super) fn debug(&self) -> Option<&Image> {
+        self.found.debug.as_ref()
+    }
+
+    /// The address that a person reads: the file's, or that in memory.
+    pub(super) fn address(&self, probe: Probe) -> Option<u64> {
+        match &self.numbering {
+            Numbering::Offset(segments) => segments.address(FileOffset(probe.0)).map(|svma| svma.0),
+            Numbering::Slide(_) => Some(probe.0),
+        }
+    }
+
+    /// The address in the file, under which its debug information has it.
+    pub(super) fn file_address(&self, probe: Probe) -> Option<u64> {
+        match &self.numbering {
+            Numbering::Offset(_) => self.address(probe),
+            Numbering::Slide(slide) => Some(probe.0.wrapping_sub(*slide)),
+        }
+    }
+
+    /// The function at a probe, in the numbering of [`Loaded::address`].
+    pub(super) fn find(&self, probe: Probe) -> Option<Symbol<'_>> {
+        let moved_back = |symbol: Symbol<'_>, by: u64| (symbol.start.wrapping_sub(by), symbol.end.wrapping_sub(by));
+        let in_kernel = self.kallsyms.as_ref().and_then(|(kallsyms, moved)| {
+            let symbol = kallsyms.table.find(probe.0.wrapping_add(*moved))?;
+            let (start, end) = moved_back(symbol, *moved);
+            Some(Symbol { start, end, name: symbol.name })
+        });
+        in_kernel.or_else(|| {
+            let symbol = self.table.find(self.file_address(probe)?)?;
+            let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+            let (start, end) = moved_back(symbol, slide.wrapping_neg());
+            Some(Symbol { start, end, name: symbol.name })
+        })
+    }
+
+    /// All functions by start, in the numbering of the table.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
+        let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.table.iter());
+        let own = kernel.is_none().then(|| self.table.iter());
+        kernel.into_iter().flatten().chain(own.into_iter().flatten())
+    }
+
+    /// Lines and inlined functions at addresses of the file; `None` when the module has none.
+    pub(super) fn lines(
+        &self,
+        addresses: &[Option<u64>],
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Option<FxHashMap<u64, Vec<LineFrame>>> {
+        if !self.trust.lines {
+            return None;
+        }
+        let mut wanted: Vec<u64> = addresses.iter().flatten().copied().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut known = FxHashMap::default();
+        let mut cache = self.cache.as_ref().and_then(|cache| cache.lock().ok());
+        if let Some(cache) = &cache {
+            wanted.retain(|address| match cache.get(*address) {
+                Some(frames) => {
+                    known.insert(*address, frames);
+                    false
+                }
+                None => true,
+            });
+            done(known.len());
+        }
+        if wanted.is_empty() {
+            return Some(known);
+        }
+        match lines::resolve(&self.found, &wanted, done) {
+            Ok(list) => {
+                if let Some(cache) = &mut cache {
+                    cache.add(wanted.iter().copied().zip(list.iter()));
+                }
+                known.extend(wanted.into_iter().zip(list));
+            }
+            Err(why) => {
+                let _ = self.bad_lines.set(why);
+            }
+        }
+        Some(known)
+    }
+}
+
+fn hidden(error: KallsymsError) -> Missing {
+    match error {
+        KallsymsError::Hidden => Missing::KernelAddressesHidden {
+            kptr_restrict: std::fs::read_to_string("/proc/sys/kernel/kptr_restrict")
+                .ok()
+                .and_then(|text| text.trim().parse().ok()),
+        },
+        KallsymsError::Unreadable { path, said } => Missing::File { path, said },
+    }
+}

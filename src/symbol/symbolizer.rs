@@ -1,0 +1,222 @@
+//! The symbolizer: modules in, frames out.
+//!
+//! Receives modules and batches of addresses; opens each module's files once, when it is first asked about; resolves modules side by side
+//! and one huge module in several threads. [`Depth::Names`] answers from symbol tables alone, for a first picture;
+//! [`Depth::Inlines`] adds lines and inlined functions. Both name the function that has the code alike.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::lines::{self, LineFrame};
+use super::source::{Loaded, Shared};
+use super::{Answer, Frame, Module, ModuleId, Names, Options, Probe, Source, Trust};
+use crate::address::Avma;
+
+/// Addresses in a module. Sorted and distinct ones are answered fastest; other orders are answered too.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The module.
+    pub module: ModuleId,
+    /// What is asked for; the answer has the same order.
+    pub probes: &'a [Probe],
+}
+
+/// How much is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The function's name: one frame an address.
+    Names,
+    /// Lines and inlined functions too.
+    Inlines,
+}
+
+/// How far a resolution is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Addresses that are done.
+    pub done: usize,
+    /// All addresses of the batch.
+    pub total: usize,
+}
+
+/// Finds symbols.
+#[derive(Debug)]
+pub struct Symbolizer {
+    modules: Vec<(Module, OnceLock<Loaded>)>,
+    names: Names,
+    shared: Shared,
+    pool: rayon::ThreadPool,
+}
+
+/// One module's answer before its names have numbers.
+struct Local {
+    items: Vec<Item>,
+}
+
+struct Item {
+    address: u64,
+    symbol: Option<Named>,
+    lines: Vec<LineFrame>,
+}
+
+struct Named {
+    start: u64,
+    size: u64,
+    name: Box<str>,
+}
+
+impl Symbolizer {
+    /// A symbolizer that has read nothing yet.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn new(options: Options) -> crate::error::Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .stack_size(lines::STACK)
+            .thread_name(|number| format!("symbol-{number}"))
+            .build()
+            .map_err(|error| crate::error::Error::new(format!("starting threads for symbols: {error}")))?;
+        Ok(Self { modules: Vec::new(), names: Names::default(), shared: Shared::new(options), pool })
+    }
+
+    /// Makes a module known; nothing is read yet.
+    pub fn add(&mut self, module: Module) -> ModuleId {
+        self.modules.push((module, OnceLock::new()));
+        ModuleId(self.modules.len() as u32 - 1)
+    }
+
+    /// A BPF program or trampoline that a ksymbol record announced.
+    pub fn add_ksymbol(&mut self, start: Avma, size: u64, name: &str) {
+        self.shared.add_ksymbol(start, size, name);
+    }
+
+    /// A jitdump file that a process mapped; call before the first resolution.
+    pub fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
+        self.shared.add_jitdump(pid, path);
+    }
+
+    /// A module as it was added.
+    ///
+    /// # Panics
+    /// When the number is another symbolizer's, as all functions that take one.
+    pub fn module(&self, id: ModuleId) -> &Module {
+        &self.modules[id.0 as usize].0
+    }
+
+    /// All names found so far.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// What was found and what is missing; looks for the module's files if nobody asked about it yet.
+    pub fn trust(&self, id: ModuleId) -> Trust {
+        self.loaded(id).trust()
+    }
+
+    /// The module's own file, verified; for unwinding, disassembly and the like.
+    pub fn binary(&self, id: ModuleId) -> Option<&super::Image> {
+        self.loaded(id).binary()
+    }
+
+    /// The module's separate debug file.
+    pub fn debug(&self, id: ModuleId) -> Option<&super::Image> {
+        self.loaded(id).debug()
+    }
+
+    /// The address in the module's own numbering that a probe means.
+    pub fn address(&self, id: ModuleId, probe: Probe) -> Option<u64> {
+        self.loaded(id).address(probe)
+    }
+
+    /// All functions of a module, by start: address, end, raw name.
+    pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = super::table::Symbol<'_>> {
+        self.loaded(id).symbols()
+    }
+
+    /// Resolves a batch; the answers are in the order of the requests. `progress` is called from several threads, often.
+    pub fn resolve(
+        &mut self,
+        requests: &[Request<'_>],
+        depth: Depth,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Vec<Answer> {
+        let total = requests.iter().map(|request| request.probes.len()).sum();
+        let count = AtomicUsize::new(0);
+        let done = |more: usize| {
+            let done = count.fetch_add(more, Ordering::Relaxed) + more;
+            progress(Progress { done, total });
+        };
+        let locals: Vec<Local> = self.pool.install(|| {
+            requests.par_iter().map(|request| resolve_one(self.loaded(request.module), request, depth, &done)).collect()
+        });
+        requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local)).collect()
+    }
+
+    fn loaded(&self, id: ModuleId) -> &Loaded {
+        let (module, loaded) = &self.modules[id.0 as usize];
+        loaded.get_or_init(|| Loaded::load(module, &self.shared))
+    }
+
+    /// Gives names their numbers.
+    ///
+    /// The symbol table names the function that has the code, in both depths; the compiler's name stands in
+    /// where the table has none.
+    fn merge(&mut self, module: ModuleId, local: Local) -> Answer {
+        let mut answer = Answer::default();
+        let mut frames: Vec<Frame> = Vec::new();
+        for item in local.items {
+            frames.clear();
+            let last = item.lines.len().checked_sub(1);
+            for (at, line) in item.lines.iter().enumerate() {
+                let source = line.file.as_ref().map(|file| Source {
+                    file: self.names.add_file(file),
+                    line: line.line,
+                    column: line.column,
+                });
+                let inlined = Some(at) != last;
+                let function = match (&item.symbol, &line.name) {
+                    (Some(symbol), _) if !inlined => {
+                        self.names.add_function(module, &symbol.name, Some(symbol.start), symbol.size)
+                    }
+                    (_, name) => self.names.add_function(module, name.as_deref().unwrap_or("??"), None, 0),
+                };
+                frames.push(Frame { function, source, inlined });
+            }
+            if let (Some(symbol), true) = (&item.symbol, frames.is_empty()) {
+                let function = self.names.add_function(module, &symbol.name, Some(symbol.start), symbol.size);
+                frames.push(Frame { function, source: None, inlined: false });
+            }
+            answer.push(item.address, frames.iter().copied());
+        }
+        answer
+    }
+}
+
+fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn Fn(usize) + Sync)) -> Local {
+    let addresses: Vec<Option<u64>> = request.probes.iter().map(|probe| loaded.file_address(*probe)).collect();
+    let lines = match depth {
+        Depth::Names => None,
+        Depth::Inlines => loaded.lines(&addresses, done),
+    };
+    let items = request
+        .probes
+        .iter()
+        .zip(addresses)
+        .map(|(probe, address)| Item {
+            address: loaded.address(*probe).unwrap_or(probe.0),
+            symbol: loaded.find(*probe).map(|s| Named {
+                start: s.start,
+                size: s.end - s.start,
+                name: s.name.into(),
+            }),
+            lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
+        })
+        .collect();
+    if lines.is_none() {
+        done(request.probes.len());
+    }
+    Local { items }
+}

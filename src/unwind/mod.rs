@@ -1,0 +1,1 @@
+//! Unwinding of copied stacks.

@@ -1,0 +1,218 @@
+//! Separate debug files, split DWARF, packed symbol tables, and files of another build.
+
+use std::path::Path;
+
+use pmc::symbol::{BuildId, Depth, Missing, Module, Options};
+
+use super::{Built, C, build, compare, kit, offsets, plain, resolve, spelled};
+
+fn outer(built: &Built) -> u64 {
+    let listed = built.run("nm", &["--defined-only", "prog"]);
+    let line = listed.lines().find(|l| l.ends_with(" outer")).unwrap();
+    u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+}
+
+fn build_id(built: &Built) -> BuildId {
+    let notes = built.run("readelf", &["-n", "prog"]);
+    BuildId::parse(notes.lines().find_map(|l| l.split_once("Build ID: ")).unwrap().1.trim()).unwrap()
+}
+
+/// What stands at the first address of `outer`.
+fn at_outer(built: &Built, address: u64, options: Options, id: Option<BuildId>) -> (Vec<String>, pmc::symbol::Trust) {
+    let module = Module { build_id: id, ..Module::file(&built.path) };
+    let (symbolizer, id, answer) = resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);
+    (spelled(&symbolizer, &answer, 0), symbolizer.trust(id))
+}
+
+#[test]
+fn a_stripped_program_is_named_by_its_debug_file() {
+    if !kit::need_program("gcc") || !kit::need_program("objcopy") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
+    let (start, id) = (outer(&built), build_id(&built));
+    let (whole, trust) = at_outer(&built, start, plain(), Some(id));
+    assert!(whole.last().unwrap().starts_with("outer "), "{whole:?}");
+    assert!(trust.lines && trust.missing.is_empty(), "{trust:?}");
+    let place = built.folder().join("debug/.build-id").join(format!("{}.debug", id.path()));
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    built.run("objcopy", &["--only-keep-debug", "prog", place.to_str().unwrap()]);
+    built.run("strip", &["prog"]);
+
+    let (bare, trust) = at_outer(&built, start, plain(), Some(id));
+    assert!(bare.is_empty(), "{bare:?}");
+    assert!(matches!(&trust.missing[..], [Missing::Stripped { build_id: Some(b), .. }] if *b == id), "{trust:?}");
+
+    let with = Options { debug_dirs: vec![built.folder().join("debug")], ..plain() };
+    let (named, trust) = at_outer(&built, start, with.clone(), Some(id));
+    assert_eq!(named, whole);
+    assert_eq!(trust.debug.as_deref(), Some(&*place));
+
+    // Without the program itself the debug file still answers: its build-id is enough.
+    std::fs::rename(&built.path, built.folder().join("moved")).unwrap();
+    let module = Module { build_id: Some(id), ..Module::file(&built.path) };
+    let probes = offsets(&built.folder().join("moved"), &[start]);
+    let (symbolizer, module, answer) = resolve(with, module, &probes, Depth::Inlines);
+    assert_eq!(spelled(&symbolizer, &answer, 0), whole);
+    assert!(symbolizer.trust(module).binary.is_none());
+}
+
+#[test]
+fn a_debug_link_is_followed_and_its_checksum_counts() {
+    if !kit::need_program("gcc") || !kit::need_program("objcopy") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id=none"]);
+    let start = outer(&built);
+    let (whole, _) = at_outer(&built, start, plain(), None);
+    std::fs::create_dir(built.folder().join(".debug")).unwrap();
+    built.run("objcopy", &["--only-keep-debug", "prog", ".debug/prog.debug"]);
+    built.run("strip", &["prog"]);
+    built.run("objcopy", &["--add-gnu-debuglink=.debug/prog.debug", "prog"]);
+    let (named, _) = at_outer(&built, start, plain(), None);
+    assert_eq!(named, whole);
+    // One byte more: another file.
+    let debug = built.folder().join(".debug/prog.debug");
+    let mut bytes = std::fs::read(&debug).unwrap();
+    bytes.push(0);
+    std::fs::write(&debug, bytes).unwrap();
+    assert!(at_outer(&built, start, plain(), None).0.is_empty());
+}
+
+#[test]
+fn a_file_of_another_build_is_not_used_and_said() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
+    let (start, found) = (outer(&built), build_id(&built));
+    let recorded = BuildId::new(&[7; 20]).unwrap();
+    let (frames, trust) = at_outer(&built, start, plain(), Some(recorded));
+    assert!(frames.is_empty());
+    let want = Missing::OtherBuild { path: built.path.clone(), recorded, found: Some(found) };
+    assert_eq!(trust.missing, [want]);
+}
+
+#[test]
+fn the_cache_of_perf_is_used() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
+    let (start, id) = (outer(&built), build_id(&built));
+    let (whole, _) = at_outer(&built, start, plain(), Some(id));
+    let place = built.folder().join("cache/.build-id").join(id.path());
+    std::fs::create_dir_all(&place).unwrap();
+    let probes = offsets(&built.path, &[start]);
+    std::fs::rename(&built.path, place.join("elf")).unwrap();
+    let options = Options { build_id_caches: vec![built.folder().join("cache")], ..plain() };
+    let module = Module { build_id: Some(id), ..Module::file(&built.path) };
+    let (symbolizer, _, answer) = resolve(options, module, &probes, Depth::Inlines);
+    assert_eq!(spelled(&symbolizer, &answer, 0), whole);
+}
+
+#[test]
+fn split_dwarf_is_followed_in_files_and_packages() {
+    if !kit::need_program("gcc") || !kit::need_program("addr2line") || !kit::need_program("dwp") {
+        return;
+    }
+    for version in ["-gdwarf-5", "-gdwarf-4"] {
+        let built = build("gcc", ("a.c", C), &["-O2", "-g", version, "-gsplit-dwarf"]);
+        let (start, whole) = (outer(&built), build("gcc", ("a.c", C), &["-O2", "-g", version]));
+        let (want, _) = at_outer(&whole, outer(&whole), plain(), None);
+        let names = |frames: &[String]| -> Vec<String> {
+            frames.iter().map(|f| f.split(' ').next().unwrap().to_owned()).collect()
+        };
+        let lines = |frames: &[String]| -> Vec<String> {
+            frames.iter().map(|f| f.rsplit(':').next().unwrap().to_owned()).collect()
+        };
+        let (split, _) = at_outer(&built, start, plain(), None);
+        assert_eq!((names(&split), lines(&split)), (names(&want), lines(&want)), "{version}");
+        built.run("dwp", &["-e", "prog"]);
+        for entry in std::fs::read_dir(built.folder()).unwrap().flatten() {
+            if entry.path().extension().is_some_and(|e| e == "dwo") {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        let (packed, _) = at_outer(&built, start, plain(), None);
+        assert_eq!(packed, split, "{version}");
+    }
+}
+
+#[test]
+fn the_packed_symbol_table_names_a_stripped_program() {
+    if !kit::need_program("gcc") || !kit::need_program("xz") || !kit::need_program("objcopy") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-Wl,--build-id"]);
+    let start = outer(&built);
+    built.run("objcopy", &["--only-keep-debug", "prog", "mini"]);
+    built.run("xz", &["mini"]);
+    built.run("strip", &["prog"]);
+    assert!(at_outer(&built, start, plain(), None).0.is_empty());
+    built.run("objcopy", &["--add-section", ".gnu_debugdata=mini.xz", "prog"]);
+    let (named, trust) = at_outer(&built, start, plain(), None);
+    assert_eq!(named, ["outer ??:?"]);
+    assert!(matches!(&trust.missing[..], [Missing::Lines { .. }]), "{trust:?}");
+}
+
+#[test]
+fn common_parts_moved_by_dwz_are_followed() {
+    if !kit::need_program("gcc") || !kit::need_program("dwz") || !kit::need_program("addr2line") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
+    let (start, (whole, _)) = (outer(&built), at_outer(&built, outer(&built), plain(), None));
+    std::fs::copy(&built.path, built.folder().join("twin")).unwrap();
+    built.run("dwz", &["-m", "common.debug", "-M", "common.debug", "prog", "twin"]);
+    assert_eq!(at_outer(&built, start, plain(), None).0, whole);
+    let _ = compare(&built, plain(), 4);
+}
+
+#[test]
+fn a_second_time_comes_out_of_the_cache() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
+    let (start, id) = (outer(&built), build_id(&built));
+    let cache = built.folder().join("cache");
+    let options = Options { cache: Some(cache.clone()), ..plain() };
+    let (first, _) = at_outer(&built, start, options.clone(), Some(id));
+    let kept = cache.join("symbols").join(id.path());
+    assert!(kept.is_file());
+    assert_eq!(at_outer(&built, start, options.clone(), Some(id)).0, first);
+    // Rubbish in the cache does no harm.
+    std::fs::write(&kept, b"pmcsym01\0\0\0\0rubbish").unwrap();
+    assert_eq!(at_outer(&built, start, options, Some(id)).0, first);
+}
+
+#[test]
+fn a_deleted_program_is_read_through_its_process() {
+    if !kit::need_program("gcc") || !kit::need_root() {
+        return;
+    }
+    let source = "#include <unistd.h>\nint waits(void) { return pause(); }\nint main(void) { return waits(); }\n";
+    let built = build("gcc", ("a.c", source), &["-O0", "-g", "-Wl,--build-id"]);
+    let listed = built.run("nm", &["--defined-only", "prog"]);
+    let line = listed.lines().find(|l| l.ends_with(" waits")).unwrap();
+    let start = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    let (id, probes) = (build_id(&built), offsets(&built.path, &[start]));
+    let mut child = std::process::Command::new(&built.path).spawn().unwrap();
+    // Wait until the child has executed the program, then delete it.
+    let exe = format!("/proc/{}/exe", child.id());
+    while std::fs::read_link(&exe).ok().as_deref() != Some(&*std::fs::canonicalize(&built.path).unwrap()) {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    std::fs::remove_file(&built.path).unwrap();
+    let module = Module {
+        build_id: Some(id),
+        pid: Some(child.id()),
+        ..Module::file(Path::new(&format!("{} (deleted)", built.path.display())))
+    };
+    let (symbolizer, _, answer) = resolve(plain(), module, &probes, Depth::Inlines);
+    let got = spelled(&symbolizer, &answer, 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(got.len() == 1 && got[0].starts_with("waits ") && got[0].ends_with("a.c:2"), "{got:?}");
+}

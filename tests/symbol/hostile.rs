@@ -1,0 +1,98 @@
+//! Broken and hostile ELF files: nothing panics, nothing hangs.
+
+use std::time::{Duration, Instant};
+
+use pmc::address::FileOffset;
+use pmc::symbol::{Depth, Module, Probe};
+
+use super::{C, build, kit, plain, resolve, text};
+
+/// A small generator with a fixed seed (xorshift64).
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+#[test]
+fn mutated_files_are_survived() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
+    let (start, end) = text(&built.path);
+    let probes: Vec<Probe> = (start..end).step_by(5).map(|a| Probe::from(FileOffset(a))).collect();
+    let sound = std::fs::read(&built.path).unwrap();
+    let path = built.folder().join("mutant");
+    let mut dice = Dice(0x5eed_0000_0001);
+    let begun = Instant::now();
+    for round in 0..300 {
+        let mut bytes = sound.clone();
+        for _ in 0..=dice.next(20) {
+            // Half of the changes hit the headers at both ends, where they hurt most.
+            let at = match dice.next(4) {
+                0 => dice.next(0x400),
+                1 => bytes.len() as u64 - 1 - dice.next(0x900),
+                _ => dice.next(bytes.len() as u64),
+            };
+            bytes[at as usize] = [0, 0xff, 0x7f, 0x80, dice.next(256) as u8][dice.next(5) as usize];
+        }
+        if round % 10 == 0 {
+            bytes.truncate(dice.next(bytes.len() as u64) as usize);
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let one = Instant::now();
+        let _ = resolve(plain(), Module::file(&path), &probes, Depth::Inlines);
+        assert!(one.elapsed() < Duration::from_secs(10), "round {round} took {:?}", one.elapsed());
+    }
+    assert!(begun.elapsed() < Duration::from_secs(120));
+}
+
+/// One unit whose entries nest `levels` deep, each one byte long.
+fn nested(levels: usize) -> String {
+    format!(
+        r#"
+        .section .debug_abbrev,"",@progbits
+        .uleb128 1; .uleb128 0x11; .byte 1
+        .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
+        .uleb128 2; .uleb128 0x2e; .byte 1
+        .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
+        .uleb128 3; .uleb128 0x1d; .byte 1; .uleb128 0; .uleb128 0
+        .uleb128 0
+        .section .debug_info,"",@progbits
+        .long 2f-1f
+        1: .short 4; .long 0; .byte 8
+        .uleb128 1; .quad main; .quad 64
+        .uleb128 2; .quad main; .quad 64
+        .fill {levels},1,3
+        .fill {levels},1,0
+        .byte 0,0
+        2:
+        .text
+        .globl main
+        .type main,@function
+        main: .fill 64,1,0x90
+        .size main,64
+        "#
+    )
+}
+
+#[test]
+fn nesting_without_end_is_refused_and_the_name_stays() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    for (levels, lines) in [(9_000, true), (3_000_000, false)] {
+        let built = build("gcc", ("a.s", &nested(levels)), &["-no-pie"]);
+        let start = built.run("nm", &["prog"]).lines().find(|l| l.ends_with(" main")).and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).unwrap();
+        let probes = super::offsets(&built.path, &[start + 4]);
+        let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Inlines);
+        assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");
+        assert_eq!(symbolizer.trust(id).lines, lines, "{:?}", symbolizer.trust(id));
+    }
+}

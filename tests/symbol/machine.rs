@@ -1,0 +1,217 @@
+//! What this machine itself has: its C library, its kernel, its vdso, and JIT code of a process.
+
+use std::path::Path;
+
+use object::{Object, ObjectSymbol};
+use pmc::address::{Avma, FileOffset, Mapping};
+use pmc::symbol::{Depth, Kind, Missing, Module, Options, Probe, Request, Symbolizer};
+
+use super::{kit, offsets, plain, resolve};
+
+#[test]
+fn the_c_library_of_this_machine_is_named_as_nm_does() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(libc) = maps.lines().find_map(|l| Some(Path::new(&l[l.find('/')?..])).filter(|p| p.to_str().is_some_and(|p| p.contains("libc.so")))) else {
+        kit::need("libc", false, "no libc.so is mapped");
+        return;
+    };
+    let bytes = std::fs::read(libc).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let functions: Vec<(u64, u64, String)> = file
+        .dynamic_symbols()
+        .filter(|s| s.kind() == object::SymbolKind::Text && s.size() > 0 && !s.is_undefined())
+        .map(|s| (s.address(), s.size(), s.name().unwrap().to_owned()))
+        .collect();
+    assert!(functions.len() > 1000);
+    let middles: Vec<u64> = functions.iter().map(|(start, size, _)| start + size / 2).collect();
+    let (symbolizer, _, answer) = resolve(plain(), Module::file(libc), &offsets(libc, &middles), Depth::Names);
+    for (index, (start, _, name)) in functions.iter().enumerate() {
+        let frame = answer.frames(index).first().unwrap_or_else(|| panic!("nothing in {name}"));
+        let function = symbolizer.names().function(frame.function);
+        // A function has many names; all of them start at the same place. Inside of one there may be a smaller one.
+        let alias = functions.iter().any(|(s, _, n)| **n == *function.raw && Some(*s) == function.start);
+        assert!(alias, "{name} at {start:#x} became {} at {:?}", function.raw, function.start);
+    }
+}
+
+#[test]
+fn kernel_functions_are_those_of_kallsyms() {
+    let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let functions: Vec<(u64, &str)> = text
+        .lines()
+        .filter_map(|l| {
+            let mut words = l.split_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok()?;
+            matches!(words.next()?, "t" | "T").then_some((address, words.next()?))
+        })
+        .collect();
+    let seen = functions.iter().any(|(address, _)| *address > 0);
+    if !kit::need("kallsyms", seen, "the kernel hides the addresses of its functions") {
+        return;
+    }
+    let end = text.lines().find(|l| l.ends_with(" _etext")).and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).unwrap();
+    let some: Vec<(u64, &str)> = functions.into_iter().filter(|(a, _)| *a < end).step_by(97).collect();
+    let probes: Vec<Probe> = some.iter().map(|(address, _)| Probe::from(Avma(*address))).collect();
+    let (symbolizer, id, answer) = resolve(plain(), Module::kernel(), &probes, Depth::Inlines);
+    for (index, (address, _)) in some.iter().enumerate() {
+        let function = symbolizer.names().function(answer.frames(index)[0].function);
+        assert_eq!(function.start, Some(*address));
+        let line = format!("{address:016x} ");
+        assert!(text.lines().any(|l| l.starts_with(&line) && l.split_whitespace().nth(2) == Some(&*function.raw)));
+    }
+    assert!(symbolizer.trust(id).symbols > 10_000);
+    // A kernel that lay 16 MiB lower while it was recorded.
+    let text_start = text.lines().find(|l| l.ends_with(" _text")).and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).unwrap();
+    let lower = 16 << 20;
+    let module = Module { kind: Kind::Kernel { reference: Some(("_text".into(), Avma(text_start - lower))) }, ..Module::kernel() };
+    let moved: Vec<Probe> = some.iter().map(|(address, _)| Probe::from(Avma(*address - lower))).collect();
+    let (again, _, other) = resolve(plain(), module, &moved, Depth::Names);
+    for index in 0..some.len() {
+        let name = |s: &Symbolizer, a: &pmc::symbol::Answer| s.names().function(a.frames(index)[0].function).raw.clone();
+        assert_eq!(name(&again, &other), name(&symbolizer, &answer));
+    }
+}
+
+#[test]
+fn hidden_kernel_addresses_are_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let hidden = folder.path().join("kallsyms");
+    std::fs::write(&hidden, "0000000000000000 T _text\n0000000000000000 T do_it\n").unwrap();
+    let options = Options { kallsyms: Some(hidden), ..plain() };
+    let probe = Probe::from(Avma(0xffff_ffff_8100_0000));
+    let (symbolizer, id, answer) = resolve(options, Module::kernel(), &[probe], Depth::Names);
+    assert!(answer.frames(0).is_empty());
+    let trust = symbolizer.trust(id);
+    assert!(matches!(&trust.missing[..], [Missing::KernelAddressesHidden { .. }]), "{trust:?}");
+}
+
+#[test]
+fn the_vdso_has_names() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(line) = maps.lines().find(|l| l.ends_with("[vdso]")) else {
+        kit::need("vdso", false, "this kernel lends no vdso");
+        return;
+    };
+    let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+    let (start, end) = (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
+    let mapping = Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) };
+    let module = Module::vdso();
+    let probes: Vec<Probe> = (start..end).step_by(16).filter_map(|a| module.kind.probe(&mapping, Avma(a))).collect();
+    let (symbolizer, _, _) = resolve(plain(), module, &probes, Depth::Inlines);
+    let names: Vec<&str> = symbolizer.names().functions().iter().map(|f| &*f.raw).collect();
+    assert!(names.iter().any(|n| n.contains("clock_gettime")), "{names:?}");
+}
+
+#[test]
+fn a_jit_is_named_by_its_perf_map() {
+    let pid = std::process::id();
+    let path = format!("/tmp/perf-{pid}.map");
+    std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n").unwrap();
+    let probes = [0x7f12_3000_0010u64, 0x7f12_3000_0044, 0x7f12_3000_0050].map(|a| Probe::from(Avma(a)));
+    let (symbolizer, id, answer) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Inlines);
+    std::fs::remove_file(&path).unwrap();
+    let name = |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
+    assert_eq!([name(0), name(1), name(2)], [Some("LazyCompile:*hot /app.js:3"), Some("stub"), None]);
+    assert!(symbolizer.trust(id).missing.is_empty());
+
+    let (symbolizer, id, _) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Names);
+    let missing = symbolizer.trust(id).missing;
+    assert!(matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")), "{missing:?}");
+}
+
+#[test]
+fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let tmp = folder.path().join("tmp");
+    std::fs::create_dir(&tmp).unwrap();
+    std::fs::write(folder.path().join("real"), "1000 10 evil\n").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("real"), tmp.join("perf-77.map")).unwrap();
+    let options = Options { symfs: Some(folder.path().into()), ..plain() };
+    let (_, _, answer) = resolve(options.clone(), Module::anonymous(77), &[Probe::from(Avma(0x1004))], Depth::Names);
+    assert!(answer.frames(0).is_empty());
+    if kit::need_program("mkfifo") {
+        super::run("mkfifo", &["perf-78.map"], &tmp);
+        let (_, _, answer) = resolve(options, Module::anonymous(78), &[Probe::from(Avma(0x1004))], Depth::Names);
+        assert!(answer.frames(0).is_empty());
+    }
+}
+
+/// A jitdump file with two functions, the second moved, as the specification has it.
+fn jitdump() -> Vec<u8> {
+    let mut out = Vec::new();
+    let u32s = |out: &mut Vec<u8>, list: &[u32]| list.iter().for_each(|n| out.extend(n.to_le_bytes()));
+    let u64s = |out: &mut Vec<u8>, list: &[u64]| list.iter().for_each(|n| out.extend(n.to_le_bytes()));
+    u32s(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);
+    u64s(&mut out, &[1, 0]);
+    let mut record = |id: u32, time: u64, body: &[u8]| {
+        u32s(&mut out, &[id, 16 + body.len() as u32]);
+        u64s(&mut out, &[time]);
+        out.extend(body);
+    };
+    let load = |address: u64, index: u64, name: &str, code: &[u8]| {
+        let mut body = Vec::new();
+        u32s(&mut body, &[77, 77]);
+        u64s(&mut body, &[address, address, code.len() as u64, index]);
+        body.extend(name.as_bytes());
+        body.push(0);
+        body.extend(code);
+        body
+    };
+    let mut lines = Vec::new();
+    u64s(&mut lines, &[0x1000, 2]);
+    for (address, line) in [(0x1000u64, 3u32), (0x1008, 4)] {
+        u64s(&mut lines, &[address]);
+        u32s(&mut lines, &[line, 0]);
+        lines.extend(b"app.js\0");
+    }
+    record(2, 5, &lines);
+    record(0, 5, &load(0x1000, 1, "hot", &[0x90; 16]));
+    record(0, 6, &load(0x2000, 2, "cold", &[0xcc; 8]));
+    record(99, 6, &[1, 2, 3, 4]);
+    let mut moved = Vec::new();
+    u32s(&mut moved, &[77, 77]);
+    u64s(&mut moved, &[0x3000, 0x2000, 0x3000, 8, 2]);
+    record(1, 7, &moved);
+    record(0, 8, &load(0x1000, 3, "newer", &[0xc3; 4]));
+    record(3, 9, &[]);
+    out
+}
+
+#[test]
+fn a_jitdump_gives_names_lines_bytes_and_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jit-77.dump");
+    std::fs::write(&path, jitdump()).unwrap();
+    let dump = pmc::symbol::jitdump::Jitdump::read(&path).unwrap();
+    let names: Vec<&str> = dump.codes().iter().map(|c| &*c.name).collect();
+    assert_eq!(names, ["hot", "cold", "cold", "newer"]);
+    let hot = dump.at(0x100a, 7).unwrap();
+    assert_eq!((&*hot.name, dump.line(hot, 0x100a), dump.bytes(hot)), ("hot", Some(("app.js", 4)), &[0x90; 16][..]));
+    assert_eq!(dump.latest(0x1002).unwrap().name, "newer");
+    assert_eq!(dump.bytes(dump.latest(0x3000).unwrap()), [0xcc; 8]);
+    let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
+    let id = symbolizer.add(Module::anonymous(77));
+    symbolizer.add_jitdump(77, path.clone());
+    let probes = [Probe::from(Avma(0x1002)), Probe::from(Avma(0x3004)), Probe::from(Avma(0x100a))];
+    let answer = symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+    let name = |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
+    assert_eq!([name(0), name(1), name(2)], [Some("newer"), Some("cold"), None]);
+    // Torn anywhere, it gives what stands before the tear.
+    let whole = jitdump();
+    for cut in 0..whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let torn = pmc::symbol::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
+        assert!(torn <= 4);
+    }
+}
+
+#[test]
+fn bpf_programs_are_known_by_their_records() {
+    let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
+    symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, "bpf_prog_abc_count");
+    let id = symbolizer.add(Module { kind: Kind::Bpf, ..Module::file("bpf_prog_abc_count") });
+    let probes = [Probe::from(Avma(0xffff_ffff_c000_1010)), Probe::from(Avma(0xffff_ffff_c000_1080))];
+    let answer = symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+    assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).name, "bpf_prog_abc_count");
+    assert!(answer.frames(1).is_empty());
+}
