@@ -430,7 +430,8 @@ fn everything_listed_can_be_asked_for() {
         let mut seen = 0;
         for listed in kinds.into_iter().flat_map(|kind| listing::of_kind(&host, kind)).filter(|l| !l.form) {
             for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
-                let groups = event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
+                let groups =
+                    event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
                 let event = &groups[0].events[0];
                 assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
                 seen += 1;

@@ -148,7 +148,8 @@ fn rewrite(from: &Reader, to: &Path, options: Options) -> u64 {
 /// The header without what depends on where things lie in the file.
 fn header_text(file: &Path) -> String {
     let text = perf(&["report", "--header-only", "-I"], file);
-    let placed = ["# captured on", "# data offset", "# data size", "# feat offset", "# compressed", "# missing"];
+    let placed =
+        ["# captured on", "# data offset", "# data size", "# feat offset", "# compressed", "# missing"];
     let kept = text.lines().filter(|line| !placed.iter().any(|word| line.starts_with(word)));
     kept.map(|line| format!("{line}\n")).collect()
 }
@@ -156,7 +157,8 @@ fn header_text(file: &Path) -> String {
 fn second_opinion(file: &Path) -> usize {
     let open = std::fs::File::open(file).expect("the file opens");
     let linux_perf_data::PerfFileReader { mut perf_file, mut record_iter } =
-        linux_perf_data::PerfFileReader::parse_file(std::io::BufReader::new(open)).expect("linux-perf-data reads it");
+        linux_perf_data::PerfFileReader::parse_file(std::io::BufReader::new(open))
+            .expect("linux-perf-data reads it");
     let mut samples = 0;
     while let Some(record) = record_iter.next_record(&mut perf_file).expect("its records are whole") {
         if let linux_perf_data::PerfFileRecord::EventRecord { record, .. } = record {

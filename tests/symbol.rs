@@ -125,7 +125,8 @@ fn offsets(path: &Path, addresses: &[u64]) -> Vec<Probe> {
     let bytes = std::fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let place = |address: &u64| {
-        let segment = file.segments().find(|s| address.wrapping_sub(s.address()) < s.size()).expect("a segment");
+        let segment =
+            file.segments().find(|s| address.wrapping_sub(s.address()) < s.size()).expect("a segment");
         Probe::from(FileOffset(address - segment.address() + segment.file_range().0))
     };
     addresses.iter().map(place).collect()
@@ -139,7 +140,12 @@ fn text(path: &Path) -> (u64, u64) {
     (text.address(), text.address() + text.size())
 }
 
-fn resolve(options: Options, module: Module, probes: &[Probe], depth: Depth) -> (Symbolizer, ModuleId, Answer) {
+fn resolve(
+    options: Options,
+    module: Module,
+    probes: &[Probe],
+    depth: Depth,
+) -> (Symbolizer, ModuleId, Answer) {
     let mut symbolizer = Symbolizer::new(options).unwrap();
     let id = symbolizer.add(module);
     let answer = symbolizer.resolve(&[Request { module: id, probes }], depth, &|_| {}).remove(0);

@@ -23,7 +23,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Count events
-    Stat(stat::Stat),
+    Stat(Box<stat::Stat>),
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
     /// Reserve the hardware counters

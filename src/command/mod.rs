@@ -37,7 +37,7 @@ pub fn main() -> Exit {
 
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => stat::run(typed),
+        Command::Stat(typed) => stat::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -49,7 +49,10 @@ impl Cache {
         let entries = read(&path).and_then(|body| decode(&body, &fingerprint)).unwrap_or_default();
         if !entries.is_empty() {
             // The time of change is the time of use: what is used stays.
-            let _ = OpenOptions::new().write(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+            let _ = OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_modified(SystemTime::now()));
         }
         Self { path, fingerprint, entries }
     }

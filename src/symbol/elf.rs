@@ -51,7 +51,11 @@ impl Segments {
     pub fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
         let inside = |s: &&Segment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
-        let within = self.0.iter().filter(inside).max_by_key(|s| (s.executable, at.wrapping_sub(s.offset) < s.in_file));
+        let within = self
+            .0
+            .iter()
+            .filter(inside)
+            .max_by_key(|s| (s.executable, at.wrapping_sub(s.offset) < s.in_file));
         let near = || {
             self.0.iter().filter(|s| s.executable).min_by_key(|s| {
                 s.offset.saturating_sub(at).max(at.saturating_sub(s.offset.saturating_add(s.in_file)))

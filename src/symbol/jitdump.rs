@@ -105,7 +105,12 @@ impl Jitdump {
             Some(magic) if magic == MAGIC.to_be_bytes() => true,
             _ => return Err(JitdumpError::Foreign),
         };
-        let mut dump = Self { map: FileMap::default(), codes: Vec::new(), files: Vec::new(), latest: Painted::default() };
+        let mut dump = Self {
+            map: FileMap::default(),
+            codes: Vec::new(),
+            files: Vec::new(),
+            latest: Painted::default(),
+        };
         dump.records(&map, big);
         dump.map = map;
         Ok(dump)
@@ -134,7 +139,8 @@ impl Jitdump {
                     if let Some((start, index)) = moved(&mut record) {
                         if let Some(code) = by_index.get(&index).map(|at| self.codes[*at as usize].clone()) {
                             let shift = start.wrapping_sub(code.start);
-                            let lines = code.lines.iter().map(|(a, l, f)| (a.wrapping_add(shift), *l, *f)).collect();
+                            let lines =
+                                code.lines.iter().map(|(a, l, f)| (a.wrapping_add(shift), *l, *f)).collect();
                             by_index.insert(index, self.codes.len() as u32);
                             self.put(Code { start, time, lines, ..code });
                         }

@@ -288,13 +288,15 @@ impl Session<'_> {
             chosen.iter().flat_map(|(g, _)| &g.events).map(|event| event.takes_counter()).collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
         let task = matches!(plan.scope, run::Scope::Command);
+        // What somebody has reserved already must not be started by exec behind our back.
+        let reserved_now = self.watcher.as_mut().is_some_and(|w| matches!(w.poll(), State::Reserved(_)));
         let setup = Setup {
             host: self.machine.host,
             groups: chosen,
             scope: plan.scope.clone(),
             options: Options {
                 inherit: plan.inherit,
-                enable_on_exec: task && plan.when.delay == Delay::None,
+                enable_on_exec: task && plan.when.delay == Delay::None && !reserved_now,
                 levels: plan.levels,
             },
             command,

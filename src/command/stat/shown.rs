@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Refusal};
+use crate::counter::reservation::LockFile;
 use crate::counter::set::{Reading, Refused, Set, Spot};
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
@@ -32,7 +33,13 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn facts(&self) -> &Facts {
-        self.facts.get_or_init(|| Facts::own(self.host))
+        self.facts.get_or_init(|| {
+            let mut facts = Facts::own(self.host);
+            let others = LockFile::open(&LockFile::default_path(self.host)).and_then(|file| file.others());
+            facts.reservation =
+                others.ok().and_then(|o| Some(format!("{} reserved the counters", o.first()?)));
+            facts
+        })
     }
 
     fn topology(&self) -> &Topology {
