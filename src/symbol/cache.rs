@@ -28,7 +28,7 @@ const MOST_FILE: u64 = 32 << 20;
 /// All files; the ones unused for longest go.
 const MOST_ALL: u64 = 256 << 20;
 /// Deeper lists of inlined functions are not believed.
-const MOST_FRAMES: u64 = 4096;
+const MOST_FRAMES: u64 = 4000;
 
 /// What is kept about one build-id.
 #[derive(Debug)]
