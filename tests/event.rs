@@ -71,7 +71,7 @@ fn flat(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
 }
 
 fn rows(table: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(kit::data("events").join(table)).unwrap();
+    let text = std::fs::read_to_string(kit::data("events").join(table)).expect("the table can be read");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
@@ -430,9 +430,12 @@ fn everything_listed_can_be_asked_for() {
         let mut seen = 0;
         for listed in kinds.into_iter().flat_map(|kind| listing::of_kind(&host, kind)).filter(|l| !l.form) {
             for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
-                let groups = event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
-                let event = &groups[0].events[0];
-                assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
+                let groups =
+                    event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
+                if listed.kind == Kind::Pmu {
+                    let event = &groups[0].events[0];
+                    assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
+                }
                 seen += 1;
             }
         }
