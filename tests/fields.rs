@@ -9,7 +9,10 @@ use std::process::{Command, Stdio};
 use kit::{need_perf_events, need_program, need_root};
 use serde_json::Value;
 
-/// Options whose output is compared; the command is `sleep 0.12`, which lasts for three intervals of 50 ms.
+/// What is run: busy all the time, so that no interval is without a count, for some hundred milliseconds.
+const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"];
+
+/// Options whose output is compared.
 const CSV: &[&str] = &[
     "-x, -e task-clock",
     "-x, -e page-faults,minor-faults,major-faults,context-switches,cpu-migrations",
@@ -45,11 +48,25 @@ const JSON: &[&str] = &[
     "-j -I 50 -a -A -e cpu-clock",
 ];
 
+/// The lines to compare: how many intervals there are is a matter of chance, what is in them is not.
+fn distinct<T: PartialEq>(lines: Vec<T>, options: &str) -> Vec<T> {
+    if !options.contains("-I") {
+        return lines;
+    }
+    let mut distinct = Vec::new();
+    for line in lines {
+        if !distinct.contains(&line) {
+            distinct.push(line);
+        }
+    }
+    distinct
+}
+
 /// What a tool prints for these options.
 #[track_caller]
 fn output(tool: &str, options: &str) -> String {
     let mut command = Command::new(tool);
-    command.arg("stat").args(options.split(' ')).args(["--", "sleep", "0.12"]);
+    command.arg("stat").args(options.split(' ')).arg("--").args(COMMAND);
     let ran = command.env("LC_ALL", "C").stdin(Stdio::null()).output().expect("the tool starts");
     let text = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(0), "{command:?}\n{text}");
@@ -155,7 +172,7 @@ fn csv_has_perfs_fields() {
         let (perf, pmc) = (output("perf", options), output(env!("CARGO_BIN_EXE_pmc"), options));
         let lines = |text: &str| -> Vec<Line> {
             let rows = text.lines().filter(|line| !line.is_empty() && !line.contains("overhead percentage"));
-            rows.map(|line| parse(line, options)).collect()
+            distinct(rows.map(|line| parse(line, options)).collect(), options)
         };
         assert_eq!(lines(&perf), lines(&pmc), "{options}\n--- perf\n{perf}--- pmc\n{pmc}");
     }
@@ -192,7 +209,7 @@ fn json_has_perfs_fields() {
     for options in JSON {
         let (perf, pmc) = (output("perf", options), output(env!("CARGO_BIN_EXE_pmc"), options));
         let lines = |text: &str| -> Vec<Vec<(String, String)>> {
-            text.lines().filter(|line| line.starts_with('{')).map(members).collect()
+            distinct(text.lines().filter(|line| line.starts_with('{')).map(members).collect(), options)
         };
         let (want, got) = (lines(&perf), lines(&pmc));
         assert!(!want.is_empty(), "perf printed no object for {options}: {perf}");
