@@ -52,9 +52,6 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     let host = Host::live();
     let plan = Plan::new(typed, &host)?;
     let wanted = wanted::wanted(&plan, &host)?;
-    if let Some(error) = &wanted.no_hardware {
-        explain_default_set(error, &host);
-    }
     let machine = Machine::new(&host);
     let mut prepared = if wanted.groups.iter().flat_map(|(g, _)| &g.events).any(|event| event.takes_counter())
     {
@@ -68,6 +65,9 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     }
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes = if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It is how a
+    // measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays ignored.
+    signal::heed(&[signal::INT, signal::TERM]);
     let mut session = Session {
         signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
             .map_err(|error| Error::io("catching signals", error))?,
@@ -84,13 +84,12 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
 }
 
 /// One line instead of a row of `<not supported>`.
-fn explain_default_set(error: &std::io::Error, host: &Host) {
-    let machine = Machine::new(host);
+fn explain_default_set(error: &std::io::Error, machine: &Machine<'_>) {
     let attr = crate::sys::Attr::new(crate::sys::attr::kind::HARDWARE, 0);
     let place = crate::sys::perf::Place::Task(0);
     let asked = crate::counter::refusal::Asked::opening(&attr, place);
     let refusal = crate::counter::refusal::explain(error, &asked, machine.facts());
-    say::note(format!("no cycles, instructions, branches: {}", refusal.cause));
+    say::note_once(format!("no cycles, instructions, branches: {}", refusal.cause));
 }
 
 /// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.
@@ -326,6 +325,7 @@ impl Session<'_> {
             elapsed_ns: run.elapsed_ns,
             cpu_time: run.cpu_time(),
             yielded: run.yielded_ns > 0,
+            off: run.off,
         };
         if run.yielded_ns > 0 {
             say::note(format!(
@@ -407,6 +407,9 @@ impl Observer for Follower<'_> {
             };
             return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
         }
+        if let Some(error) = &self.wanted.no_hardware {
+            explain_default_set(error, self.machine);
+        }
         if set.fates().any(|fate| fate.user_only) {
             say::note_once(
                 "counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)",
@@ -414,7 +417,7 @@ impl Observer for Follower<'_> {
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
             say::note(format!(
-                "{} groups did not fit on the counters and are counted singly",
+                "{} groups could not be counted as such and are counted singly",
                 set.broken_groups()
             ));
         }
@@ -431,6 +434,7 @@ impl Observer for Follower<'_> {
             elapsed_ns,
             cpu_time: None,
             yielded: false,
+            off: snapshot.off,
         };
         let readings = shown::since(snapshot.readings, &self.before);
         let mut counts = shown.counts(&readings, &span(Some(snapshot.at_ns), elapsed_ns), self.machine);

@@ -127,7 +127,7 @@ impl Printer {
     }
 
     fn scrape_file(&self) -> Option<&std::path::Path> {
-        self.output.openmetrics.as_deref().filter(|path| !path.as_os_str().is_empty())
+        self.output.openmetrics.as_deref().filter(|path| path.as_os_str() != "-")
     }
 }
 

@@ -65,6 +65,8 @@ pub(super) struct Span<'a> {
     pub(super) cpu_time: Option<CpuTime>,
     /// The hardware was left to somebody's reservation all the time.
     pub(super) yielded: bool,
+    /// Counting was off all the time.
+    pub(super) off: bool,
 }
 
 impl Shown {
@@ -148,7 +150,7 @@ impl Shown {
             tally.add(self.tool_place(machine), 0, column, count, Join::Parts);
         }
         let rows = tally
-            .rows(|column| self.missing[column].clone(), |column| self.idle(column, span.yielded, machine));
+            .rows(|column| self.missing[column].clone(), |column| self.idle(column, span, machine));
         Counts {
             events: self.events.clone(),
             rows,
@@ -190,19 +192,22 @@ impl Shown {
     /// Where a number that belongs to no place is shown: in the first row.
     fn tool_place(&self, machine: &Machine<'_>) -> PlaceLabel {
         let first = machine.host.online_cpus().first();
-        let span = Span { threads: &[], timestamp_ns: None, elapsed_ns: 0, cpu_time: None, yielded: false };
+        let span = Span { threads: &[], timestamp_ns: None, elapsed_ns: 0, cpu_time: None, yielded: false, off: false };
         match self.aggregation {
             Aggregation::Global | Aggregation::Thread => PlaceLabel::default(),
             _ => self.place(Spot { tid: None, cpu: first }, &span, machine),
         }
     }
 
-    fn idle(&self, column: usize, yielded: bool, machine: &Machine<'_>) -> Reason {
+    fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
         let spec = &self.specs[column];
         let Some(attr) = spec.attr() else {
             return Reason::new("there is no command whose time could be taken", "give a command to run");
         };
-        if yielded && spec.takes_counter() {
+        if span.off {
+            return Reason::new("counting was off", "an order to enable, or a shorter delay (-D)");
+        }
+        if span.yielded && spec.takes_counter() {
             return Reason::new(
                 "the counters were left to whoever holds the reservation",
                 "pmc info shows the holder",
