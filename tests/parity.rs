@@ -24,8 +24,11 @@ fn agree(rows: &str) {
     let told = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
     // "N of M rows agree": an empty file would agree too.
-    let count: usize =
-        told.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number of rows in the last line");
+    let count: usize = told
+        .split_whitespace()
+        .next()
+        .and_then(|n| n.parse().ok())
+        .expect("a number of rows in the last line");
     assert!(count >= 60, "only {count} rows");
 }
 

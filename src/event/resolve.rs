@@ -168,7 +168,9 @@ impl<'h> Parser<'h> {
         if let Some(generic) = generic::find(word) {
             return Some(match generic.what {
                 What::Software(config) => vec![EventSpec::kernel(name, kind::SOFTWARE, config)],
-                What::Tool(tool) => vec![EventSpec { unit: "ns".into(), ..EventSpec::new(name, Source::Tool(tool)) }],
+                What::Tool(tool) => {
+                    vec![EventSpec { unit: "ns".into(), ..EventSpec::new(name, Source::Tool(tool)) }]
+                }
                 What::Hardware(config) => self.on_cores(kind::HARDWARE, config, name),
             });
         }

@@ -64,7 +64,8 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         if finding.is_warning() { say::warning(words) } else { say::note(words) }
     }
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
-    let passes = if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
+    let passes =
+        if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It is how a
     // measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays ignored.
     signal::heed(&[signal::INT, signal::TERM]);

@@ -149,8 +149,8 @@ impl Shown {
                 ns.map(|value| Count { value, enabled_ns: span.elapsed_ns, running_ns: span.elapsed_ns });
             tally.add(self.tool_place(machine), 0, column, count, Join::Parts);
         }
-        let rows = tally
-            .rows(|column| self.missing[column].clone(), |column| self.idle(column, span, machine));
+        let rows =
+            tally.rows(|column| self.missing[column].clone(), |column| self.idle(column, span, machine));
         Counts {
             events: self.events.clone(),
             rows,
@@ -192,7 +192,14 @@ impl Shown {
     /// Where a number that belongs to no place is shown: in the first row.
     fn tool_place(&self, machine: &Machine<'_>) -> PlaceLabel {
         let first = machine.host.online_cpus().first();
-        let span = Span { threads: &[], timestamp_ns: None, elapsed_ns: 0, cpu_time: None, yielded: false, off: false };
+        let span = Span {
+            threads: &[],
+            timestamp_ns: None,
+            elapsed_ns: 0,
+            cpu_time: None,
+            yielded: false,
+            off: false,
+        };
         match self.aggregation {
             Aggregation::Global | Aggregation::Thread => PlaceLabel::default(),
             _ => self.place(Spot { tid: None, cpu: first }, &span, machine),
