@@ -337,6 +337,8 @@ impl Set {
                     Some(errno::ESRCH) if spot.tid.is_some() => return Attempt::Gone,
                     Some(errno::ENODEV) if spot.cpu.is_some() => return Attempt::Gone,
                     Some(errno::EINVAL) if weak && !leads => return Attempt::DoesNotFit,
+                    // Nobody wrote the group as such, or he said that it may be broken: each event has its own fate.
+                    _ if weak && leads && grouped => return Attempt::DoesNotFit,
                     _ => {
                         let group_before = opened.len();
                         self.refuse(event, Refused { error, attr: *attr, spot, group_before, leader: None });
