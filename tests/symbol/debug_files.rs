@@ -137,6 +137,9 @@ fn split_dwarf_is_followed_in_files_and_packages() {
         };
         let (split, _) = at_outer(&built, start, plain(), None);
         assert_eq!((names(&split), lines(&split)), (names(&want), lines(&want)), "{version}");
+        if version == "-gdwarf-5" {
+            continue; // The dwp of binutils cannot pack it yet.
+        }
         built.run("dwp", &["-e", "prog"]);
         for entry in std::fs::read_dir(built.folder()).unwrap().flatten() {
             if entry.path().extension().is_some_and(|e| e == "dwo") {

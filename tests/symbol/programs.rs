@@ -4,13 +4,13 @@ use pmc::symbol::{Depth, Module};
 
 use super::{Built, C, CPP, build, compare, kit, offsets, plain, resolve};
 
-/// addr2line is wrong about code without lines (start files); what has lines must agree.
+/// What has lines must agree; behind the end of a function addr2line goes on with its name, which is a guess.
 #[track_caller]
 fn agrees(built: &Built, step: u64, least: usize, tolerated: f64) {
     let (all, other) = compare(built, plain(), step);
     let real: Vec<_> = other
         .iter()
-        .filter(|(_, _, theirs)| !theirs.iter().all(|t| t.ends_with(" ??:?") || t.ends_with(" ??:0")))
+        .filter(|(_, _, theirs)| !theirs.iter().all(|t| t.ends_with(":?") || t.ends_with(":0")))
         .collect();
     assert!(all >= least, "only {all} addresses");
     let share = real.len() as f64 / all as f64;
@@ -18,7 +18,7 @@ fn agrees(built: &Built, step: u64, least: usize, tolerated: f64) {
         share <= tolerated,
         "{} of {all} differ, the first: {:#x?}",
         real.len(),
-        &real[..real.len().min(5)]
+        &real[..real.len().min(3)]
     );
 }
 
@@ -85,9 +85,8 @@ pub fn busy(n: u64) -> u64 {
 }
 fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
 "#;
-    for mangling in ["legacy", "v0"] {
-        let built =
-            build("rustc", ("a.rs", source), &["-O", "-g", &format!("-Csymbol-mangling-version={mangling}")]);
+    for mangling in [&[][..], &["-Csymbol-mangling-version=v0"]] {
+        let built = build("rustc", ("a.rs", source), &[&["-O", "-g"], mangling].concat());
         // The standard library's part is compared too; the two disagree on a few addresses of merged functions.
         agrees(&built, 7, 1000, 0.02);
         let listed = built.run("nm", &["--defined-only", "prog"]);
@@ -96,7 +95,7 @@ fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
         let (symbolizer, _, answer) =
             resolve(plain(), Module::file(&built.path), &offsets(&built.path, &[start]), Depth::Names);
         let function = symbolizer.names().function(answer.frames(0)[0].function);
-        assert_eq!(&*function.name, "a::busy", "{mangling}");
+        assert_eq!(&*function.name, "a::busy", "{mangling:?}");
         assert_eq!(function.start, Some(start));
     }
 }
