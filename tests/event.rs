@@ -71,7 +71,7 @@ fn flat(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
 }
 
 fn rows(table: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(kit::data("events").join(table)).unwrap();
+    let text = std::fs::read_to_string(kit::data("events").join(table)).expect("the table can be read");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
