@@ -503,7 +503,7 @@ fn fixed(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(fixed(2000))]
+    #![proptest_config(fixed(300))]
 
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
@@ -524,6 +524,45 @@ proptest! {
                     let _ = error.to_string();
                 }
             }
+        }
+    }
+
+    #[test]
+    fn no_program_file_makes_it_panic(changes in proptest::collection::vec((0usize..0x500, any::<u8>()), 1..8)) {
+        let folder = tempfile::tempdir()?;
+        let mut elf = tiny_elf();
+        for (at, byte) in changes {
+            elf[at] = byte;
+        }
+        std::fs::write(folder.path().join("tiny"), elf)?;
+        let pmu = folder.path().join("sys/bus/event_source/devices/uprobe");
+        std::fs::create_dir_all(&pmu)?;
+        std::fs::write(pmu.join("type"), "8")?;
+        if let Err(error) = event::parse("uprobe:/tiny:alpha", &Host::rooted(folder.path())) {
+            let _ = error.to_string();
+        }
+    }
+
+    #[test]
+    fn no_description_in_sysfs_makes_it_panic(
+        format in "(config|config[0-9]|attr[0-9]{1,3}|x)?:?[0-9,-]{0,12}",
+        terms in "[a-z=?,0-9x@' .-]{0,30}",
+        scale in "[0-9.eE+-]{0,8}",
+        mask in "[0-9,:/-]{0,10}",
+        text in "(p/e/|p/t=[0-9]{1,22}/|p/e,t=1/|e|p/e=1/u)",
+    ) {
+        let folder = tempfile::tempdir()?;
+        let pmu = folder.path().join("sys/bus/event_source/devices/p");
+        for (file, content) in
+            [("type", "9"), ("format/t", &format), ("events/e", &terms), ("events/e.scale", &scale), ("cpumask", &mask)]
+        {
+            let path = pmu.join(file);
+            std::fs::create_dir_all(path.parent().expect("a folder"))?;
+            std::fs::write(path, content)?;
+        }
+        match event::parse(&text, &Host::rooted(folder.path())) {
+            Ok(groups) => prop_assert!(flat(&groups).all(|event| event.scale.is_finite())),
+            Err(error) => drop(error.to_string()),
         }
     }
 
