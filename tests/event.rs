@@ -528,6 +528,26 @@ proptest! {
     }
 
     #[test]
+    fn the_name_shown_means_the_same_again(
+        machine in proptest::sample::select(&["intel-server", "amd-zen", "virtual"][..]),
+        name in proptest::sample::select(&["cycles", "cs", "l1d-misses", "r1a8", "msr/tsc/", "4:0x1a8", "branches"][..]),
+        letters in "(u|k|h|uk|p|ppp|G|H|I|uDS|uPe)?",
+        words in proptest::sample::subsequence(vec!["usr", "os", "guest", "host"], 0..3),
+    ) {
+        let colon = if letters.is_empty() || name.ends_with('/') { "" } else { ":" };
+        let text = [&[format!("{name}{colon}{letters}").as_str()], words.as_slice()].concat().join(",");
+        let first = one(machine, &text);
+        let again = one(machine, &first.name);
+        prop_assert_eq!(encoded(&first), encoded(&again), "{} {}", text, first.name);
+        prop_assert_eq!(&first.name, &again.name);
+    }
+}
+
+proptest! {
+    // Each case writes files.
+    #![proptest_config(fixed(100))]
+
+    #[test]
     fn no_program_file_makes_it_panic(changes in proptest::collection::vec((0usize..0x500, any::<u8>()), 1..8)) {
         let folder = tempfile::tempdir()?;
         let mut elf = tiny_elf();
@@ -564,21 +584,6 @@ proptest! {
             Ok(groups) => prop_assert!(flat(&groups).all(|event| event.scale.is_finite())),
             Err(error) => drop(error.to_string()),
         }
-    }
-
-    #[test]
-    fn the_name_shown_means_the_same_again(
-        machine in proptest::sample::select(&["intel-server", "amd-zen", "virtual"][..]),
-        name in proptest::sample::select(&["cycles", "cs", "l1d-misses", "r1a8", "msr/tsc/", "4:0x1a8", "branches"][..]),
-        letters in "(u|k|h|uk|p|ppp|G|H|I|uDS|uPe)?",
-        words in proptest::sample::subsequence(vec!["usr", "os", "guest", "host"], 0..3),
-    ) {
-        let colon = if letters.is_empty() || name.ends_with('/') { "" } else { ":" };
-        let text = [&[format!("{name}{colon}{letters}").as_str()], words.as_slice()].concat().join(",");
-        let first = one(machine, &text);
-        let again = one(machine, &first.name);
-        prop_assert_eq!(encoded(&first), encoded(&again), "{} {}", text, first.name);
-        prop_assert_eq!(&first.name, &again.name);
     }
 }
 
