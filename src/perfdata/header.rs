@@ -110,6 +110,16 @@ impl Header {
         (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
     }
 
+    /// Whether a table of features stands at `table`: its first row points behind its last. A recorder that was killed may have
+    /// set the bits already.
+    pub(super) fn has_table(&self, source: &Source, table: u64) -> Result<bool, Error> {
+        let rows = self.feature_numbers().count() as u64;
+        let Some(row) = source.section(table, 16)? else { return Ok(false) };
+        let first = row.first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
+        let first = if self.is_foreign { first.swap_bytes() } else { first };
+        Ok(rows > 0 && first >= table.saturating_add(rows * 16) && first <= source.len())
+    }
+
     /// The attrs of the file form, each with the section of its ids.
     pub(super) fn read_attrs(&self, source: &Source) -> Result<Vec<(Attr, Section)>, Error> {
         let malformed =
