@@ -32,7 +32,12 @@ fn probes(count: u64) -> Vec<Probe> {
 }
 
 fn options() -> Options {
-    Options { cache: None, debug_dirs: Vec::new(), build_id_caches: Vec::new(), ..Options::from_environment() }
+    Options {
+        cache: None,
+        debug_dirs: Vec::new(),
+        build_id_caches: Vec::new(),
+        ..Options::from_environment()
+    }
 }
 
 fn resolve(bencher: Bencher<'_, '_>, depth: Depth, options: &Options) {

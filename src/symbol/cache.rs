@@ -66,10 +66,11 @@ impl Cache {
     pub fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
         self.entries.extend(entries.map(|(address, frames)| (address, frames.clone())));
         let body = encode(&self.entries, &self.fingerprint);
-        if body.len() as u64 <= MOST_FILE && write(&self.path, &body).is_ok() {
-            if let Some(all) = self.path.parent().and_then(Path::parent) {
-                prune(all, MOST_ALL);
-            }
+        if body.len() as u64 <= MOST_FILE
+            && write(&self.path, &body).is_ok()
+            && let Some(all) = self.path.parent().and_then(Path::parent)
+        {
+            prune(all, MOST_ALL);
         }
     }
 }

@@ -237,10 +237,10 @@ impl Loaded {
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
-        if !file.path.is_absolute() {
-            if let Some(path) = kernel::module_files(&release).remove(name) {
-                file.path = path;
-            }
+        if !file.path.is_absolute()
+            && let Some(path) = kernel::module_files(&release).remove(name)
+        {
+            file.path = path;
         }
         if file.path.is_absolute() {
             loaded.found = locate::locate(&file, &shared.options);

@@ -130,7 +130,8 @@ fn debug_package(path: &Path) -> Option<String> {
     // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or without /usr.
     let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
     [Some(real.clone()), shipped].into_iter().flatten().find_map(|name| {
-        let output = Command::new("dpkg-query").arg("--search").arg(&name).stdin(Stdio::null()).output().ok()?;
+        let output =
+            Command::new("dpkg-query").arg("--search").arg(&name).stdin(Stdio::null()).output().ok()?;
         package_in(&String::from_utf8_lossy(&output.stdout))
     })
 }
@@ -185,9 +186,15 @@ mod tests {
 
     #[test]
     fn the_debug_package_is_named() {
-        assert_eq!(package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(), Some("libc6-dbg"));
+        assert_eq!(
+            package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(),
+            Some("libc6-dbg")
+        );
         assert_eq!(package_in("bash: /bin/bash\n").as_deref(), Some("bash-dbgsym"));
-        assert_eq!(package_in("diversion by dash from: /bin/sh\ndash: /bin/sh\n").as_deref(), Some("dash-dbgsym"));
+        assert_eq!(
+            package_in("diversion by dash from: /bin/sh\ndash: /bin/sh\n").as_deref(),
+            Some("dash-dbgsym")
+        );
         assert_eq!(package_in(""), None);
     }
 

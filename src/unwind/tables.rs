@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
-use gimli::{CallFrameInstruction, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, UnwindSection};
+use gimli::{
+    CallFrameInstruction, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, UnwindSection,
+};
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
 use crate::address::{FileOffset, Mapping};
@@ -132,7 +134,8 @@ where
     S::Offset: gimli::UnwindOffset<usize>,
 {
     let bases = gimli::BaseAddresses::default().set_eh_frame(0).set_text(0).set_got(0);
-    let branches = |mut instructions: gimli::CallFrameInstructionIter<'_, EndianSlice<'a, LittleEndian>>, encoding| {
+    let branches = |mut instructions: gimli::CallFrameInstructionIter<'_, EndianSlice<'a, LittleEndian>>,
+                    encoding| {
         while let Ok(Some(instruction)) = instructions.next() {
             let (CallFrameInstruction::DefCfaExpression { expression }
             | CallFrameInstruction::Expression { expression, .. }
