@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// event                      session
 /// host                       perfdata
 ///           sys    record
-///           error  units  text
+///           error  units  text  address
 /// ```
 const HOUSE: &[(&str, &[&str])] = &[
     ("main", &["command"]),
@@ -29,26 +29,27 @@ const HOUSE: &[(&str, &[&str])] = &[
             "cli", "tui", "view", "profile", // the top
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
-            "sys", "record", "error", "units", "text",
+            "sys", "record", "address", "error", "units", "text",
         ],
     ),
     ("cli", &[]),
-    ("tui", &["view", "profile", "error", "units", "text"]),
-    ("view", &["profile", "error", "units", "text"]),
-    ("profile", &["session", "symbol", "error", "units", "text"]),
+    ("tui", &["view", "profile", "address", "error", "units", "text"]),
+    ("view", &["profile", "address", "error", "units", "text"]),
+    ("profile", &["session", "symbol", "address", "error", "units", "text"]),
     // The measuring wing.
     ("counter", &["event", "host", "sys", "error", "units", "text"]),
     ("event", &["host", "sys", "error", "units", "text"]),
     ("host", &["sys", "error", "units", "text"]),
     // The reading wing.
-    ("symbol", &["session", "perfdata", "record", "sys", "error", "units", "text"]),
-    ("unwind", &["session", "perfdata", "record", "sys", "error", "units", "text"]),
-    ("session", &["perfdata", "record", "sys", "error", "units", "text"]),
+    ("symbol", &["session", "perfdata", "record", "sys", "address", "error", "units", "text"]),
+    ("unwind", &["session", "perfdata", "record", "sys", "address", "error", "units", "text"]),
+    ("session", &["perfdata", "record", "sys", "address", "error", "units", "text"]),
     ("perfdata", &["record", "sys", "error", "units", "text"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
     ("record", &["error", "units", "text"]),
     ("sys", &["error", "units", "text"]),
     ("error", &["sys", "text"]),
+    ("address", &[]),
     ("units", &[]),
     ("text", &[]),
 ];
