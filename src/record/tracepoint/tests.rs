@@ -1,3 +1,5 @@
+//! Tests of tracepoint formats and of the printing of their payloads: formats as tracefs has them, payloads made by hand.
+
 use super::*;
 
 const SWITCH: &str = r#"name: sched_switch
