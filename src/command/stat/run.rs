@@ -22,7 +22,7 @@ use super::control::{Control, Order};
 use crate::command::launch;
 use crate::counter::set::{Opened, Options, Reading, Set, Spot};
 use crate::counter::target::{self, Cgroup};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, say};
 use crate::event::EventGroup;
 use crate::host::process::Thread;
 use crate::host::{CpuList, Host};
@@ -147,139 +147,170 @@ pub(super) fn measure(
     let threads = open_scope(&mut set, setup.host, &setup.scope, held.as_ref())?;
     observer.opened(&set)?;
 
-    let mut end = Ending::default();
-    let mut yielding = Yielding::default();
-    if setup.delay == Delay::None {
-        enable(&set)?;
+    let at_once = setup.delay == Delay::None;
+    if at_once {
+        set.enable().map_err(starting)?;
     }
     let start = monotonic_ns();
-    if let Some(reserved) = surroundings.reserved.as_deref_mut() {
-        // Somebody may hold the reservation already: then the first interval starts with the counters off.
-        yielding.look(reserved(), &set, surroundings.hardware, start, setup.delay == Delay::None)?;
-    }
-    let command = match held {
-        Some(held) => Some(launch::release(held, setup.command)?),
-        None => None,
-    };
-
-    let mut enabled = setup.delay == Delay::None;
-    // Whether counting was on at any time: in this interval, in the whole run.
-    let (mut on_here, mut on_ever) = (enabled, enabled);
-    let mut next_interval = setup.interval_ns.map(|ns| start + ns);
-    let mut intervals_left = setup.interval_count;
-    let mut delay_until = match setup.delay {
-        Delay::Ns(ns) => Some(start + ns),
-        _ => None,
-    };
-    let timeout_at = setup.timeout_ns.map(|ns| start + ns);
-    let watch_threads = command.is_none() && !threads.is_empty();
-    let mut next_tick = (surroundings.reserved.is_some() || watch_threads).then_some(start + TICK_NS);
-    let mut readings = Vec::new();
-
-    while !end.over() {
-        let now = monotonic_ns();
-        let deadline = [next_interval, delay_until, timeout_at, next_tick].into_iter().flatten().min();
-        wait(surroundings, deadline.map(|at| at.saturating_sub(now)))?;
-        while let Some(caught) = surroundings.signals.next() {
-            end.signal(caught, command.as_ref());
-        }
-        if let Some(command) = &command {
-            end.outcome =
-                end.outcome.or(command.try_wait().map_err(|e| Error::io("waiting for the command", e))?);
-        }
-        if let Some(control) = surroundings.control.as_deref_mut() {
-            for order in control.orders()? {
-                match order {
-                    Order::Enable => {
-                        set.enable_where(|_| true).map_err(starting)?;
-                        (enabled, on_here, on_ever) = (true, true, true);
-                    }
-                    Order::Disable => {
-                        set.disable_where(|_| true).map_err(starting)?;
-                        enabled = false;
-                    }
-                    Order::Stop => end.stopped = true,
-                    Order::Ping => {}
-                }
-                control.acknowledge();
-            }
-        }
-        let now = monotonic_ns();
-        if delay_until.is_some_and(|at| now >= at) {
-            delay_until = None;
-            (enabled, on_here, on_ever) = (true, true, true);
-            set.enable_where(|_| true).map_err(starting)?;
-        }
-        if next_tick.is_some_and(|at| now >= at) {
-            next_tick = Some(now + TICK_NS);
-            if let Some(reserved) = surroundings.reserved.as_deref_mut() {
-                yielding.look(reserved(), &set, surroundings.hardware, now, enabled)?;
-            }
-            if watch_threads && threads.iter().all(|t| !setup.host.lives(t.tid)) {
-                end.stopped = true;
-            }
-        }
-        if next_interval.is_some_and(|at| now >= at) && !end.over() {
-            read(&mut set, &mut readings)?;
-            observer.interval(&Snapshot {
-                at_ns: now - start,
-                readings: &readings,
-                threads: &threads,
-                off: !on_here,
-            })?;
-            on_here = enabled;
-            // Keep to the beat even when a print was slow; skip beats that have passed.
-            let step = setup.interval_ns.unwrap_or(TICK_NS);
-            next_interval = next_interval.map(|at| at + step * ((now - at) / step + 1));
-            if let Some(left) = &mut intervals_left {
-                *left = left.saturating_sub(1);
-                if *left == 0 {
-                    next_interval = None;
-                    end.stopped |= command.is_none();
-                }
-            }
-        }
-        if timeout_at.is_some_and(|at| now >= at) {
-            end.timed_out = true;
-        }
-    }
-
-    let stopped_at = monotonic_ns();
-    // Only what goes on running needs to be stopped before it is read.
-    if end.outcome.is_none() || !matches!(setup.scope, Scope::Command) {
-        set.disable_where(|_| true).map_err(starting)?;
-    }
-    read(&mut set, &mut readings)?;
-    if let Some(command) = command.filter(|_| end.outcome.is_none()) {
-        command.kill(signal::TERM);
-        // Its times come with its end. A command that takes no notice of SIGTERM is not waited for after a signal to us.
-        while end.timed_out && !end.insisted && end.outcome.is_none() {
-            wait(surroundings, None)?;
-            while let Some(caught) = surroundings.signals.next() {
-                end.signal(caught, None);
-            }
-            end.outcome = command.try_wait().map_err(|e| Error::io("waiting for the command", e))?;
-        }
-    }
-    if next_interval.is_some() && !readings.is_empty() {
-        observer.interval(&Snapshot {
-            at_ns: stopped_at - start,
-            readings: &readings,
-            threads: &threads,
-            off: !on_here,
-        })?;
-    }
-    Ok(Run {
+    let mut measuring = Measuring {
         set,
         threads,
-        readings,
-        elapsed_ns: stopped_at - start,
-        yielded_ns: yielding.total(stopped_at),
-        outcome: end.outcome,
-        interrupted: end.interrupted(),
-        timed_out: end.timed_out,
-        off: !on_ever,
-    })
+        readings: Vec::new(),
+        start,
+        command: None,
+        switch: Switch::new(at_once),
+        end: Ending::default(),
+        interval: setup.interval_ns.map(|ns| Beat { next: start + ns, step: ns, left: setup.interval_count }),
+    };
+    if let Some(reserved) = surroundings.reserved.as_deref_mut() {
+        // Somebody may hold the reservation already: then the first interval starts with the counters off.
+        measuring.switch.heed(reserved(), &measuring.set, surroundings.hardware, start)?;
+    }
+    measuring.command = held.map(|held| launch::release(held, setup.command)).transpose()?;
+
+    let mut delay_until = match setup.delay {
+        Delay::Ns(ns) => Some(start + ns),
+        Delay::None | Delay::UntilTold => None,
+    };
+    let timeout_at = setup.timeout_ns.map(|ns| start + ns);
+    // The end of somebody else's threads is no child's end: it has to be looked for.
+    let watch_threads = measuring.command.is_none() && !measuring.threads.is_empty();
+    let mut next_tick = (surroundings.reserved.is_some() || watch_threads).then_some(start + TICK_NS);
+
+    while !measuring.end.over() {
+        let next_interval = measuring.interval.as_ref().map(|beat| beat.next);
+        let deadline = [next_interval, delay_until, timeout_at, next_tick].into_iter().flatten().min();
+        wait(surroundings, deadline.map(|at| at.saturating_sub(monotonic_ns())))?;
+        measuring.signals(surroundings.signals)?;
+        if let Some(control) = surroundings.control.as_deref_mut() {
+            measuring.orders(control, surroundings.hardware)?;
+        }
+        let now = monotonic_ns();
+        if delay_until.take_if(|at| now >= *at).is_some() {
+            measuring.switch.on(&measuring.set, surroundings.hardware)?;
+        }
+        if let Some(at) = next_tick.as_mut().filter(|at| now >= **at) {
+            *at = now + TICK_NS;
+            if let Some(reserved) = surroundings.reserved.as_deref_mut() {
+                measuring.switch.heed(reserved(), &measuring.set, surroundings.hardware, now)?;
+            }
+            measuring.end.stopped |=
+                watch_threads && measuring.threads.iter().all(|t| !setup.host.lives(t.tid));
+        }
+        if next_interval.is_some_and(|at| now >= at) && !measuring.end.over() {
+            measuring.show_interval(now, observer)?;
+        }
+        measuring.end.timed_out |= timeout_at.is_some_and(|at| now >= at);
+    }
+    measuring.finish(&setup.scope, surroundings, observer)
+}
+
+/// A measuring under way.
+struct Measuring {
+    set: Set,
+    threads: Vec<Thread>,
+    /// The last totals.
+    readings: Vec<Reading>,
+    start: u64,
+    command: Option<Running>,
+    switch: Switch,
+    end: Ending,
+    interval: Option<Beat>,
+}
+
+/// When intervals end.
+struct Beat {
+    next: u64,
+    step: u64,
+    /// Intervals still to be shown; `None`: no limit.
+    left: Option<u32>,
+}
+
+impl Measuring {
+    fn signals(&mut self, signals: &Signals) -> Result<()> {
+        while let Some(caught) = signals.next() {
+            self.end.signal(caught, self.command.as_ref());
+        }
+        if let (Some(command), None) = (&self.command, self.end.outcome) {
+            self.end.outcome = command.try_wait().map_err(|e| Error::io("waiting for the command", e))?;
+        }
+        Ok(())
+    }
+
+    fn orders(&mut self, control: &mut Control, hardware: &[bool]) -> Result<()> {
+        for order in control.orders()? {
+            match order {
+                Order::Enable => self.switch.on(&self.set, hardware)?,
+                Order::Disable => self.switch.off(&self.set)?,
+                Order::Stop => self.end.stopped = true,
+                Order::Ping => {}
+            }
+            control.acknowledge();
+        }
+        Ok(())
+    }
+
+    fn show_interval(&mut self, now: u64, observer: &mut dyn Observer) -> Result<()> {
+        read(&mut self.set, &mut self.readings)?;
+        self.show(now, observer)?;
+        let Some(beat) = &mut self.interval else { return Ok(()) };
+        // Keep to the beat even when a print was slow; skip beats that have passed.
+        beat.next += beat.step * ((now - beat.next) / beat.step + 1);
+        beat.left = beat.left.map(|left| left.saturating_sub(1));
+        if beat.left == Some(0) {
+            self.interval = None;
+            self.end.stopped |= self.command.is_none();
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, now: u64, observer: &mut dyn Observer) -> Result<()> {
+        observer.interval(&Snapshot {
+            at_ns: now - self.start,
+            readings: &self.readings,
+            threads: &self.threads,
+            off: !self.switch.next_interval(),
+        })
+    }
+
+    fn finish(
+        mut self,
+        scope: &Scope,
+        surroundings: &Surroundings<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Run> {
+        let stopped_at = monotonic_ns();
+        // Only what goes on running needs to be stopped before it is read.
+        if self.end.outcome.is_none() || !matches!(scope, Scope::Command) {
+            self.set.disable_where(|_| true).map_err(starting)?;
+        }
+        read(&mut self.set, &mut self.readings)?;
+        if let Some(command) = self.command.take_if(|_| self.end.outcome.is_none()) {
+            command.kill(signal::TERM);
+            // Its times come with its end. A command that takes no notice of SIGTERM is not waited for after a signal to us.
+            while self.end.timed_out && !self.end.insisted && self.end.outcome.is_none() {
+                wait(surroundings, None)?;
+                while let Some(caught) = surroundings.signals.next() {
+                    self.end.signal(caught, None);
+                }
+                self.end.outcome = command.try_wait().map_err(|e| Error::io("waiting for the command", e))?;
+            }
+        }
+        if self.interval.is_some() && !self.readings.is_empty() {
+            self.show(stopped_at, observer)?;
+        }
+        Ok(Run {
+            elapsed_ns: stopped_at - self.start,
+            yielded_ns: self.switch.yielded(stopped_at),
+            outcome: self.end.outcome,
+            interrupted: self.end.interrupted(),
+            timed_out: self.end.timed_out,
+            off: !self.switch.ever_on,
+            set: self.set,
+            threads: self.threads,
+            readings: self.readings,
+        })
+    }
 }
 
 /// Opens the set wherever the scope says; the threads, where there are any.
@@ -304,6 +335,10 @@ fn open_scope(set: &mut Set, host: &Host, scope: &Scope, held: Option<&Held>) ->
     }
     let gone: Vec<Spot> = spots.iter().copied().filter(|&spot| set.open(spot) == Opened::Gone).collect();
     threads.retain(|thread| !gone.iter().any(|spot| spot.tid == Some(thread.tid)));
+    if !gone.is_empty() && gone.len() < spots.len() {
+        let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
+        say::note(format!("{} {what} before their counters were open; they are left out", gone.len()));
+    }
     if !spots.is_empty() && gone.len() == spots.len() {
         return Err(match scope {
             Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
@@ -322,10 +357,6 @@ fn make_room(descriptors: u64) -> Result<()> {
             .try_this(format!("ulimit -n {}", descriptors + OWN))
             .try_this("count fewer events, or on fewer CPUs (-C) or threads (-t)")
     })
-}
-
-fn enable(set: &Set) -> Result<()> {
-    set.enable().map_err(starting)
 }
 
 fn starting(error: io::Error) -> Error {
@@ -399,34 +430,63 @@ impl Ending {
     }
 }
 
-/// The times at which the hardware was left to somebody else.
-#[derive(Default)]
-struct Yielding {
-    since: Option<u64>,
-    total_ns: u64,
+/// Whether the counters are on, and why not.
+struct Switch {
+    /// Asked for: by the start, the delay or an order.
+    on: bool,
+    /// On at any time of this interval; of the whole run.
+    on_here: bool,
+    ever_on: bool,
+    /// Since when the hardware is left to whoever has reserved it.
+    yielding_since: Option<u64>,
+    yielded_ns: u64,
 }
 
-impl Yielding {
-    fn look(&mut self, reserved: bool, set: &Set, hardware: &[bool], now: u64, enabled: bool) -> Result<()> {
-        let hardware = |event: usize| hardware.get(event).copied().unwrap_or(false);
-        match (reserved, self.since) {
+impl Switch {
+    fn new(on: bool) -> Self {
+        Self { on, on_here: on, ever_on: on, yielding_since: None, yielded_ns: 0 }
+    }
+
+    fn on(&mut self, set: &Set, hardware: &[bool]) -> Result<()> {
+        (self.on, self.on_here, self.ever_on) = (true, true, true);
+        let yielding = self.yielding_since.is_some();
+        set.enable_where(|event| !(yielding && is(hardware, event))).map_err(starting)
+    }
+
+    fn off(&mut self, set: &Set) -> Result<()> {
+        self.on = false;
+        set.disable_where(|_| true).map_err(starting)
+    }
+
+    /// Leaves the hardware to a reservation, and takes it back.
+    fn heed(&mut self, reserved: bool, set: &Set, hardware: &[bool], now: u64) -> Result<()> {
+        match (reserved, self.yielding_since) {
             (true, None) => {
-                set.disable_where(hardware).map_err(starting)?;
-                self.since = Some(now);
+                set.disable_where(|event| is(hardware, event)).map_err(starting)?;
+                self.yielding_since = Some(now);
             }
             (false, Some(since)) => {
-                if enabled {
-                    set.enable_where(hardware).map_err(starting)?;
+                if self.on {
+                    set.enable_where(|event| is(hardware, event)).map_err(starting)?;
                 }
-                self.total_ns += now - since;
-                self.since = None;
+                self.yielded_ns += now - since;
+                self.yielding_since = None;
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn total(&self, now: u64) -> u64 {
-        self.total_ns + self.since.map_or(0, |since| now.saturating_sub(since))
+    /// An interval ends: whether the counters were on in it.
+    fn next_interval(&mut self) -> bool {
+        std::mem::replace(&mut self.on_here, self.on)
     }
+
+    fn yielded(&self, now: u64) -> u64 {
+        self.yielded_ns + self.yielding_since.map_or(0, |since| now.saturating_sub(since))
+    }
+}
+
+fn is(hardware: &[bool], event: usize) -> bool {
+    hardware.get(event).copied().unwrap_or(false)
 }
