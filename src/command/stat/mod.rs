@@ -281,6 +281,9 @@ impl Session<'_> {
     fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(Counts, Run)> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
+        if plan.repeat.sync {
+            rustix::fs::sync();
+        }
         let events = self.events_of(groups);
         let chosen: Vec<_> =
             groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();

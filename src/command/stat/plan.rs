@@ -76,6 +76,8 @@ pub(super) struct Repeat {
     pub(super) exact: bool,
     /// Commands to compare with COMMAND (if there is one) and each other, for the shell.
     pub(super) versus: Vec<String>,
+    /// `sync(2)` before each run.
+    pub(super) sync: bool,
     pub(super) pre: Option<String>,
     pub(super) post: Option<String>,
 }
@@ -217,6 +219,7 @@ impl Plan {
                 asked: typed.repeat.is_some(),
                 exact: typed.exact,
                 versus: typed.vs,
+                sync: typed.sync,
                 pre: typed.pre,
                 post: typed.post,
             },
