@@ -213,6 +213,19 @@ fn repeats_end_with_the_signal() {
 }
 
 #[test]
+fn the_interrupt_key_ends_a_hook() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let child = start_group(&["stat", "--pre", "exec sleep 60", "-e", "task-clock", "--", "true"]);
+    wait_for_command(&child, "sleep");
+    kill_process_group(pid(&child), Signal::INT).unwrap();
+    let (_, by, said) = end(child);
+    assert_eq!(by, Some(Signal::INT.as_raw()), "{said}");
+    assert!(said.contains("--pre: `exec sleep 60` was ended by signal 2"), "{said}");
+}
+
+#[test]
 fn a_timeout_ends_the_command() {
     if !kit::need_perf_events() {
         return;
