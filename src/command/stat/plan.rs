@@ -272,6 +272,9 @@ fn scope(typed: &Stat, host: &Host) -> Result<Scope> {
             .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
     });
     let cpus = cpus.transpose()?;
+    if cpus.as_ref().is_some_and(|cpus| cpus.is_empty()) {
+        return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));
+    }
     if !typed.pids.is_empty() {
         return Ok(Scope::Processes(ids(&typed.pids, "process")?));
     }
