@@ -306,7 +306,8 @@ fn many_tracepoints_are_answered_before_they_are_closed() {
     let answered = began.elapsed();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(answered < Duration::from_secs(3), "{} lines after {answered:?}", text.lines().count());
+    // Closing them takes the kernel some 12 s, and what was closed before this test may still be at it.
+    assert!(answered < Duration::from_secs(9), "{} lines after {answered:?}", text.lines().count());
     let close = text.lines().find(|line| line.contains(",syscalls:sys_enter_close,")).unwrap();
     assert!(close.split(',').next().unwrap().parse::<u64>().unwrap() > 0, "{close}");
 }
