@@ -121,6 +121,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--all-kernel', '--all-kernel', [CompletionResultType]::ParameterName, 'Count in the kernel only')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'More events: caches; -dd and -ddd for more')
             [CompletionResult]::new('--detailed', '--detailed', [CompletionResultType]::ParameterName, 'More events: caches; -dd and -ddd for more')
+            [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Have the kernel write everything to disk before each run, as sync(1) does')
+            [CompletionResult]::new('--sync', '--sync', [CompletionResultType]::ParameterName, 'Have the kernel write everything to disk before each run, as sync(1) does')
             [CompletionResult]::new('--table', '--table', [CompletionResultType]::ParameterName, 'With -r: show every run''s time as a table')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Count nothing, measure only the time')
             [CompletionResult]::new('--null', '--null', [CompletionResultType]::ParameterName, 'Count nothing, measure only the time')

@@ -81,6 +81,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --all-kernel 'Count in the kernel only'
             cand -d 'More events: caches; -dd and -ddd for more'
             cand --detailed 'More events: caches; -dd and -ddd for more'
+            cand -S 'Have the kernel write everything to disk before each run, as sync(1) does'
+            cand --sync 'Have the kernel write everything to disk before each run, as sync(1) does'
             cand --table 'With -r: show every run''s time as a table'
             cand -n 'Count nothing, measure only the time'
             cand --null 'Count nothing, measure only the time'

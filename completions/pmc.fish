@@ -70,6 +70,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-kernel -d 'Count in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show every run\'s time as a table'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Say more: what was opened, counts before scaling'

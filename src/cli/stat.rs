@@ -91,6 +91,10 @@ pub struct Stat {
     #[arg(short = 'r', long = "repeat", value_name = "N")]
     pub repeat: Option<u32>,
 
+    /// Have the kernel write everything to disk before each run, as sync(1) does
+    #[arg(short = 'S', long)]
+    pub sync: bool,
+
     /// With -r: show every run's time as a table
     #[arg(long)]
     pub table: bool,
@@ -128,7 +132,7 @@ pub struct Stat {
     pub field_separator: Option<String>,
 
     /// Print JSON: lines with perf's fields (1), or one document with real numbers (2)
-    #[arg(short = 'j', long, value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+    #[arg(short = 'j', long, alias = "json-output", value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = clap::value_parser!(u8).range(1..=2))]
     pub json: Option<u8>,
 

@@ -213,6 +213,19 @@ fn repeats_end_with_the_signal() {
 }
 
 #[test]
+fn the_interrupt_key_ends_a_hook() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let child = start_group(&["stat", "--pre", "exec sleep 60", "-e", "task-clock", "--", "true"]);
+    wait_for_command(&child, "sleep");
+    kill_process_group(pid(&child), Signal::INT).unwrap();
+    let (_, by, said) = end(child);
+    assert_eq!(by, Some(Signal::INT.as_raw()), "{said}");
+    assert!(said.contains("--pre: `exec sleep 60` was ended by signal 2"), "{said}");
+}
+
+#[test]
 fn a_timeout_ends_the_command() {
     if !kit::need_perf_events() {
         return;
@@ -293,7 +306,8 @@ fn many_tracepoints_are_answered_before_they_are_closed() {
     let answered = began.elapsed();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(answered < Duration::from_secs(3), "{} lines after {answered:?}", text.lines().count());
+    // Closing them takes the kernel some 12 s, and what was closed before this test may still be at it.
+    assert!(answered < Duration::from_secs(9), "{} lines after {answered:?}", text.lines().count());
     let close = text.lines().find(|line| line.contains(",syscalls:sys_enter_close,")).unwrap();
     assert!(close.split(',').next().unwrap().parse::<u64>().unwrap() > 0, "{close}");
 }

@@ -39,6 +39,30 @@ fn csv_has_perf_s_fields() {
     }
 }
 
+/// What fingers have learnt: options glued to their values, commands without `--`, options of the command left alone.
+#[test]
+fn perf_s_ways_of_typing() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    for args in [
+        &["stat", "-etask-clock", "-r2", "ls", "-a", "/"][..],
+        &["stat", "--event=task-clock", "--repeat=2", "ls", "-r", "/"],
+        &["stat", "-x,", "-e", "task-clock", "ls", "--all", "/"],
+        &["stat", "-i", "-e", "task-clock", "-B", "-v", "ls", "-e"],
+        &["stat", "-I1000", "-e", "task-clock", "sh", "-c", "exit 0"],
+        &["stat", "--json-output", "-e", "task-clock", "ls", "/"],
+        &["stat", "-ddd", "-n", "ls"],
+    ] {
+        let ran = kit::run(args);
+        assert!(
+            [Some(0), Some(2)].contains(&ran.status) && !ran.stderr.starts_with("error:"),
+            "{args:?}: {ran:?}"
+        );
+        assert!(ran.stderr.contains("task-clock") || args.contains(&"-n"), "{args:?}: {ran:?}");
+    }
+}
+
 #[test]
 fn tool_events_have_perf_s_fields() {
     if !kit::need_perf_events() || !kit::need_program("perf") {

@@ -77,6 +77,7 @@ fn options_that_need_another() {
         (&["--vs", "true"], &["one command only"]),
         (&["--append", "--", "true"], &["add -o FILE"]),
         (&["-D", "-1", "--", "true"], &["--control"]),
+        (&["-C", "", "--", "true"], &["the list of CPUs is empty"]),
         (&["-D", "-7", "--", "true"], &["milliseconds"]),
         (&["--log-fd", "99", "--", "true"], &["--log-fd 99", "EBADF"]),
         (&["--control", "pipe:3", "--", "true"], &["fd:CTL"]),

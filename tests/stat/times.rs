@@ -101,6 +101,23 @@ fn hooks_run_around_each_run() {
 }
 
 #[test]
+fn disks_are_quiet_before_a_run() {
+    if !kit::need_perf_events() || !kit::need_program("strace") {
+        return;
+    }
+    let calls = |options: &[&str]| {
+        let output = Command::new("strace")
+            .args(["-e", "trace=sync", env!("CARGO_BIN_EXE_pmc"), "stat", "-e", "task-clock"])
+            .args(options)
+            .args(["--", "true"])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stderr).matches("sync()").count()
+    };
+    assert_eq!((calls(&[]), calls(&["-S"]), calls(&["--sync", "-r", "2"])), (0, 1, 2));
+}
+
+#[test]
 fn repeats_have_spread_and_a_table() {
     if !kit::need_perf_events() {
         return;
@@ -126,13 +143,14 @@ fn commands_are_compared() {
     }
     let twice = format!("{BUSY}; {BUSY}");
     let text = pmc(&["--vs", BUSY, "--vs", &twice, "-r", "5", "-e", "task-clock"]);
-    assert!(text.contains("slower") && text.contains("p = "), "{text}");
+    assert!(text.contains("slower") && text.contains(" p "), "{text}");
     let ran =
         kit::run(&["stat", "--vs", "true", "-r", "3", "--json", "-e", "page-faults", "--", "true"]).expect(0);
     let line = ran.stderr.trim();
     let document: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
     assert_eq!(document["commands"].as_array().unwrap().len(), 2);
-    let ran = kit::run(&["stat", "--vs", "exit 4", "--vs", "true", "-r", "1", "-e", "page-faults"]).expect(4);
+    let ran = kit::run(&["stat", "--vs", "sh -c 'exit 4'", "--vs", "true", "-r", "1", "-e", "page-faults"])
+        .expect(4);
     ran.says(&["ended with status 4"]);
 }
 

@@ -39,7 +39,7 @@ use crate::profile::{metrics, repeats, topdown};
 use crate::sys::attr::{Attr, kind};
 use crate::sys::errno;
 use crate::sys::perf::Place;
-use crate::sys::process::{self, Ended};
+use crate::sys::process::{self, Ended, Held};
 use crate::sys::signal::{self, Signals};
 use crate::units;
 
@@ -281,6 +281,9 @@ impl Session<'_> {
     fn run_once(&mut self, command: &[OsString], groups: &[usize]) -> Result<(Counts, Run)> {
         let plan = self.plan;
         hook("--pre", plan.repeat.pre.as_deref())?;
+        if plan.repeat.sync {
+            rustix::fs::sync();
+        }
         let events = self.events_of(groups);
         let chosen: Vec<_> =
             groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
@@ -370,14 +373,22 @@ fn needs_shell(text: &str) -> bool {
         || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
-/// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it.
+/// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it. It is started as the command is, since it must
+/// not inherit that signals are blocked here: the interrupt key shall end it.
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
-    let status = std::process::Command::new("sh")
-        .args(["-c", command])
-        .status()
-        .map_err(|error| Error::io(format!("{option}: running `{command}`"), error))?;
-    if status.success() { Ok(()) } else { Err(Error::new(format!("{option}: `{command}` failed: {status}"))) }
+    let failed = |error| Error::io(format!("{option}: running `{command}`"), error);
+    let outcome = Held::start(&["sh", "-c", command]).and_then(Held::release).and_then(|hook| hook.wait());
+    match outcome.map_err(failed)?.ended {
+        Ended::Exited(0) => Ok(()),
+        Ended::Exited(status) => {
+            Err(Error::new(format!("{option}: `{command}` failed with status {status}")))
+        }
+        Ended::Killed(signal) => {
+            let error = Error::new(format!("{option}: `{command}` was ended by signal {signal}"));
+            Err(if signal == signal::INT { error.exit(Exit::Interrupted(signal)) } else { error })
+        }
+    }
 }
 
 /// `-v`: value, time enabled and time running of every event, unscaled.

@@ -76,6 +76,8 @@ pub(super) struct Repeat {
     pub(super) exact: bool,
     /// Commands to compare with COMMAND (if there is one) and each other, for the shell.
     pub(super) versus: Vec<String>,
+    /// `sync(2)` before each run.
+    pub(super) sync: bool,
     pub(super) pre: Option<String>,
     pub(super) post: Option<String>,
 }
@@ -217,6 +219,7 @@ impl Plan {
                 asked: typed.repeat.is_some(),
                 exact: typed.exact,
                 versus: typed.vs,
+                sync: typed.sync,
                 pre: typed.pre,
                 post: typed.post,
             },
@@ -269,6 +272,9 @@ fn scope(typed: &Stat, host: &Host) -> Result<Scope> {
             .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
     });
     let cpus = cpus.transpose()?;
+    if cpus.as_ref().is_some_and(|cpus| cpus.is_empty()) {
+        return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));
+    }
     if !typed.pids.is_empty() {
         return Ok(Scope::Processes(ids(&typed.pids, "process")?));
     }
