@@ -208,9 +208,15 @@ fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<Difference
         let equal = |our: &String, their: &String| {
             let ((name, place), (their_name, their_place)) =
                 (our.rsplit_once(' ').unwrap(), their.rsplit_once(' ').unwrap());
-            // Where the compiler gave an inlined function no linker's name, addr2line shows the outer symbol's.
-            let better = !name.starts_with("_Z") && their_name.starts_with("_Z");
-            let same_name = name == their_name || name.split('.').next() == Some(their_name) || better;
+            // Where the compiler gave an inlined function no linker's name, addr2line shows the outer symbol's; where it
+            // gave the outer one none, we show the symbol's.
+            let better = name.starts_with("_Z") != their_name.starts_with("_Z");
+            // A constructor has several names for one piece of code.
+            let alike = |raw: &str| pmc::symbol::demangle::demangle(raw);
+            let same_name = name == their_name
+                || alike(name).is_some() && alike(name) == alike(their_name)
+                || name.split('.').next() == Some(their_name)
+                || better;
             same_name && (place == their_place || place.ends_with(":?") && their_place.ends_with(":?"))
         };
         let same = our.len() == their.len() && our.iter().zip(their).all(|(our, their)| equal(our, their));

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, DwarfPackage, DwarfSections, EndianSlice, RunTimeEndian};
-use object::read::Object;
+use object::read::{Object, ObjectSection};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use typed_arena::Arena;
@@ -101,7 +101,11 @@ fn endian(file: &object::File<'_>) -> RunTimeEndian {
 
 /// The debug sections of a file, unpacked.
 fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, String> {
-    if file.kind() == object::ObjectKind::Relocatable {
+    // The file that dwz makes is relocatable by type, without anything to relocate.
+    let relocated = |section: object::read::Section<'_, '_>| section.relocations().next().is_some();
+    if file.kind() == object::ObjectKind::Relocatable
+        && file.section_by_name(".debug_info").is_some_and(relocated)
+    {
         return Err("its debug information would have to be relocated".into());
     }
     DwarfSections::load(|id| Ok(elf::section(file, id.name()).unwrap_or_default()))
