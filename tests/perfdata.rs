@@ -417,19 +417,37 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
     let lab = Lab::new();
     let file = lab.path("traces");
     let wanted = [
-        "sched:sched_switch", "sched:sched_process_exec", "sched:sched_wakeup", "sched:sched_stat_runtime",
-        "kmem:kmalloc", "kmem:mm_page_alloc", "syscalls:sys_enter_openat", "raw_syscalls:sys_enter",
-        "irq:softirq_entry", "timer:hrtimer_start", "writeback:writeback_dirty_inode", "block:block_rq_issue",
-        "signal:signal_generate", "workqueue:workqueue_execute_start", "rcu:rcu_utilization",
-        "exceptions:page_fault_user", "mmap:vm_unmapped_area", "task:task_newtask", "ext4:ext4_da_write_begin",
-        "sched:sched_process_fork", "kmem:mm_page_free", "skb:kfree_skb", "filemap:mm_filemap_add_to_page_cache",
+        "sched:sched_switch",
+        "sched:sched_process_exec",
+        "sched:sched_wakeup",
+        "sched:sched_stat_runtime",
+        "kmem:kmalloc",
+        "kmem:mm_page_alloc",
+        "syscalls:sys_enter_openat",
+        "raw_syscalls:sys_enter",
+        "irq:softirq_entry",
+        "timer:hrtimer_start",
+        "writeback:writeback_dirty_inode",
+        "block:block_rq_issue",
+        "signal:signal_generate",
+        "workqueue:workqueue_execute_start",
+        "rcu:rcu_utilization",
+        "exceptions:page_fault_user",
+        "mmap:vm_unmapped_area",
+        "task:task_newtask",
+        "ext4:ext4_da_write_begin",
+        "sched:sched_process_fork",
+        "kmem:mm_page_free",
+        "skb:kfree_skb",
+        "filemap:mm_filemap_add_to_page_cache",
     ];
     let here = |event: &&&str| Path::new("/sys/kernel/tracing/events").join(event.replace(':', "/")).exists();
     let events: Vec<&str> = wanted.iter().filter(here).copied().collect();
     if !kit::need("tracefs", events.len() > 10, "tracefs is not mounted") {
         return;
     }
-    let run = Command::new("perf").args(["record", "-a", "-m", "8M", "-e", &events.join(","), "-o"]).arg(&file);
+    let mut run = Command::new("perf");
+    let run = run.args(["record", "-a", "-m", "8M", "-e", &events.join(","), "-o"]).arg(&file);
     let run = run.args(["--", "sh", "-c", "ls -R /usr/share/doc >/dev/null; echo x >x; sync; rm x"]);
     let run = run.current_dir(lab.0.path()).stdin(Stdio::null()).output().expect("perf starts");
     assert!(run.status.success());
@@ -448,7 +466,7 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
         let (start, name) = symbols.range(..=address).next_back()?;
         (address - start < 1 << 20).then(|| (name.clone(), address - start))
     };
-    // In order of time, as perf script has it.
+    let names = pmc::record::tracepoint::Names { code: &name_of, texts: Some(&data.texts) };
     let mut ours = Vec::new();
     let index = reader.scan(|_| {}).expect("the scan reads");
     let mut buffer = Buffer::default();
@@ -458,22 +476,27 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
             let bytes = sample.parts().and_then(|p| p.raw).expect("a payload");
             let format = data.format(reader.events()[event].attr.config()).expect("a format");
             let payload = pmc::record::tracepoint::Payload { bytes, is_foreign: reader.is_foreign() };
-            ours.push((sample.time().expect("a time"), format.name.clone(), format.print(payload, &name_of)));
+            ours.push((format.name.clone(), format.print(payload, names)));
         }
     }
-    ours.sort_by_key(|(time, ..)| *time);
+    // Records of one moment on two CPUs have no order, so the lines are compared as a bag.
     let theirs = perf_traces(&file);
     assert_eq!(ours.len(), theirs.len());
-    let mut differing = BTreeMap::new();
-    let mut by_event = BTreeMap::new();
-    for ((_, name, ours), theirs) in ours.iter().zip(&theirs) {
-        *by_event.entry(name).or_insert(0u64) += 1;
-        if ours.trim() != theirs {
-            differing.entry(name).or_insert_with(|| (0u64, ours, theirs)).0 += 1;
+    let mut bag: BTreeMap<&str, i64> = BTreeMap::new();
+    theirs.iter().for_each(|line| *bag.entry(line.as_str()).or_default() += 1);
+    let mut by_event: BTreeMap<&str, (u64, u64, &str)> = BTreeMap::new();
+    for (name, line) in &ours {
+        let row = by_event.entry(name).or_default();
+        row.0 += 1;
+        let left = bag.entry(line.trim()).or_default();
+        *left -= 1;
+        if *left < 0 {
+            (row.1, row.2) = (row.1 + 1, line);
         }
     }
     assert!(by_event.len() >= 10, "{by_event:?}");
-    assert!(differing.is_empty(), "{differing:#?} of {by_event:?}");
+    let only_theirs: Vec<_> = bag.iter().filter(|(_, n)| **n > 0).take(10).collect();
+    assert!(by_event.values().all(|(_, differ, _)| *differ == 0), "{by_event:#?}\n{only_theirs:#?}");
 }
 
 #[test]
@@ -489,7 +512,11 @@ fn most_of_the_kernels_formats_are_understood() {
             let format = pmc::record::tracepoint::Format::parse(&system.file_name().to_string_lossy(), &text);
             let format = format.unwrap_or_else(|| panic!("{} does not parse", event.path().display()));
             all += 1;
-            if format.is_printable() { printable += 1 } else { not.push(format!("{}:{}", format.system, format.name)) }
+            if format.is_printable() {
+                printable += 1
+            } else {
+                not.push(format!("{}:{}", format.system, format.name))
+            }
         }
     }
     assert!(printable * 100 >= all * 97, "{printable} of {all}: not {not:?}");

@@ -23,6 +23,8 @@ pub struct TracingData {
     pub is_foreign: bool,
     /// The kernel's symbols, as `/proc/kallsyms` had them (empty where perf could not read it).
     pub kallsyms: Vec<u8>,
+    /// The kernel's constant texts that tracepoints point to, by address.
+    pub texts: FxHashMap<u64, String>,
 }
 
 struct Fields<'a> {
@@ -85,6 +87,9 @@ impl TracingData {
         }
         let size = f.u32()?;
         self.kallsyms = f.bytes.take(usize::try_from(size).ok()?)?.to_vec();
+        let size = f.u32()?;
+        let texts = String::from_utf8_lossy(f.bytes.take(usize::try_from(size).ok()?)?);
+        self.texts.extend(texts.lines().filter_map(text));
         Some(())
     }
 
@@ -103,4 +108,12 @@ impl TracingData {
     pub fn formats(&self) -> impl Iterator<Item = &Format> {
         self.formats.values()
     }
+}
+
+/// A line of printk formats: `0xADDRESS : "text"`.
+fn text(line: &str) -> Option<(u64, String)> {
+    let (address, text) = line.split_once(':')?;
+    let address = u64::from_str_radix(address.trim().strip_prefix("0x")?, 16).ok()?;
+    let text = text.trim().strip_prefix('"')?.strip_suffix('"')?;
+    Some((address, text.trim_end_matches("\\n").to_owned()))
 }

@@ -21,10 +21,23 @@ pub use data::TracingData;
 
 use std::fmt::Write;
 
+use rustc_hash::FxHashMap;
+
 use super::bytes::until_nul;
 
-/// Gives the name of a code address and the offset in it, for `%pS`.
-pub type NameOf<'a> = &'a dyn Fn(u64) -> Option<(String, u64)>;
+/// What the recording kernel's addresses stand for.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    /// The function at a code address and the offset in it, for `%pS`.
+    pub code: &'a dyn Fn(u64) -> Option<(String, u64)>,
+    /// The kernel's constant texts by address, for `%s` of a pointer: [`TracingData::texts`].
+    pub texts: Option<&'a FxHashMap<u64, String>>,
+}
+
+impl Names<'_> {
+    /// Knows nothing: addresses stay numbers.
+    pub const NONE: Names<'static> = Names { code: &|_| None, texts: None };
+}
 
 /// Where a field's bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +81,8 @@ pub struct Payload<'a> {
 impl<'a> Payload<'a> {
     fn bytes_of(self, field: &Field) -> Option<&'a [u8]> {
         let here = self.bytes.get(field.offset..)?.get(..field.size)?;
-        let location = || self.number(here.get(..4)?).map(|word| (word as usize & 0xffff, word as usize >> 16 & 0xffff));
+        let location =
+            || self.number(here.get(..4)?).map(|word| (word as usize & 0xffff, word as usize >> 16 & 0xffff));
         let (offset, len) = match field.place {
             Place::Here => return Some(here),
             Place::DataLoc => location()?,
@@ -106,7 +120,8 @@ impl Field {
     fn parse(line: &str) -> Option<Self> {
         let mut parts = line.split(';').map(str::trim);
         let declaration = parts.next()?.strip_prefix("field:")?;
-        let mut number = |key: &str| parts.next().and_then(|p| p.strip_prefix(key)).and_then(|n| n.parse::<usize>().ok());
+        let mut number =
+            |key: &str| parts.next().and_then(|p| p.strip_prefix(key)).and_then(|n| n.parse::<usize>().ok());
         let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:").unwrap_or(0));
         // A payload is at most 64 KiB: anything beyond is a lie.
         if offset > 1 << 16 || size > 1 << 16 {
@@ -180,7 +195,12 @@ impl Field {
         } else if let Some(bytes) = payload.bytes_of(self) {
             out.push('[');
             for (at, element) in bytes.chunks(self.element()).enumerate() {
-                let _ = write!(out, "{}{:x}", if at > 0 { ", " } else { "" }, payload.number(element).unwrap_or(0));
+                let _ = write!(
+                    out,
+                    "{}{:x}",
+                    if at > 0 { ", " } else { "" },
+                    payload.number(element).unwrap_or(0)
+                );
             }
             out.push(']');
         }
@@ -226,7 +246,13 @@ impl Format {
             at += line.len() + 1;
         }
         let print = print_text.and_then(|text| print::Print::parse(text, &fields));
-        (!fields.is_empty()).then_some(Self { system: system.to_owned(), name: name?, id: id?, fields, print })
+        (!fields.is_empty()).then_some(Self {
+            system: system.to_owned(),
+            name: name?,
+            id: id?,
+            fields,
+            print,
+        })
     }
 
     /// The field with this name.
@@ -240,10 +266,10 @@ impl Format {
     }
 
     /// The line that describes the payload. Not cleaned of control characters.
-    pub fn print(&self, payload: Payload<'_>, name_of: NameOf<'_>) -> String {
+    pub fn print(&self, payload: Payload<'_>, names: Names<'_>) -> String {
         if let Some(print) = &self.print {
             let mut out = String::new();
-            if print.evaluate(&self.fields, payload, name_of, &mut out).is_some() {
+            if print.evaluate(&self.fields, payload, names, &mut out).is_some() {
                 return out;
             }
         }

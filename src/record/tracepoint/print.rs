@@ -10,7 +10,7 @@ mod parse;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{Field, NameOf, Payload, until_nul};
+use super::{Field, Names, Payload, until_nul};
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub(super) struct Print {
 enum Expr {
     Number(i64),
     Text(String),
+    /// A name that the kernel's build did not turn into a number.
+    Word(String),
     Field(usize),
     /// The bytes of a field of variable length.
     Bytes(usize),
@@ -56,7 +58,13 @@ impl Print {
     }
 
     /// Appends the line; `None` when the payload does not hold what is printed, or a conversion is not known.
-    pub(super) fn evaluate(&self, fields: &[Field], payload: Payload<'_>, name_of: NameOf<'_>, out: &mut String) -> Option<()> {
+    pub(super) fn evaluate(
+        &self,
+        fields: &[Field],
+        payload: Payload<'_>,
+        names: Names<'_>,
+        out: &mut String,
+    ) -> Option<()> {
         let scope = Scope { fields, payload };
         let mut arguments = self.arguments.iter();
         let mut left = self.format.as_str();
@@ -72,7 +80,19 @@ impl Print {
             left = rest;
             let argument = arguments.next()?;
             match conversion.letter {
-                'p' => left = pointer(&scope, argument, &conversion, left, name_of, out)?,
+                'p' => left = pointer(&scope, argument, &conversion, left, names, out)?,
+                's' => {
+                    let value = match scope.value(argument)? {
+                        Value::Number(address) => {
+                            match names.texts.and_then(|texts| texts.get(&(address as u64))) {
+                                Some(text) => Value::Text(Cow::Borrowed(text)),
+                                None => Value::Number(address),
+                            }
+                        }
+                        text => text,
+                    };
+                    conversion.print(value, out);
+                }
                 _ => conversion.print(scope.value(argument)?, out),
             }
         }
@@ -190,7 +210,7 @@ fn pointer<'t>(
     argument: &Expr,
     conversion: &Conversion,
     rest: &'t str,
-    name_of: NameOf<'_>,
+    names: Names<'_>,
     out: &mut String,
 ) -> Option<&'t str> {
     let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).len();
@@ -198,8 +218,10 @@ fn pointer<'t>(
     match (rest.chars().next().filter(char::is_ascii_alphabetic), value) {
         // Names of code: with offset for S and F, without for s and f.
         (Some(letter @ ('S' | 's' | 'F' | 'f' | 'B')), Value::Number(address)) => {
-            let text = match name_of(address as u64) {
-                Some((name, offset)) if "SFB".contains(letter) && offset > 0 => format!("{name}+0x{offset:x}"),
+            let text = match (names.code)(address as u64) {
+                Some((name, offset)) if "SFB".contains(letter) && offset > 0 => {
+                    format!("{name}+0x{offset:x}")
+                }
                 Some((name, _)) => name,
                 None => format!("0x{address:x}"),
             };
@@ -276,6 +298,14 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// The number that a name of a table stands for; −1 when the kernel's build left a word there that nobody knows.
+    fn named(&self, expr: &Expr) -> Option<i64> {
+        match expr {
+            Expr::Word(word) => Some(known(word).unwrap_or(-1)),
+            expr => self.number(expr),
+        }
+    }
+
     fn value(&self, expr: &'a Expr) -> Option<Value<'a>>
     where
         Self: 'a,
@@ -283,6 +313,8 @@ impl<'a> Scope<'a> {
         Some(match expr {
             Expr::Number(number) => Value::Number(*number),
             Expr::Text(text) => Value::Text(Cow::Borrowed(text)),
+            // perf's reader takes unknown names for 0.
+            Expr::Word(word) => Value::Number(known(word).unwrap_or(0)),
             Expr::Field(index) => {
                 let field = self.field(*index)?;
                 match field.integer(self.payload) {
@@ -327,8 +359,11 @@ impl<'a> Scope<'a> {
             }
             Expr::Symbol(number, names) => {
                 let number = self.number(number)?;
-                let found = names.iter().find(|(value, _)| self.number(value) == Some(number));
-                Value::Text(found.map_or_else(|| Cow::Owned(format!("0x{number:x}")), |(_, name)| Cow::Borrowed(name.as_str())))
+                let found = names.iter().find(|(value, _)| self.named(value) == Some(number));
+                Value::Text(found.map_or_else(
+                    || Cow::Owned(format!("0x{number:x}")),
+                    |(_, name)| Cow::Borrowed(name.as_str()),
+                ))
             }
             Expr::Hex(bytes, count, between) => {
                 let bytes = self.bytes(bytes)?;
@@ -337,7 +372,8 @@ impl<'a> Scope<'a> {
             }
             Expr::Array(bytes, count, size) => {
                 let bytes = self.bytes(bytes)?;
-                let size = usize::try_from(self.number(size)?).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8))?;
+                let size =
+                    usize::try_from(self.number(size)?).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8))?;
                 let count = usize::try_from(self.number(count)?).ok()?;
                 let elements = bytes.chunks_exact(size).take(count);
                 let numbers = elements.map(|e| self.payload.number(e).unwrap_or(0));
@@ -359,13 +395,13 @@ impl<'a> Scope<'a> {
     /// Names of the set bits, in the table's order; what is left over as a number.
     fn flags(&self, mut number: i64, between: &str, names: &[(Expr, String)]) -> Option<String> {
         let mut out = String::new();
-        if number == 0 {
-            let zero = names.iter().find(|(value, _)| self.number(value) == Some(0));
-            return Some(zero.map_or_else(String::new, |(_, name)| name.clone()));
-        }
         for (value, name) in names {
-            let value = self.number(value)?;
-            if value != 0 && number & value == value {
+            let value = self.named(value)?;
+            if number == 0 && value < 0 {
+                out.push_str(name);
+                break;
+            }
+            if value > 0 && number & value == value {
                 let _ = write!(out, "{}{name}", if out.is_empty() { "" } else { between });
                 number &= !value;
             }
@@ -385,6 +421,17 @@ impl<'a> Scope<'a> {
             _ => {}
         }
         let b = self.number(right)?;
+        let unsigned = |expr: &Expr| matches!(expr, Expr::Cast(8, false, _));
+        if unsigned(left) || unsigned(right) {
+            let (a, b) = (a as u64, b as u64);
+            match operator {
+                "<" => return Some(i64::from(a < b)),
+                "<=" => return Some(i64::from(a <= b)),
+                ">" => return Some(i64::from(a > b)),
+                ">=" => return Some(i64::from(a >= b)),
+                _ => {}
+            }
+        }
         Some(match operator {
             "+" => a.wrapping_add(b),
             "-" => a.wrapping_sub(b),
@@ -405,5 +452,26 @@ impl<'a> Scope<'a> {
             ">=" => i64::from(a >= b),
             _ => return None,
         })
+    }
+}
+
+/// Names that kernels leave in their format files.
+fn known(word: &str) -> Option<i64> {
+    const SOFTIRQS: [&str; 10] = [
+        "HI_SOFTIRQ",
+        "TIMER_SOFTIRQ",
+        "NET_TX_SOFTIRQ",
+        "NET_RX_SOFTIRQ",
+        "BLOCK_SOFTIRQ",
+        "IRQ_POLL_SOFTIRQ",
+        "TASKLET_SOFTIRQ",
+        "SCHED_SOFTIRQ",
+        "HRTIMER_SOFTIRQ",
+        "RCU_SOFTIRQ",
+    ];
+    match word {
+        "HRTIMER_NORESTART" | "false" | "NULL" => Some(0),
+        "HRTIMER_RESTART" | "true" => Some(1),
+        _ => SOFTIRQS.iter().position(|name| *name == word).map(|at| at as i64),
     }
 }

@@ -31,7 +31,10 @@ fn a_payload_is_printed_as_its_format_says() {
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
     let named = |address: u64| (address == 0x1234).then(|| ("here".to_owned(), 4));
-    assert_eq!(format.print(payload, &named), "bash 007 A|B|0x4+|/tmp at here+0x4 3   |");
+    assert_eq!(
+        format.print(payload, Names { code: &named, texts: None }),
+        "bash 007 A|B|0x4+|/tmp at here+0x4 3   |"
+    );
     assert_eq!(format.field("prio").and_then(|f| f.integer(payload)), Some(7));
 }
 
@@ -41,10 +44,10 @@ fn what_cannot_be_evaluated_is_printed_by_name() {
     assert!(!format.is_printable());
     let bytes = payload();
     let payload = Payload { bytes: &bytes, is_foreign: false };
-    assert_eq!(format.print(payload, &|_| None), "comm=bash prio=7 path=/tmp call_site=0x1234");
+    assert_eq!(format.print(payload, Names::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
     // A payload that is too short has no values, and harms nobody.
     let short = Payload { bytes: &bytes[..20], is_foreign: false };
-    assert_eq!(format.print(short, &|_| None), "comm= prio= path= call_site=");
+    assert_eq!(format.print(short, Names::NONE), "comm= prio= path= call_site=");
 }
 
 #[test]

@@ -145,7 +145,13 @@ impl Parser<'_> {
             let name = self.word()?.to_owned();
             return self.field(&name).map(Expr::Field);
         }
-        self.expect("(")?;
+        if !self.accept("(") {
+            return Some(Expr::Word(word));
+        }
+        if word == "sizeof" {
+            let (bytes, _) = self.cast().flatten()?;
+            return Some(Expr::Number(bytes.into()));
+        }
         let expr = self.call(&word)?;
         self.expect(")")?;
         Some(expr)
@@ -171,7 +177,10 @@ impl Parser<'_> {
         }
         let number = |words: &[String]| {
             let is_unsigned = words.iter().any(|w| w == "unsigned");
-            let size = words.iter().filter(|w| !matches!(w.as_str(), "unsigned" | "signed" | "const")).map(String::as_str);
+            let size = words
+                .iter()
+                .filter(|w| !matches!(w.as_str(), "unsigned" | "signed" | "const"))
+                .map(String::as_str);
             Some(match size.collect::<Vec<_>>().as_slice() {
                 ["char"] => (1, !is_unsigned),
                 ["short"] | ["short", "int"] => (2, !is_unsigned),
@@ -180,7 +189,9 @@ impl Parser<'_> {
                 ["u8" | "__u8" | "uint8_t" | "bool" | "_Bool"] => (1, false),
                 ["u16" | "__u16" | "uint16_t" | "umode_t"] => (2, false),
                 ["u32" | "__u32" | "uint32_t" | "dev_t" | "gfp_t" | "uid_t" | "gid_t"] => (4, false),
-                ["u64" | "__u64" | "uint64_t" | "size_t" | "uintptr_t" | "sector_t" | "pgoff_t"] => (8, false),
+                ["u64" | "__u64" | "uint64_t" | "size_t" | "uintptr_t" | "sector_t" | "pgoff_t"] => {
+                    (8, false)
+                }
                 ["s8" | "__s8"] => (1, true),
                 ["s16" | "__s16"] => (2, true),
                 ["s32" | "__s32" | "pid_t"] => (4, true),
@@ -257,9 +268,16 @@ impl Parser<'_> {
         let mut names = Vec::new();
         while self.accept(",") {
             self.expect("{")?;
+            if self.accept("}") {
+                continue;
+            }
             let value = self.choice()?;
             self.expect(",")?;
-            names.push((value, self.text()?));
+            match self.text() {
+                Some(name) => names.push((value, name)),
+                // `((void *)0)` ends some of the kernel's tables.
+                None => drop(self.choice()?),
+            }
             self.expect("}")?;
         }
         Some(names)
