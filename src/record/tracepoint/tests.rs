@@ -1,3 +1,5 @@
+//! Payloads printed through a small format file: conversions, macros, names, and what happens when something is missing.
+
 use super::*;
 
 const SWITCH: &str = r#"name: sched_switch
