@@ -191,7 +191,7 @@ impl Wire for CpuTopology {
         let mut dies = Vec::new();
         let mut die_siblings = Vec::new();
         for _ in 0..count {
-            // Before Linux 4.? the section ended behind the lists.
+            // Sections of older perfs end behind the lists.
             let Some(cpu) = f.u32().zip(f.u32()) else { break };
             cpus.push(cpu);
         }

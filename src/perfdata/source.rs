@@ -1,8 +1,7 @@
 //! Bytes that can be read at any place: a file as it is, or a stream unpacked into one.
 //!
 //! Receives a path or an open stream; hands on a [`Source`]. Files are read with `pread(2)` into buffers and never mapped:
-//! a file that is cut short while it is mapped kills the reader with SIGBUS, and a copy out of the page cache costs
-//! less than looking at the records (measured: see docs/perf-data.md). Streams and packed files are unpacked into an
+//! a file that is cut short while it is mapped kills the reader with SIGBUS. Streams and packed files are unpacked into an
 //! unnamed temporary file first, so that everything above can read twice and in parallel.
 
 use std::fs::{File, OpenOptions};
@@ -38,7 +37,6 @@ impl Source {
         if path.as_os_str() == "-" {
             return Self::stream(io::stdin().lock(), Path::new("standard input"));
         }
-        // A fifo without a writer must not hang before we know it is one; the flag does nothing for files.
         let file = File::open(path).map_err(Error::io("opening", path))?;
         let meta = file.metadata().map_err(Error::io("opening", path))?;
         if !meta.is_file() {

@@ -1,4 +1,4 @@
-//! Tests of tracepoint formats and of the printing of their payloads: formats as tracefs has them, payloads made by hand.
+//! Payloads printed through a small format file: conversions, macros, names, and what happens when something is missing.
 
 use super::*;
 
