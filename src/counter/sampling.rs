@@ -131,7 +131,7 @@ pub fn request(spec: &EventSpec, options: &Options, role: Role) -> io::Result<Al
     attr.set_wakeup(role.watermark.max(1));
     let mut fields = sample::IP | sample::TID | options.fields;
     let mut read_format = format::ID | format::LOST;
-    rate(spec, options, attr, &mut fields);
+    rate(options, attr, &mut fields);
     if options.no_samples {
         attr.set_freq(0);
     }
@@ -241,7 +241,7 @@ pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
 }
 
 /// The event's text decides; what a tracepoint or breakpoint has by itself (each time) yields to the options.
-fn rate(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u64) {
+fn rate(options: &Options, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
     let written = attr.period() != 0 && !each_time;
     if !written {
@@ -252,7 +252,6 @@ fn rate(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u64) 
             Rate::Period(count) => attr.set_period(count),
         }
     }
-    let _ = spec;
     if attr.get(Flag::Freq) {
         *fields |= sample::PERIOD;
     }

@@ -13,6 +13,9 @@
 //! Source: `tools/perf/util/trace-event-info.c`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 use super::Host;
 
@@ -25,7 +28,7 @@ impl Host {
             let named = name.split_once(':').map(|(system, name)| (system.to_owned(), name.to_owned()));
             let named = named.filter(|(system, name)| self.tracepoint_id(system, name) == Ok(id));
             let (system, name) = named.or_else(|| self.tracepoint_name(id))?;
-            let text = std::fs::read(events.join(&system).join(&name).join("format")).ok()?;
+            let text = read(&events.join(&system).join(&name).join("format"))?;
             formats.entry(system).or_default().push(text);
         }
         let mut out = b"\x17\x08\x44tracing0.6\0".to_vec();
@@ -33,7 +36,7 @@ impl Host {
         out.push(size_of::<std::ffi::c_long>() as u8);
         out.extend((crate::sys::page_size() as u32).to_ne_bytes());
         for name in ["header_page", "header_event"] {
-            let text = std::fs::read(events.join(name)).unwrap_or_default();
+            let text = read(&events.join(name)).unwrap_or_default();
             out.extend(name.as_bytes());
             out.push(0);
             sized(&text, &mut out);
@@ -47,10 +50,10 @@ impl Host {
             texts.iter().for_each(|text| sized(text, &mut out));
         }
         out.extend(0u32.to_ne_bytes());
-        let printk = std::fs::read(events.with_file_name("printk_formats")).unwrap_or_default();
+        let printk = read(&events.with_file_name("printk_formats")).unwrap_or_default();
         out.extend((printk.len() as u32).to_ne_bytes());
         out.extend(&printk);
-        sized(&std::fs::read(events.with_file_name("saved_cmdlines")).unwrap_or_default(), &mut out);
+        sized(&read(&events.with_file_name("saved_cmdlines")).unwrap_or_default(), &mut out);
         Some(out)
     }
 
@@ -61,6 +64,19 @@ impl Host {
             let name = names.into_iter().find(|name| self.tracepoint_id(&system, name) == Ok(id))?;
             Some((system, name))
         })
+    }
+}
+
+/// Reads a file of tracefs in pieces as large as any of them: some give what the first call has room for, and then nothing.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut file = File::open(path).ok()?;
+    let mut text = Vec::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => return Some(text),
+            got => text.extend_from_slice(&piece[..got]),
+        }
     }
 }
 

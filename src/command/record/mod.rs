@@ -39,7 +39,7 @@ use crate::perfdata::Event;
 use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::credentials::Credentials;
 use crate::sys::perf::{Place, probe};
-use crate::sys::process::Held;
+use crate::sys::process::{Held, Stdout};
 use crate::sys::signal::{self, Signals};
 use crate::sys::{errno, limits, page_size};
 use crate::units;
@@ -67,7 +67,9 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR2])
         .map_err(|error| Error::io("catching signals", error))?;
     let control = plan.control.as_deref().map(Control::open).transpose()?;
-    let held = if plan.command.is_empty() { None } else { Some(launch::hold(&plan.command)?) };
+    // The stream is ours alone: what the command prints would be taken for records.
+    let stdout = if plan.is_stream() { Stdout::ToStderr } else { Stdout::Shared };
+    let held = if plan.command.is_empty() { None } else { Some(launch::hold_with(&plan.command, stdout)?) };
     let (rings, threads) = open(&plan, &host, groups, held.as_ref())?;
     let events: Vec<Event> = rings
         .events()
