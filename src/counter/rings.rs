@@ -16,10 +16,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+use super::Allocated;
 use super::sampling::{self, Concessions, Options, Role};
 use super::set::Spot;
 use super::target::Cgroup;
-use super::Allocated;
 use crate::event::{EventGroup, EventSpec};
 use crate::sys::attr::{Flag, kind};
 use crate::sys::perf::{EventFd, Place, format};
@@ -122,7 +122,8 @@ impl Rings {
         options: &Options,
         setting: Setting,
     ) -> Result<Self, Refused> {
-        let several = setting.tracker || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
+        let several =
+            setting.tracker || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
         let base = Role {
             with_id: several,
             system: setting.system,
@@ -149,7 +150,8 @@ impl Rings {
                     on_exec: setting.on_exec,
                     ..base
                 };
-                let request = sampling::request(&spec, options, role).map_err(|error| unasked(error, &spec))?;
+                let request =
+                    sampling::request(&spec, options, role).map_err(|error| unasked(error, &spec))?;
                 members.push(rings.events.len());
                 rings.add(spec, cgroup.clone(), request, role.leads);
                 if !grouped {
@@ -268,7 +270,11 @@ impl Rings {
 
     /// How many rings the events opened so far need.
     pub fn count(&self) -> usize {
-        let mut keys: Vec<_> = self.open.iter().map(|open| (open.spot.cpu, open.spot.tid.filter(|_| open.spot.cpu.is_none()))).collect();
+        let mut keys: Vec<_> = self
+            .open
+            .iter()
+            .map(|open| (open.spot.cpu, open.spot.tid.filter(|_| open.spot.cpu.is_none())))
+            .collect();
         keys.sort_unstable();
         keys.dedup();
         keys.len()
@@ -279,7 +285,10 @@ impl Rings {
     /// # Errors
     /// The kernel's: `EINVAL` for an expression it does not understand.
     pub fn set_filter(&self, event: usize, expression: &std::ffi::CStr) -> io::Result<()> {
-        self.open.iter().filter(|open| open.event == event).try_for_each(|open| open.fd.set_filter(expression))
+        self.open
+            .iter()
+            .filter(|open| open.event == event)
+            .try_for_each(|open| open.fd.set_filter(expression))
     }
 
     /// Starts what the kernel does not start by itself at exec; `all`: whatever started it before.
@@ -376,7 +385,12 @@ impl Rings {
 
     /// Every id with its place.
     pub fn instances(&self) -> impl Iterator<Item = Instance> {
-        self.open.iter().map(|open| Instance { event: open.event, id: open.id, ring: open.ring, spot: open.spot })
+        self.open.iter().map(|open| Instance {
+            event: open.event,
+            id: open.id,
+            ring: open.ring,
+            spot: open.spot,
+        })
     }
 
     /// Records that the kernel could not put into a ring, by instance, where there are any (Linux 6.0).
@@ -390,12 +404,16 @@ impl Rings {
             }
             words.resize(3 + 3 * events.len(), 0);
             let Ok(got) = one.fd.read(words) else { continue };
-            let times = (format & (format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING)).count_ones() as usize;
+            let times =
+                (format & (format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING)).count_ones() as usize;
             // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours among them.
             let lost = if format & format::GROUP == 0 {
                 words[..got].get(1 + times + 1)
             } else {
-                words[..got].get(1 + times..).and_then(|rows| rows.chunks_exact(3).find(|row| row[1] == one.id)).map(|row| &row[2])
+                words[..got]
+                    .get(1 + times..)
+                    .and_then(|rows| rows.chunks_exact(3).find(|row| row[1] == one.id))
+                    .map(|row| &row[2])
             };
             if let Some(&lost) = lost.filter(|&&lost| lost > 0) {
                 all.push((Instance { event: one.event, id: one.id, ring: one.ring, spot: one.spot }, lost));

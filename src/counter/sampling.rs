@@ -230,7 +230,8 @@ pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
     };
     // Data mappings belong to stacks that are copied, whichever event copies them.
     let data_mappings = options.data_mappings || matches!(options.call_graph, Some(CallGraph::Dwarf(_)));
-    let role = Role { tracks: true, leads: true, on_exec: false, read_by_leader: false, grouped: false, ..role };
+    let role =
+        Role { tracks: true, leads: true, on_exec: false, read_by_leader: false, grouped: false, ..role };
     let mut request = request(&spec, &Options { data_mappings, ..plain }, role)?;
     let attr = request.attr_mut();
     attr.set_period(1);
@@ -280,7 +281,8 @@ fn call_graph(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut
         CallGraph::Fp => {}
         CallGraph::Lbr if options.branches.is_none() => {
             *fields |= sample::BRANCH_STACK;
-            let how = branch::USER | branch::CALL_STACK | branch::NO_CYCLES | branch::NO_FLAGS | branch::HW_INDEX;
+            let how =
+                branch::USER | branch::CALL_STACK | branch::NO_CYCLES | branch::NO_FLAGS | branch::HW_INDEX;
             attr.set_branch_sample_type(how);
         }
         // Branches of another kind were asked for: both cannot be, and perf then takes frame pointers.
@@ -315,7 +317,16 @@ fn registers(options: &Options, attr: &mut Attr, fields: &mut u64) {
 }
 
 fn track(options: &Options, attr: &mut Attr, data_mappings: bool) {
-    let flags = [Flag::Mmap, Flag::Mmap2, Flag::Comm, Flag::CommExec, Flag::Task, Flag::Ksymbol, Flag::BpfEvent, Flag::BuildId];
+    let flags = [
+        Flag::Mmap,
+        Flag::Mmap2,
+        Flag::Comm,
+        Flag::CommExec,
+        Flag::Task,
+        Flag::Ksymbol,
+        Flag::BpfEvent,
+        Flag::BuildId,
+    ];
     for flag in flags {
         attr.set(flag, true);
     }
@@ -396,7 +407,8 @@ impl Concessions {
         if number == errno::EACCES && sees_kernel {
             return Some(Self { user_only: true, ..self });
         }
-        if !matches!(number, errno::EINVAL | errno::EOPNOTSUPP | errno::E2BIG | errno::ENOENT | errno::ENODEV) {
+        if !matches!(number, errno::EINVAL | errno::EOPNOTSUPP | errno::E2BIG | errno::ENOENT | errno::ENODEV)
+        {
             return None;
         }
         if spec.precise_max && attr.precise_ip() > 0 {

@@ -112,7 +112,8 @@ impl Tally {
             let in_kernel = sample.cpu_mode() == CpuMode::Kernel;
             self.hit(if in_kernel { -1 } else { pid }, ip);
         }
-        for address in sample.callchain().unwrap_or_default().iter().filter(|&address| address < CONTEXT_MAX) {
+        for address in sample.callchain().unwrap_or_default().iter().filter(|&address| address < CONTEXT_MAX)
+        {
             self.hit(if address >= KERNEL { -1 } else { pid }, address);
         }
     }
@@ -123,7 +124,8 @@ impl Tally {
         // The pid stands above the page's 52 bits as far as it has room: who is not told apart only costs a place in the
         // table, since the set below has the whole pid.
         let key = page ^ (pid as u64) << 40 | 1 << 63;
-        let place = &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
+        let place =
+            &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
         if *place != key {
             *place = key;
             self.pages.insert((pid, page));

@@ -201,7 +201,8 @@ mod tests {
     #[test]
     fn what_is_encoded_is_what_is_parsed() {
         let thread = Thread { pid: 7, tid: 8 };
-        let map = Mmap { thread, addr: 0x1000, len: 0x2000, pgoff: 0x3000, is_data: false, name: b"/bin/\xff" };
+        let map =
+            Mmap { thread, addr: 0x1000, len: 0x2000, pgoff: 0x3000, is_data: false, name: b"/bin/\xff" };
         let by_id = Mmap2 { map, file: FileId::BuildId(&[1, 2, 3]), prot: 5, flags: 2 };
         let inode = FileId::Inode { major: 8, minor: 1, inode: 77, generation: 0 };
         let by_inode = Mmap2 { file: inode, map: Mmap { is_data: true, ..map }, ..by_id };

@@ -16,7 +16,8 @@ pub fn walk(slices: &[&[u8]], joint: &mut Vec<u8>, mut visit: impl FnMut(&RawRec
         let mut slice = *slice;
         // Complete what the slice before has begun: its header first, which says how much more it takes.
         while !joint.is_empty() && !slice.is_empty() {
-            let size = joint.get(6..8).and_then(|s| s.first_chunk()).map(|s| usize::from(u16::from_ne_bytes(*s)));
+            let size =
+                joint.get(6..8).and_then(|s| s.first_chunk()).map(|s| usize::from(u16::from_ne_bytes(*s)));
             let missing = size.unwrap_or(8).max(8).saturating_sub(joint.len()).min(slice.len());
             joint.extend_from_slice(&slice[..missing]);
             slice = &slice[missing..];

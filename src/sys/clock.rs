@@ -71,7 +71,9 @@ pub fn read(number: i32) -> Option<(u64, u64)> {
     let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let (mut now, mut step) = (zero, zero);
     // SAFETY: both pointers are to live locals; an unknown number is answered with an error.
-    let failed = unsafe { libc::clock_gettime(number, &raw mut now) != 0 || libc::clock_getres(number, &raw mut step) != 0 };
+    let failed = unsafe {
+        libc::clock_gettime(number, &raw mut now) != 0 || libc::clock_getres(number, &raw mut step) != 0
+    };
     let ns = |time: libc::timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
     (!failed).then(|| (ns(now), ns(step)))
 }

@@ -57,10 +57,27 @@ pub mod sample {
 pub mod branch {
     /// Name and bit.
     pub const FILTERS: [(&str, u64); 21] = [
-        ("u", 1), ("k", 1 << 1), ("hv", 1 << 2), ("any", 1 << 3), ("any_call", 1 << 4), ("any_ret", 1 << 5),
-        ("ind_call", 1 << 6), ("abort_tx", 1 << 7), ("in_tx", 1 << 8), ("no_tx", 1 << 9), ("cond", 1 << 10),
-        ("stack", CALL_STACK), ("ind_jmp", 1 << 12), ("call", 1 << 13), ("no_flags", NO_FLAGS), ("no_cycles", NO_CYCLES),
-        ("save_type", 1 << 16), ("hw_index", HW_INDEX), ("priv", 1 << 18), ("counter", 1 << 19), ("any_return", 1 << 5),
+        ("u", 1),
+        ("k", 1 << 1),
+        ("hv", 1 << 2),
+        ("any", 1 << 3),
+        ("any_call", 1 << 4),
+        ("any_ret", 1 << 5),
+        ("ind_call", 1 << 6),
+        ("abort_tx", 1 << 7),
+        ("in_tx", 1 << 8),
+        ("no_tx", 1 << 9),
+        ("cond", 1 << 10),
+        ("stack", CALL_STACK),
+        ("ind_jmp", 1 << 12),
+        ("call", 1 << 13),
+        ("no_flags", NO_FLAGS),
+        ("no_cycles", NO_CYCLES),
+        ("save_type", 1 << 16),
+        ("hw_index", HW_INDEX),
+        ("priv", 1 << 18),
+        ("counter", 1 << 19),
+        ("any_return", 1 << 5),
     ];
     /// User mode.
     pub const USER: u64 = 1;

@@ -62,7 +62,8 @@ impl Ring {
     /// the event inherits without being bound to a CPU.
     pub fn map(event: &EventFd, pages: usize, direction: Direction) -> io::Result<Self> {
         let page = page_size();
-        let bytes = pages.checked_add(1).and_then(|all| all.checked_mul(page)).ok_or(io::ErrorKind::OutOfMemory)?;
+        let bytes =
+            pages.checked_add(1).and_then(|all| all.checked_mul(page)).ok_or(io::ErrorKind::OutOfMemory)?;
         // The kernel asks for write access where it shall respect our tail, and for none where it shall not.
         let access = match direction {
             Direction::Forward => ProtFlags::READ | ProtFlags::WRITE,
@@ -207,7 +208,9 @@ mod tests {
     fn count(slices: &[&[u8]]) -> usize {
         let bytes = slices.concat();
         let (mut at, mut records) = (0, 0);
-        while let Some(size) = bytes.get(at + 6..at + 8).map(|s| usize::from(u16::from_ne_bytes([s[0], s[1]]))) {
+        while let Some(size) =
+            bytes.get(at + 6..at + 8).map(|s| usize::from(u16::from_ne_bytes([s[0], s[1]])))
+        {
             if size < 8 || at + size > bytes.len() {
                 break;
             }

@@ -96,7 +96,9 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
     say::note(status::truth(&to, &run.totals, &run.lost, crate::sys::clock::process_cpu_ns()));
     let lost: u64 = run.lost.iter().map(|(_, lost)| lost).sum();
     if lost.max(run.totals.lost) > 0 {
-        say::warning("records were lost since the rings were full: record less often (-F), or with larger rings (-m)");
+        say::warning(
+            "records were lost since the rings were full: record less often (-F), or with larger rings (-m)",
+        );
     }
     if let Some(error) = run.failed {
         return Err(error);
@@ -135,7 +137,11 @@ fn groups(plan: &Plan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>
         .map(|name| Cgroup::open(host, name).map(Rc::new).map_err(launch::no_target))
         .collect::<Result<_>>()?;
     if cgroups.len() > groups.len() {
-        return Err(Error::usage(format!("-G names {} cgroups for {} events or groups", cgroups.len(), groups.len())));
+        return Err(Error::usage(format!(
+            "-G names {} cgroups for {} events or groups",
+            cgroups.len(),
+            groups.len()
+        )));
     }
     let single = cgroups.len() == 1;
     let of = |index: usize| if single { cgroups.first() } else { cgroups.get(index) }.cloned();
@@ -295,8 +301,10 @@ fn filters(plan: &Plan, host: &Host) -> Result<Vec<(usize, CString)>> {
     let mut first = 0;
     let without = plan.events.len().saturating_sub(plan.filters.len());
     if plan.filters.len() > plan.events.len() {
-        return Err(Error::usage("--filter belongs to the tracepoint of an -e, and there are fewer of those")
-            .try_this("-e sched:sched_switch --filter 'prev_pid != 0'; several conditions: 'a == 1 && b != 2'"));
+        return Err(Error::usage(
+            "--filter belongs to the tracepoint of an -e, and there are fewer of those",
+        )
+        .try_this("-e sched:sched_switch --filter 'prev_pid != 0'; several conditions: 'a == 1 && b != 2'"));
     }
     for (index, text) in plan.events.iter().enumerate() {
         let typed = index.checked_sub(without).map(|at| &plan.filters[at]);

@@ -149,8 +149,9 @@ impl<'a> Output<'a> {
             again += 1;
             name = format!("{}.{again}", switch::name(base).display()).into();
         }
-        std::fs::rename(base, &name)
-            .map_err(|error| Error::io(format!("renaming {} to {}", base.display(), name.display()), error))?;
+        std::fs::rename(base, &name).map_err(|error| {
+            Error::io(format!("renaming {} to {}", base.display(), name.display()), error)
+        })?;
         self.files.push(name);
         if let Some(most) = self.plan.most_files {
             while self.files.len() > most.max(1) {

@@ -111,7 +111,9 @@ impl Plan {
             Some(-1) => Delay::UntilTold,
             Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
             Some(ms) => {
-                return Err(Error::usage(format!("-D {ms}: a delay is milliseconds, or -1 to wait for --control")));
+                return Err(Error::usage(format!(
+                    "-D {ms}: a delay is milliseconds, or -1 to wait for --control"
+                )));
             }
         };
         if delay == Delay::UntilTold && typed.control.is_none() {
@@ -232,10 +234,12 @@ fn scope(typed: &Record, host: &Host) -> Result<Scope> {
 fn rate(typed: &Record, host: &Host) -> Result<Rate> {
     let number = |option: &str, text: &str| {
         text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
-            Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(match option {
-                "-F" => "samples a second such as 999, or max",
-                _ => "a number of occurrences such as 100000",
-            })
+            Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
+                match option {
+                    "-F" => "samples a second such as 999, or max",
+                    _ => "a number of occurrences such as 100000",
+                },
+            )
         })
     };
     match (typed.freq.as_deref(), typed.count.as_deref()) {
@@ -303,7 +307,9 @@ fn registers(option: &str, text: &str) -> Result<u64> {
     let listed = || format!("one of: {}", names.join(", "));
     match text {
         "" => return Ok(REGISTERS),
-        "?" => return Err(Error::usage(format!("{option}: the registers of this machine")).try_this(listed())),
+        "?" => {
+            return Err(Error::usage(format!("{option}: the registers of this machine")).try_this(listed()));
+        }
         _ => {}
     }
     text.split(',').try_fold(0, |mask, word| {
@@ -332,7 +338,9 @@ pub(super) fn size(option: &str, text: &str) -> Result<u64> {
         _ => (text, 1),
     };
     let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&bytes| bytes > 0);
-    bytes.ok_or_else(|| Error::usage(format!("{option} {text}: not a size")).try_this("such as 64K, 100M or 2G"))
+    bytes.ok_or_else(|| {
+        Error::usage(format!("{option} {text}: not a size")).try_this("such as 64K, 100M or 2G")
+    })
 }
 
 /// `-m`: pages, or bytes with a unit; rounded up to a power of two.
@@ -342,7 +350,9 @@ fn ring_pages(text: &str) -> Result<usize> {
         Err(_) => size("-m", text)?,
     };
     if pages == 0 || pages > 1 << 40 {
-        return Err(Error::usage(format!("-m {text}: not the size of a ring")).try_this("such as 128 (pages) or 4M"));
+        return Err(
+            Error::usage(format!("-m {text}: not the size of a ring")).try_this("such as 128 (pages) or 4M")
+        );
     }
     Ok(pages_of(pages))
 }

@@ -278,7 +278,8 @@ impl Recording<'_> {
             }
             (Scope::Command, Some(held)) => {
                 // What it maps, the kernel tells from its exec on.
-                let ids = [std::process::id(), held.pid()].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
+                let ids =
+                    [std::process::id(), held.pid()].map(|pid| Thread { pid: pid as i32, tid: pid as i32 });
                 let [parent, thread] = ids;
                 out.fork(&Task { thread, parent, time: Default::default() });
                 out.comm(thread, b"pmc");
@@ -361,7 +362,8 @@ impl Recording<'_> {
 }
 
 fn wait(poll: &std::os::fd::OwnedFd, time: Duration) -> Result<Woken> {
-    let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
+    let mut events =
+        [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
     let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
     let count = match epoll::wait(poll, &mut events[..], Some(&time)) {
         Ok(count) => count,
@@ -369,7 +371,10 @@ fn wait(poll: &std::os::fd::OwnedFd, time: Duration) -> Result<Woken> {
         Err(error) => return Err(Error::io("waiting", io::Error::from(error))),
     };
     let over = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-    let gone = events[..count].iter().map(|event| (event.flags, event.data)).filter(|(flags, _)| flags.intersects(over));
+    let gone = events[..count]
+        .iter()
+        .map(|event| (event.flags, event.data))
+        .filter(|(flags, _)| flags.intersects(over));
     Ok(Woken { gone: gone.map(|(_, data)| data.u64()).collect() })
 }
 

@@ -11,8 +11,8 @@ use crate::counter::rings::Rings;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::perfdata::feature::{
-    BuildIdEntry, BuildIds as BuildIdSection, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode,
-    PmuMapping, Raw, SampleTime,
+    BuildIdEntry, BuildIds as BuildIdSection, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc,
+    NumaNode, PmuMapping, Raw, SampleTime,
 };
 use crate::perfdata::{Event, Features, Tally};
 use crate::symbol::{BuildId, Image, elf, kernel};
@@ -96,7 +96,12 @@ pub(super) fn at_the_end(features: &mut Features, tally: &Tally, wanted: BuildId
             Some(_) => b"[kernel.kallsyms]".to_vec(),
             None => file.name.clone(),
         };
-        Some(BuildIdEntry { pid: -1, misc: if file.is_kernel { 1 } else { 2 }, id: id.bytes().to_vec(), name })
+        Some(BuildIdEntry {
+            pid: -1,
+            misc: if file.is_kernel { 1 } else { 2 },
+            id: id.bytes().to_vec(),
+            name,
+        })
     });
     let mut rows: Vec<BuildIdEntry> = rows.collect();
     rows.dedup_by(|a, b| a.name == b.name && a.id == b.id);
@@ -126,7 +131,8 @@ fn module_build_id(name: &[u8]) -> Option<BuildId> {
 
 fn cpu_count(host: &Host) -> CpuCount {
     let online = host.online_cpus().len() as u32;
-    let possible = host.text("/sys/devices/system/cpu/present").and_then(|t| t.parse::<crate::host::CpuList>().ok());
+    let possible =
+        host.text("/sys/devices/system/cpu/present").and_then(|t| t.parse::<crate::host::CpuList>().ok());
     CpuCount { available: possible.map_or(online, |cpus| cpus.len() as u32), online }
 }
 
@@ -142,7 +148,9 @@ fn topology(host: &Host) -> CpuTopology {
     let distinct = |name: &str, otherwise: &str| {
         let mut all: Vec<String> = Vec::new();
         for cpu in topology.cpus().iter() {
-            if let Some(text) = list(cpu, name).or_else(|| list(cpu, otherwise)).filter(|text| !all.contains(text)) {
+            if let Some(text) =
+                list(cpu, name).or_else(|| list(cpu, otherwise)).filter(|text| !all.contains(text))
+            {
                 all.push(text);
             }
         }
