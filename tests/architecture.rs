@@ -18,37 +18,40 @@ use std::path::{Path, PathBuf};
 /// counter                    symbol  unwind
 /// event                      session
 /// host                       perfdata
-///           sys    record
-///           error  units  text
+///           record
+///           sys
+///           error  units  text  address
 /// ```
 const HOUSE: &[(&str, &[&str])] = &[
-    ("main", &["command"]),
+    // The binary leaves with the status that a command decided, or dies by the signal that ended it.
+    ("main", &["command", "error", "sys"]),
     (
         "command",
         &[
             "cli", "tui", "view", "profile", // the top
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
-            "sys", "record", "error", "units", "text",
+            "sys", "record", "error", "units", "text", "address",
         ],
     ),
     ("cli", &[]),
     ("tui", &["view", "profile", "error", "units", "text"]),
     ("view", &["profile", "error", "units", "text"]),
-    ("profile", &["session", "symbol", "error", "units", "text"]),
+    ("profile", &["session", "symbol", "error", "units", "text", "address"]),
     // The measuring wing.
     ("counter", &["event", "host", "sys", "error", "units", "text"]),
     ("event", &["host", "sys", "error", "units", "text"]),
     ("host", &["sys", "error", "units", "text"]),
     // The reading wing.
-    ("symbol", &["session", "perfdata", "record", "sys", "error", "units", "text"]),
-    ("unwind", &["session", "perfdata", "record", "sys", "error", "units", "text"]),
-    ("session", &["perfdata", "record", "sys", "error", "units", "text"]),
-    ("perfdata", &["record", "sys", "error", "units", "text"]),
+    ("symbol", &["session", "perfdata", "record", "sys", "error", "units", "text", "address"]),
+    ("unwind", &["session", "perfdata", "record", "sys", "error", "units", "text", "address"]),
+    ("session", &["perfdata", "record", "sys", "error", "units", "text", "address"]),
+    ("perfdata", &["record", "sys", "error", "units", "text", "address"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
-    ("record", &["error", "units", "text"]),
+    ("record", &["sys", "error", "units", "text", "address"]),
     ("sys", &["error", "units", "text"]),
     ("error", &["sys", "text"]),
+    ("address", &[]),
     ("units", &[]),
     ("text", &[]),
 ];

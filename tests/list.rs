@@ -13,7 +13,12 @@ fn json(args: &[&str]) -> Value {
 }
 
 fn names(document: &Value) -> Vec<&str> {
-    document["events"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap()).collect()
+    document["events"]
+        .as_array()
+        .expect("what the document has")
+        .iter()
+        .map(|event| event["name"].as_str().expect("what the document has"))
+        .collect()
 }
 
 fn tracefs() -> bool {

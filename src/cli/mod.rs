@@ -24,7 +24,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Count events
-    Stat(stat::Stat),
+    Stat(Box<stat::Stat>),
     /// Sample where time goes, into a file
     Record(Box<record::Record>),
     /// Show what this machine can measure, who holds its counters, and what this user may do

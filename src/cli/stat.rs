@@ -208,8 +208,8 @@ pub struct Stat {
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub vs: Vec<String>,
 
-    /// Keep an OpenMetrics scrape file current (with -I)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    /// Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub openmetrics: Option<PathBuf>,
 
     /// Serve OpenMetrics over HTTP at this address (with -I)

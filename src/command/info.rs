@@ -109,7 +109,7 @@ fn counters(unit: &CoreUnit) -> shown::Counters {
     }
     match probed {
         Some(probed) => how.push(format!(
-            "probed: the kernel took a group of {} × {} and {} more with a counter of their own",
+            "probed: the kernel took a group of {} × {} and {} more on fixed ones",
             probed.general, probed.event, probed.fixed
         )),
         None => how.push("the kernel opened no generic event to probe with".to_owned()),

@@ -216,8 +216,10 @@ impl Trier<'_> {
     fn resolve(&mut self, listed: &Listed, entry: &mut Entry) {
         let groups = match parse(&listed.name, self.host) {
             Ok(groups) => groups,
-            // A FreeBSD name whose Linux event is not on this machine.
+            // A FreeBSD name whose Linux event is not to be had: that one's own trouble says more.
             Err(wrong) => {
+                let wrong =
+                    listed.means.as_ref().and_then(|means| parse(means, self.host).err()).unwrap_or(wrong);
                 let cause =
                     wrong.cause.map_or(wrong.message.clone(), |cause| format!("{}: {cause}", wrong.message));
                 let remedy = cleaned(wrong.remedy.unwrap_or_default());

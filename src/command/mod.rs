@@ -40,7 +40,7 @@ pub fn main() -> Exit {
 
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => stat::run(typed),
+        Command::Stat(typed) => stat::run(*typed),
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),

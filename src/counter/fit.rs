@@ -61,7 +61,10 @@ impl Pass {
             let Ok(mut request) = allocate(event, Mode::TaskCounting, Flags::default(), None) else {
                 continue;
             };
-            request.attr_mut().set(Flag::Disabled, true);
+            // Nothing is to count, but the kernel's check for Arm leaves out whatever nobody will enable: so the leader
+            // waits for an exec that never comes, and the members for their leader.
+            request.attr_mut().set(Flag::Disabled, self.open.is_empty());
+            request.attr_mut().set(Flag::EnableOnExec, self.open.is_empty());
             // The whole pass is to be one group, whatever the text says of each.
             request.attr_mut().set(Flag::Pinned, false);
             request.attr_mut().set(Flag::Exclusive, false);

@@ -329,16 +329,19 @@ impl Set {
             let leads = opened.is_empty();
             match self
                 .open_event(event, spot, opened.first().map(|leader| &leader.fd), leads && on_exec, grouped)
-                .and_then(|fd| Member::new(event, fd, grouped).map_err(|error| (attr.clone(), error)))
-            {
+                .and_then(|fd| {
+                    Member::new(event, fd, grouped).map_err(|error| Denied::new(Some(&attr), error))
+                }) {
                 Ok(member) => opened.push(member),
-                Err((attr, error)) => match error.raw_os_error() {
+                Err(Denied { attr, error }) => match error.raw_os_error() {
                     Some(errno::ESRCH) if spot.tid.is_some() => return Attempt::Gone,
                     Some(errno::ENODEV) if spot.cpu.is_some() => return Attempt::Gone,
                     Some(errno::EINVAL) if weak && !leads => return Attempt::DoesNotFit,
+                    // Nobody wrote the group as such, or he said that it may be broken: each event has its own fate.
+                    _ if weak && leads && grouped => return Attempt::DoesNotFit,
                     _ => {
                         let group_before = opened.len();
-                        self.refuse(event, Refused { error, attr, spot, group_before, leader: None });
+                        self.refuse(event, Refused { error, attr: *attr, spot, group_before, leader: None });
                     }
                 },
             }
@@ -365,13 +368,13 @@ impl Set {
         leader: Option<&EventFd>,
         on_exec: bool,
         grouped: bool,
-    ) -> Result<EventFd, (Attr, io::Error)> {
+    ) -> Result<EventFd, Denied> {
         let options = self.options;
         let Event { spec, cgroup, fate } = &mut self.events[event];
         let mode = if spot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
         let flags = Flags { descendants: options.inherit, ..Flags::default() };
         let mut request = allocate(spec, mode, flags, spot.cpu.filter(|_| spot.tid.is_none()))
-            .map_err(|error| (spec.attr().cloned().unwrap_or_default(), error))?;
+            .map_err(|error| Denied::new(spec.attr(), error))?;
         let attr = request.attr_mut();
         attr.set(Flag::Disabled, leader.is_none());
         attr.set(Flag::EnableOnExec, on_exec);
@@ -401,7 +404,7 @@ impl Set {
             (Some(tid), None, _) => Place::Task(tid),
             (None, Some(cpu), None) => Place::Cpu(cpu),
             (None, None, _) => {
-                return Err((request.attr().clone(), io::Error::from_raw_os_error(errno::EINVAL)));
+                return Err(Denied::new(Some(request.attr()), io::Error::from_raw_os_error(errno::EINVAL)));
             }
         };
         let mut error = match request.open(place, leader) {
@@ -431,7 +434,7 @@ impl Set {
                 return Ok(fd);
             }
         }
-        Err((request.attr().clone(), error))
+        Err(Denied::new(Some(request.attr()), error))
     }
 
     /// Starts what the kernel does not start by itself at exec.
@@ -505,6 +508,18 @@ impl Member {
     fn new(event: usize, fd: EventFd, grouped: bool) -> io::Result<Self> {
         let id = if grouped { fd.id()? } else { 0 };
         Ok(Self { event, fd, id })
+    }
+}
+
+/// A request that the kernel would not have, as it was last put.
+struct Denied {
+    attr: Box<Attr>,
+    error: io::Error,
+}
+
+impl Denied {
+    fn new(attr: Option<&Attr>, error: io::Error) -> Self {
+        Self { attr: Box::new(attr.cloned().unwrap_or_default()), error }
     }
 }
 

@@ -198,7 +198,8 @@ fn pmu_events(shown: &str, pmu: &Pmu) -> Vec<Listed> {
     let entries = pmu.events().into_iter().filter_map(|name| {
         let event = pmu.event(&name)?;
         // A term without a value is one that the user gives: it is shown with the name, as perf does.
-        let open: Vec<&str> = event.terms.split(',').map(str::trim).filter(|term| term.ends_with("=?")).collect();
+        let open: Vec<&str> =
+            event.terms.split(',').map(str::trim).filter(|term| term.ends_with("=?")).collect();
         let form = !open.is_empty();
         let text = [&[name.as_str()], open.as_slice()].concat().join(",");
         Some(Listed {
@@ -311,7 +312,10 @@ mod tests {
         let host = Host::rooted(root.path());
         let listed: Vec<Listed> = of_kind(&host, Kind::Pmu).collect();
         let shown: Vec<_> = listed.iter().map(|l| (l.name.as_str(), l.unit.as_str(), l.form)).collect();
-        assert_eq!(shown, [("armv8_pmuv3_0/open,event=?/", "", true), ("uncore_imc/cas_count_read/", "MiB", false)]);
+        assert_eq!(
+            shown,
+            [("armv8_pmuv3_0/open,event=?/", "", true), ("uncore_imc/cas_count_read/", "MiB", false)]
+        );
         assert!(parse("uncore_imc/cas_count_read/", &host).is_ok());
         let names: Vec<String> = names(&host).collect();
         assert!(names.contains(&"uncore_imc/event=".to_owned()), "{names:?}");

@@ -39,12 +39,14 @@ pub struct Parser<'h> {
     /// The core PMUs where cores differ; `None` until somebody asks.
     hybrid: Option<Vec<Pmu>>,
     merges: u32,
+    /// Requests made of the text so far.
+    count: usize,
 }
 
 impl<'h> Parser<'h> {
     /// A parser for this machine.
     pub fn new(host: &'h Host) -> Self {
-        Self { host, hybrid: None, merges: 0 }
+        Self { host, hybrid: None, merges: 0, count: 0 }
     }
 
     /// Reads one text.
@@ -57,20 +59,12 @@ impl<'h> Parser<'h> {
 
     fn groups(&mut self, text: &str) -> Result<Vec<EventGroup>> {
         let mut groups = Vec::new();
-        let mut count = 0;
+        self.count = 0;
         for item in syntax::read(text)? {
-            let more = match &item {
-                Item::Event(event) => self.event(event)?.into_iter().map(single).collect(),
-                Item::Group(group) => self.group(group)?,
-            };
-            count += more.iter().map(|group| group.events.len()).sum::<usize>();
-            if count > MOST_EVENTS {
-                return Err(Fault::at(
-                    &(0..text.len()),
-                    format!("this text stands for more than {MOST_EVENTS} events"),
-                ));
+            match &item {
+                Item::Event(event) => groups.extend(self.event(event)?.into_iter().map(single)),
+                Item::Group(group) => groups.extend(self.group(group)?),
             }
-            groups.extend(more);
         }
         Ok(groups)
     }
@@ -114,6 +108,13 @@ impl<'h> Parser<'h> {
             Modifiers::read(word)?;
         }
         let mut specs = self.body(event)?;
+        self.count += specs.len();
+        if self.count > MOST_EVENTS {
+            return Err(Fault::at(
+                &event.text.span(),
+                format!("with this the text stands for more than {MOST_EVENTS} events"),
+            ));
+        }
         // `cycles,usr` is `cycles:u` in other words, and is shown so.
         let written = event.modifiers.map_or("", |word| word.text);
         let mut letters = written.to_owned();
@@ -172,7 +173,9 @@ impl<'h> Parser<'h> {
         if let Some(generic) = generic::find(word) {
             return Some(match generic.what {
                 What::Software(config) => vec![EventSpec::kernel(name, kind::SOFTWARE, config)],
-                What::Tool(tool) => vec![EventSpec::new(name, Source::Tool(tool))],
+                What::Tool(tool) => {
+                    vec![EventSpec { unit: "ns".to_owned(), ..EventSpec::new(name, Source::Tool(tool)) }]
+                }
                 What::Hardware(config) => self.on_cores(kind::HARDWARE, config, name),
             });
         }

@@ -97,8 +97,16 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
         let data = match kind {
             kind::COMPRESSED => &record[HEADER..],
             kind::COMPRESSED2 => exact(record, is_foreign),
-            kind::AUXTRACE | kind::HEADER_TRACING_DATA => {
+            kind::AUXTRACE => {
                 aux += skipped(kind, record, is_foreign).min(end - at);
+                return Ok(true);
+            }
+            kind::HEADER_TRACING_DATA => {
+                let behind = at + record.len() as u64;
+                if let Some(payload) = segment.source.section(behind, skipped(kind, record, is_foreign))? {
+                    spool.write(record)?;
+                    spool.write(&payload)?;
+                }
                 return Ok(true);
             }
             _ => {

@@ -110,12 +110,22 @@ impl Header {
         (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
     }
 
+    /// Whether a table of features stands at `table`: its first row points behind its last. A recorder that was killed may have
+    /// set the bits already.
+    pub(super) fn has_table(&self, source: &Source, table: u64) -> Result<bool, Error> {
+        let rows = self.feature_numbers().count() as u64;
+        let Some(row) = source.section(table, 16)? else { return Ok(false) };
+        let first = row.first_chunk().map_or(0, |w| u64::from_ne_bytes(*w));
+        let first = if self.is_foreign { first.swap_bytes() } else { first };
+        Ok(rows > 0 && first >= table.saturating_add(rows * 16) && first <= source.len())
+    }
+
     /// The attrs of the file form, each with the section of its ids.
     pub(super) fn read_attrs(&self, source: &Source) -> Result<Vec<(Attr, Section)>, Error> {
         let malformed =
             |what| Error::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };
         let entry = usize::try_from(self.attr_size).unwrap_or(0);
-        if entry < attr::SMALLEST + 16 || entry > 1 << 16 {
+        if !(attr::SMALLEST + 16..=1 << 16).contains(&entry) {
             return Err(malformed("the header says a size of attrs that no perf writes"));
         }
         let mut bytes = source

@@ -83,16 +83,18 @@ impl Reader {
             return Err(Error::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
         // A recorder that was killed left the size at 0 (perf), or at what was written a second ago and no features (pmc).
-        let beyond = source.len() > start.saturating_add(size);
-        let unfinished = beyond && (size == 0 || header.features.iter().all(|&word| word == 0));
+        let table = start.saturating_add(size);
+        let no_bits = header.features.iter().all(|&word| word == 0);
+        let unfinished =
+            source.len() > table && (no_bits || size == 0 && !header.has_table(source, table)?);
         let end = if unfinished { source.len() } else { start.saturating_add(size) };
         if unfinished {
             self.notes.push(Note::Unfinished);
+        } else if end > source.len() {
+            // The table of features would stand behind the records.
+            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len() });
         } else {
             self.read_features(source, header, end)?;
-        }
-        if end > source.len() {
-            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len() });
         }
         let end = end.min(source.len());
         if start < end {

@@ -68,11 +68,17 @@ impl Writer {
     ///
     /// # Errors
     /// When the file cannot be made or its header not be written.
-    pub fn create(path: impl AsRef<Path>, events: &[Event], features: &Features, options: Options) -> Result<Self, Error> {
+    pub fn create(
+        path: impl AsRef<Path>,
+        events: &[Event],
+        features: &Features,
+        options: Options,
+    ) -> Result<Self, Error> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
             let stdout = rustix::io::dup(io::stdout());
-            let stdout = stdout.map_err(|e| Error::io("writing to", Path::new("standard output"))(e.into()))?;
+            let stdout =
+                stdout.map_err(|e| Error::io("writing to", Path::new("standard output"))(e.into()))?;
             return Self::stream(File::from(stdout), Path::new("standard output"), events, features, options);
         }
         let mut open = OpenOptions::new();
@@ -84,7 +90,8 @@ impl Writer {
             Ok(meta) if meta.is_file() => {
                 let mut old = path.as_os_str().to_owned();
                 old.push(".old");
-                std::fs::rename(path, &old).map_err(Error::io("keeping the former recording as .old:", path))?;
+                std::fs::rename(path, &old)
+                    .map_err(Error::io("keeping the former recording as .old:", path))?;
                 open.create_new(true);
             }
             Ok(meta) if meta.file_type().is_fifo() => {
@@ -172,7 +179,11 @@ impl Writer {
         let Some(compression) = self.compression() else { return Ok(()) };
         let features = Features { compressed: Some(compression), ..Features::default() };
         let mut record = Vec::new();
-        push_feature(Feature::COMPRESSED, &features.section(Feature::COMPRESSED).unwrap_or_default(), &mut record);
+        push_feature(
+            Feature::COMPRESSED,
+            &features.section(Feature::COMPRESSED).unwrap_or_default(),
+            &mut record,
+        );
         self.write_records(&[&record])
     }
 

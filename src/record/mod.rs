@@ -21,6 +21,7 @@ pub mod kind;
 pub mod layout;
 pub mod sample;
 pub mod swap;
+pub mod tracepoint;
 mod user;
 mod walk;
 

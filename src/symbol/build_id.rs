@@ -32,7 +32,7 @@ impl BuildId {
 
     /// From hexadecimal digits.
     pub fn parse(hex: &str) -> Option<Self> {
-        if hex.len() % 2 != 0 || !hex.is_ascii() {
+        if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
             return None;
         }
         let bytes: Option<Vec<u8>> =
@@ -47,7 +47,8 @@ impl BuildId {
     /// ```
     pub fn in_notes(mut notes: &[u8]) -> Option<Self> {
         while notes.len() >= 12 {
-            let word = |at: usize| u32::from_ne_bytes([notes[at], notes[at + 1], notes[at + 2], notes[at + 3]]);
+            let word =
+                |at: usize| u32::from_ne_bytes([notes[at], notes[at + 1], notes[at + 2], notes[at + 3]]);
             let (name, content, kind) = (word(0) as usize, word(4) as usize, word(8));
             let content_at = 12usize.checked_add(name.checked_next_multiple_of(4)?)?;
             let next = content_at.checked_add(content.checked_next_multiple_of(4)?)?;

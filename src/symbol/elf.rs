@@ -31,6 +31,21 @@ struct Segment {
     address: u64,
     in_memory: u64,
     executable: bool,
+    align: u64,
+}
+
+/// Works out where the segments lay in the program, from a debug file that was left without their bytes and places.
+///
+/// Linkers put one behind the other, each at the next place that agrees with its address modulo the alignment.
+fn place_anew(segments: &mut [Segment]) {
+    let mut end = 0u64;
+    for segment in segments {
+        let align = segment.align.max(1);
+        let gap = (segment.address % align + align - end % align) % align;
+        segment.offset = end.saturating_add(gap);
+        segment.in_file = segment.in_memory;
+        end = segment.offset.saturating_add(segment.in_memory);
+    }
 }
 
 impl Segments {
@@ -39,9 +54,14 @@ impl Segments {
         let segment = |s: object::read::Segment<'_, '_>| {
             let (offset, in_file) = s.file_range();
             let executable = matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & elf::PF_X != elf::ProgramFlags(0));
-            Segment { offset, in_file, address: s.address(), in_memory: s.size(), executable }
+            let align = s.align();
+            Segment { offset, in_file, address: s.address(), in_memory: s.size(), executable, align }
         };
-        Self(file.segments().map(segment).collect())
+        let mut segments: Vec<Segment> = file.segments().map(segment).collect();
+        if segments.iter().any(|s| s.executable && s.in_file == 0) {
+            place_anew(&mut segments);
+        }
+        Self(segments)
     }
 
     /// The file's address of a place in the file.
@@ -51,7 +71,11 @@ impl Segments {
     pub fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
         let inside = |s: &&Segment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
-        let within = self.0.iter().filter(inside).max_by_key(|s| (s.executable, at.wrapping_sub(s.offset) < s.in_file));
+        let within = self
+            .0
+            .iter()
+            .filter(inside)
+            .max_by_key(|s| (s.executable, at.wrapping_sub(s.offset) < s.in_file));
         let near = || {
             self.0.iter().filter(|s| s.executable).min_by_key(|s| {
                 s.offset.saturating_sub(at).max(at.saturating_sub(s.offset.saturating_add(s.in_file)))
@@ -192,6 +216,7 @@ mod tests {
             address,
             in_memory: size,
             executable,
+            align: 0x1000,
         };
         Segments(list.iter().map(make).collect())
     }
@@ -207,6 +232,23 @@ mod tests {
         assert_eq!(apart.address(FileOffset(0x900)), Some(Svma(0x1900)));
         assert_eq!(apart.address(FileOffset(0x1008)), Some(Svma(0x2008)), "the rest of the last page");
         assert_eq!(Segments::default().address(FileOffset(5)), None);
+    }
+
+    #[test]
+    fn places_that_a_debug_file_lost_are_found_again() {
+        // GNU ld: (0, 0x5e0), (0x1000, 0x145), (0x2000, 0xd0), (0x3e00 at 0x2e00); lld: text at 0x800 for address 0x1800.
+        let mut gnu = segments(&[
+            (0, 0x5e0, 0, false),
+            (0, 0x145, 0x1000, true),
+            (0, 0xd0, 0x2000, false),
+            (0, 0x210, 0x3e00, false),
+        ])
+        .0;
+        place_anew(&mut gnu);
+        assert_eq!(gnu.iter().map(|s| s.offset).collect::<Vec<_>>(), [0, 0x1000, 0x2000, 0x2e00]);
+        let mut lld = segments(&[(0, 0x800, 0, false), (0, 0x700, 0x1800, true)]).0;
+        place_anew(&mut lld);
+        assert_eq!(lld.iter().map(|s| s.offset).collect::<Vec<_>>(), [0, 0x800]);
     }
 
     #[test]

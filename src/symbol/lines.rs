@@ -53,9 +53,14 @@ const FEW: usize = 64;
 ///
 /// # Errors
 /// What is wrong with the debug information.
-pub fn resolve(found: &Found, addresses: &[u64], done: &(dyn Fn(usize) + Sync)) -> Result<Vec<Vec<LineFrame>>, String> {
+pub fn resolve(
+    found: &Found,
+    addresses: &[u64],
+    done: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<Vec<LineFrame>>, String> {
     let has_lines = |image: &&Image| image.elf().is_ok_and(|file| elf::has_lines(&file));
-    let Some(image) = [found.debug.as_ref(), found.binary.as_ref()].into_iter().flatten().find(has_lines) else {
+    let Some(image) = [found.debug.as_ref(), found.binary.as_ref()].into_iter().flatten().find(has_lines)
+    else {
         return Err("no line information".into());
     };
     let file = image.elf().map_err(|error| error.to_string())?;
@@ -65,7 +70,8 @@ pub fn resolve(found: &Found, addresses: &[u64], done: &(dyn Fn(usize) + Sync)) 
         Some(image) => Some(load(&image.elf().map_err(|error| error.to_string())?)?),
         None => None,
     };
-    let mut dwarf = sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
+    let mut dwarf =
+        sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
     dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
     let dwarf = Arc::new(dwarf);
     let threads = if addresses.len() < 2 * FEW { 1 } else { rayon::current_num_threads() };
@@ -157,7 +163,12 @@ struct Files {
 }
 
 impl Files {
-    fn section<'a>(&'a self, file: &object::File<'a>, name: Option<&str>, endian: RunTimeEndian) -> Slice<'a> {
+    fn section<'a>(
+        &'a self,
+        file: &object::File<'a>,
+        name: Option<&str>,
+        endian: RunTimeEndian,
+    ) -> Slice<'a> {
         let bytes = match name.and_then(|name| elf::section(file, name)) {
             Some(Cow::Borrowed(bytes)) => bytes,
             Some(Cow::Owned(bytes)) => self.held.alloc(bytes),
@@ -180,7 +191,8 @@ impl<'a> View<'a> {
         let package = found.package.as_ref().and_then(|image| {
             let file = image.elf().ok()?;
             let endian = endian(&file);
-            let load = |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
+            let load =
+                |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
             DwarfPackage::load(load, EndianSlice::new(&[], endian)).ok()
         });
         let context = Context::from_arc_dwarf(dwarf)?;
@@ -233,7 +245,8 @@ fn load_split<'a>(
     files: &'a Files,
     load: &SplitDwarfLoad<Slice<'a>>,
 ) -> Option<Arc<Dwarf<Slice<'a>>>> {
-    if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten()) {
+    if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten())
+    {
         let header = unit.units().next().ok()??;
         return unit_depth(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
     }

@@ -50,12 +50,10 @@ pub fn locate(module: &Module, options: &Options) -> Found {
 
 /// Looks for what belongs to a binary that is already there (or to its build-id alone).
 pub fn complete(module: &Module, options: &Options, found: &mut Found) {
-    let build_id = found
-        .binary
-        .as_ref()
-        .and_then(|image| elf::build_id(&image.elf().ok()?))
-        .or(module.build_id);
-    let complete = found.binary.as_ref().is_some_and(|image| image.elf().is_ok_and(|file| elf::has_lines(&file)));
+    let build_id =
+        found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
+    let complete =
+        found.binary.as_ref().is_some_and(|image| image.elf().is_ok_and(|file| elf::has_lines(&file)));
     if !complete {
         found.debug = debug_file(module, found.binary.as_ref(), build_id, options);
     }
@@ -86,15 +84,16 @@ fn own_file(module: &Module, options: &Options, found: &mut Found) {
             Err(_) => {}
         }
     }
-    if let (Some(build_id), true) = (module.build_id, options.debuginfod) {
-        if let Some(image) = ask_debuginfod("executable", build_id) {
-            found.binary = Some(image);
-            found.missing.clear();
-            return;
-        }
+    if let (Some(build_id), true) = (module.build_id, options.debuginfod)
+        && let Some(image) = ask_debuginfod("executable", build_id)
+    {
+        found.binary = Some(image);
+        found.missing.clear();
+        return;
     }
     if found.missing.is_empty() {
-        let said = said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
+        let said =
+            said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
         found.missing.push(Missing::File { path: path.to_owned(), said });
     }
 }
@@ -113,7 +112,9 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
     }
     if let Some(pid) = module.pid.filter(|_| options.live && options.symfs.is_none()) {
         if let Some(m) = module.mapping {
-            candidates.push(format!("/proc/{pid}/map_files/{:x}-{:x}", m.start, m.start.0.wrapping_add(m.len)).into());
+            candidates.push(
+                format!("/proc/{pid}/map_files/{:x}-{:x}", m.start, m.start.0.wrapping_add(m.len)).into(),
+            );
         }
         // The program itself stays reachable when it was deleted.
         let exe = PathBuf::from(format!("/proc/{pid}/exe"));
@@ -142,7 +143,8 @@ pub fn cached_kallsyms(build_id: BuildId, options: &Options) -> Option<PathBuf> 
 
 /// An image is a module's if it is an ELF file and, when the recording holds a build-id, has the same.
 fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
-    let file = image.elf().map_err(|error| Missing::NotElf { path: image.path.clone(), why: error.to_string() })?;
+    let file =
+        image.elf().map_err(|error| Missing::NotElf { path: image.path.clone(), why: error.to_string() })?;
     let Some(recorded) = recorded else { return Ok(()) };
     let there = elf::build_id(&file);
     if there.is_some_and(|there| there.same(&recorded)) {
@@ -161,10 +163,9 @@ fn own_vdso(module: &Module, found: &mut Found) {
                 Err(missing) => found.missing.push(missing),
             }
         }
-        Err(error) => found.missing.push(Missing::File {
-            path: "[vdso]".into(),
-            said: crate::error::kernel_words(&error),
-        }),
+        Err(error) => found
+            .missing
+            .push(Missing::File { path: "[vdso]".into(), said: crate::error::kernel_words(&error) }),
     }
 }
 
@@ -188,7 +189,8 @@ fn debug_file(
     build_id: Option<BuildId>,
     options: &Options,
 ) -> Option<Image> {
-    let useful = |image: &Image| image.elf().is_ok_and(|file| elf::has_lines(&file) || elf::has_symtab(&file));
+    let useful =
+        |image: &Image| image.elf().is_ok_and(|file| elf::has_lines(&file) || elf::has_symtab(&file));
     if let Some(build_id) = build_id {
         let by_id = debug_by_build_id(build_id, module, options)
             .chain(cached(build_id, "debug", options))

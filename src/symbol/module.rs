@@ -71,7 +71,11 @@ impl Kind {
     ///
     /// For a caller's frame give the return address less one, so that the call's line is found.
     pub fn probe(&self, mapping: &Mapping, address: Avma) -> Option<Probe> {
-        if self.by_file_offset() { mapping.file_offset(address).map(Probe::from) } else { Some(address.into()) }
+        if self.by_file_offset() {
+            mapping.file_offset(address).map(Probe::from)
+        } else {
+            Some(address.into())
+        }
     }
 }
 

@@ -25,7 +25,8 @@ impl<T: Clone> Painted<T> {
             return;
         }
         // Without overlaps only the last range before `end` can reach over `start`, then the one before it, and so on.
-        while let Some((&at, &(stop, _))) = self.0.range((Bound::Unbounded, Bound::Excluded(end))).next_back() {
+        while let Some((&at, &(stop, _))) = self.0.range((Bound::Unbounded, Bound::Excluded(end))).next_back()
+        {
             if stop <= start {
                 break;
             }

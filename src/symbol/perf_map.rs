@@ -85,7 +85,9 @@ fn read_one(path: &Path, pid: u32) -> Result<Vec<u8>, String> {
     let owner = file.metadata().map_err(words)?.uid();
     let process = std::fs::metadata(format!("/proc/{pid}")).ok().map(|m| m.uid());
     if owner != 0 && owner != rustix::process::geteuid().as_raw() && Some(owner) != process {
-        return Err(format!("belongs to user {owner}, who is neither root, nor you, nor the user of the process"));
+        return Err(format!(
+            "belongs to user {owner}, who is neither root, nor you, nor the user of the process"
+        ));
     }
     let mut text = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut text).map_err(words)?;

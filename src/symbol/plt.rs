@@ -47,14 +47,16 @@ fn slots(file: &File<'_>) -> FxHashMap<u64, String> {
     let mut slots = FxHashMap::default();
     for (slot, relocation) in file.dynamic_relocations().into_iter().flatten().take(4 * MOST_STUBS) {
         let RelocationTarget::Symbol(index) = relocation.target() else { continue };
-        let Some(symbol) = file.dynamic_symbol_table().and_then(|t| object::read::ObjectSymbolTable::symbol_by_index(&t, index).ok())
+        let Some(symbol) = file
+            .dynamic_symbol_table()
+            .and_then(|t| object::read::ObjectSymbolTable::symbol_by_index(&t, index).ok())
         else {
             continue;
         };
-        if let Ok(name) = symbol.name_bytes() {
-            if !name.is_empty() {
-                slots.insert(slot, String::from_utf8_lossy(name).into_owned());
-            }
+        if let Ok(name) = symbol.name_bytes()
+            && !name.is_empty()
+        {
+            slots.insert(slot, String::from_utf8_lossy(name).into_owned());
         }
     }
     slots

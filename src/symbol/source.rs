@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::elf::Segments;
 use super::kernel::{self, Kallsyms, KallsymsError};
 use super::lines::{self, LineFrame};
 use super::locate::{self, Found};
 use super::painted::Painted;
 use super::table::{Builder, Symbol, Table};
-use super::elf::Segments;
 use super::{BuildId, Image, Kind, Missing, Module, Options, Probe, Trust, elf, perf_map, plt};
 use crate::address::{Avma, FileOffset};
 
@@ -100,7 +100,8 @@ impl Loaded {
             Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
             Kind::Bpf => Self::bpf(shared),
         };
-        loaded.trust.symbols = loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.table.len()));
+        loaded.trust.symbols =
+            loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.table.len()));
         loaded
     }
 
@@ -130,7 +131,16 @@ impl Loaded {
             }
         }
         self.table = builder.finish();
-        self.trust.binary = self.found.binary.as_ref().map(|image| image.path.clone());
+        // People know a file by the name that its process used, not by the way through /proc.
+        let shown = |image: &Image| {
+            let path = if image.path.starts_with("/proc") {
+                locate::strip_deleted(&module.path)
+            } else {
+                &image.path
+            };
+            path.to_owned()
+        };
+        self.trust.binary = self.found.binary.as_ref().map(shown);
         self.trust.debug = self.found.debug.as_ref().map(|image| image.path.clone());
         self.trust.lines = lines;
         self.trust.missing.append(&mut self.found.missing);
@@ -184,9 +194,11 @@ impl Loaded {
         let wanted = module.build_id.or(running.filter(|_| shared.options.live));
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let by_id = wanted.map(|id| format!(".build-id/{}.debug", id.path()));
-        let by_id = by_id.iter().flat_map(|place| shared.options.debug_dirs.iter().map(move |dir| dir.join(place)));
+        let by_id =
+            by_id.iter().flat_map(|place| shared.options.debug_dirs.iter().map(move |dir| dir.join(place)));
         let usual = kernel::vmlinux_places(&release, &shared.options.debug_dirs);
-        let places: Vec<PathBuf> = shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
+        let places: Vec<PathBuf> =
+            shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
         for path in places {
             let Ok(image) = Image::open(&path) else { continue };
             let Ok(file) = image.elf() else { continue };
@@ -202,7 +214,9 @@ impl Loaded {
             locate::complete(module, &shared.options, &mut self.found);
             self.read_files(module, shared);
             if !self.table.is_empty() {
-                self.trust.missing.retain(|m| !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. }));
+                self.trust.missing.retain(|m| {
+                    !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. })
+                });
             }
             return;
         }
@@ -221,7 +235,8 @@ impl Loaded {
 
     fn kernel_module(module: &Module, name: &str, start: Avma, shared: &Shared) -> Self {
         let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
-        let there = |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
+        let there =
+            |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
         let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
         if still || shared.options.kallsyms.is_some() {
             match shared.kallsyms() {
@@ -231,10 +246,10 @@ impl Loaded {
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
-        if !file.path.is_absolute() {
-            if let Some(path) = kernel::module_files(&release).remove(name) {
-                file.path = path;
-            }
+        if !file.path.is_absolute()
+            && let Some(path) = kernel::module_files(&release).remove(name)
+        {
+            file.path = path;
         }
         if file.path.is_absolute() {
             loaded.found = locate::locate(&file, &shared.options);
@@ -275,7 +290,9 @@ impl Loaded {
                 }
                 painted = all;
             }
-            Err(said) if loaded.trust.binary.is_none() => loaded.trust.missing.push(Missing::PerfMap { pid, said }),
+            Err(said) if loaded.trust.binary.is_none() => {
+                loaded.trust.missing.push(Missing::PerfMap { pid, said })
+            }
             Err(_) => {}
         }
         loaded.table = painted.table(|name| name.into());
@@ -330,7 +347,8 @@ impl Loaded {
 
     /// The function at a probe, in the numbering of [`Loaded::address`].
     pub(super) fn find(&self, probe: Probe) -> Option<Symbol<'_>> {
-        let moved_back = |symbol: Symbol<'_>, by: u64| (symbol.start.wrapping_sub(by), symbol.end.wrapping_sub(by));
+        let moved_back =
+            |symbol: Symbol<'_>, by: u64| (symbol.start.wrapping_sub(by), symbol.end.wrapping_sub(by));
         let in_kernel = self.kallsyms.as_ref().and_then(|(kallsyms, moved)| {
             let symbol = kallsyms.table.find(probe.0.wrapping_add(*moved))?;
             let (start, end) = moved_back(symbol, *moved);

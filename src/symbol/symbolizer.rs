@@ -150,7 +150,10 @@ impl Symbolizer {
             progress(Progress { done, total });
         };
         let locals: Vec<Local> = self.pool.install(|| {
-            requests.par_iter().map(|request| resolve_one(self.loaded(request.module), request, depth, &done)).collect()
+            requests
+                .par_iter()
+                .map(|request| resolve_one(self.loaded(request.module), request, depth, &done))
+                .collect()
         });
         requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local)).collect()
     }
@@ -196,7 +199,8 @@ impl Symbolizer {
 }
 
 fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn Fn(usize) + Sync)) -> Local {
-    let addresses: Vec<Option<u64>> = request.probes.iter().map(|probe| loaded.file_address(*probe)).collect();
+    let addresses: Vec<Option<u64>> =
+        request.probes.iter().map(|probe| loaded.file_address(*probe)).collect();
     let lines = match depth {
         Depth::Names => None,
         Depth::Inlines => loaded.lines(&addresses, done),

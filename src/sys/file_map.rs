@@ -12,8 +12,7 @@ use std::path::Path;
 use memmap2::Mmap;
 
 /// The bytes of a regular file. Empty files are empty slices.
-#[derive(Debug)]
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct FileMap(Option<Mmap>);
 
 /// Opens a regular file for reading; never blocks, never becomes anybody's terminal.

@@ -136,8 +136,8 @@ impl Held {
         unsafe { libc::write(gate.as_raw_fd(), b"!".as_ptr().cast(), 1) };
         drop(gate);
         let mut errno = 0i32;
-        // SAFETY: four bytes into an i32; any bytes are valid.
         let got = loop {
+            // SAFETY: four bytes into an i32; any bytes are valid.
             let got =
                 unsafe { libc::read(self.verdict.as_raw_fd(), (&raw mut errno).cast(), size_of::<i32>()) };
             if got >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {

@@ -89,7 +89,12 @@ fn nesting_without_end_is_refused_and_the_name_stays() {
     }
     for (levels, lines) in [(9_000, true), (3_000_000, false)] {
         let built = build("gcc", ("a.s", &nested(levels)), &["-no-pie"]);
-        let start = built.run("nm", &["prog"]).lines().find(|l| l.ends_with(" main")).and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).unwrap();
+        let start = built
+            .run("nm", &["prog"])
+            .lines()
+            .find(|l| l.ends_with(" main"))
+            .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
+            .unwrap();
         let probes = super::offsets(&built.path, &[start + 4]);
         let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Inlines);
         assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");

@@ -11,7 +11,9 @@ use super::{kit, offsets, plain, resolve};
 #[test]
 fn the_c_library_of_this_machine_is_named_as_nm_does() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let Some(libc) = maps.lines().find_map(|l| Some(Path::new(&l[l.find('/')?..])).filter(|p| p.to_str().is_some_and(|p| p.contains("libc.so")))) else {
+    let Some(libc) = maps.lines().find_map(|l| {
+        Some(Path::new(&l[l.find('/')?..])).filter(|p| p.to_str().is_some_and(|p| p.contains("libc.so")))
+    }) else {
         kit::need("libc", false, "no libc.so is mapped");
         return;
     };
@@ -24,7 +26,8 @@ fn the_c_library_of_this_machine_is_named_as_nm_does() {
         .collect();
     assert!(functions.len() > 1000);
     let middles: Vec<u64> = functions.iter().map(|(start, size, _)| start + size / 2).collect();
-    let (symbolizer, _, answer) = resolve(plain(), Module::file(libc), &offsets(libc, &middles), Depth::Names);
+    let (symbolizer, _, answer) =
+        resolve(plain(), Module::file(libc), &offsets(libc, &middles), Depth::Names);
     for (index, (start, _, name)) in functions.iter().enumerate() {
         let frame = answer.frames(index).first().unwrap_or_else(|| panic!("nothing in {name}"));
         let function = symbolizer.names().function(frame.function);
@@ -49,7 +52,11 @@ fn kernel_functions_are_those_of_kallsyms() {
     if !kit::need("kallsyms", seen, "the kernel hides the addresses of its functions") {
         return;
     }
-    let end = text.lines().find(|l| l.ends_with(" _etext")).and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).unwrap();
+    let end = text
+        .lines()
+        .find(|l| l.ends_with(" _etext"))
+        .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
+        .unwrap();
     let some: Vec<(u64, &str)> = functions.into_iter().filter(|(a, _)| *a < end).step_by(97).collect();
     let probes: Vec<Probe> = some.iter().map(|(address, _)| Probe::from(Avma(*address))).collect();
     let (symbolizer, id, answer) = resolve(plain(), Module::kernel(), &probes, Depth::Inlines);
@@ -57,17 +64,28 @@ fn kernel_functions_are_those_of_kallsyms() {
         let function = symbolizer.names().function(answer.frames(index)[0].function);
         assert_eq!(function.start, Some(*address));
         let line = format!("{address:016x} ");
-        assert!(text.lines().any(|l| l.starts_with(&line) && l.split_whitespace().nth(2) == Some(&*function.raw)));
+        assert!(
+            text.lines().any(|l| l.starts_with(&line) && l.split_whitespace().nth(2) == Some(&*function.raw))
+        );
     }
     assert!(symbolizer.trust(id).symbols > 10_000);
     // A kernel that lay 16 MiB lower while it was recorded.
-    let text_start = text.lines().find(|l| l.ends_with(" _text")).and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok()).unwrap();
+    let text_start = text
+        .lines()
+        .find(|l| l.ends_with(" _text"))
+        .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
+        .unwrap();
     let lower = 16 << 20;
-    let module = Module { kind: Kind::Kernel { reference: Some(("_text".into(), Avma(text_start - lower))) }, ..Module::kernel() };
+    let module = Module {
+        kind: Kind::Kernel { reference: Some(("_text".into(), Avma(text_start - lower))) },
+        ..Module::kernel()
+    };
     let moved: Vec<Probe> = some.iter().map(|(address, _)| Probe::from(Avma(*address - lower))).collect();
     let (again, _, other) = resolve(plain(), module, &moved, Depth::Names);
     for index in 0..some.len() {
-        let name = |s: &Symbolizer, a: &pmc::symbol::Answer| s.names().function(a.frames(index)[0].function).raw.clone();
+        let name = |s: &Symbolizer, a: &pmc::symbol::Answer| {
+            s.names().function(a.frames(index)[0].function).raw.clone()
+        };
         assert_eq!(name(&again, &other), name(&symbolizer, &answer));
     }
 }
@@ -96,7 +114,8 @@ fn the_vdso_has_names() {
     let (start, end) = (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
     let mapping = Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) };
     let module = Module::vdso();
-    let probes: Vec<Probe> = (start..end).step_by(16).filter_map(|a| module.kind.probe(&mapping, Avma(a))).collect();
+    let probes: Vec<Probe> =
+        (start..end).step_by(16).filter_map(|a| module.kind.probe(&mapping, Avma(a))).collect();
     let (symbolizer, _, _) = resolve(plain(), module, &probes, Depth::Inlines);
     let names: Vec<&str> = symbolizer.names().functions().iter().map(|f| &*f.raw).collect();
     assert!(names.iter().any(|n| n.contains("clock_gettime")), "{names:?}");
@@ -106,17 +125,22 @@ fn the_vdso_has_names() {
 fn a_jit_is_named_by_its_perf_map() {
     let pid = std::process::id();
     let path = format!("/tmp/perf-{pid}.map");
-    std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n").unwrap();
+    std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n")
+        .unwrap();
     let probes = [0x7f12_3000_0010u64, 0x7f12_3000_0044, 0x7f12_3000_0050].map(|a| Probe::from(Avma(a)));
     let (symbolizer, id, answer) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Inlines);
     std::fs::remove_file(&path).unwrap();
-    let name = |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
+    let name =
+        |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("LazyCompile:*hot /app.js:3"), Some("stub"), None]);
     assert!(symbolizer.trust(id).missing.is_empty());
 
     let (symbolizer, id, _) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Names);
     let missing = symbolizer.trust(id).missing;
-    assert!(matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")), "{missing:?}");
+    assert!(
+        matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")),
+        "{missing:?}"
+    );
 }
 
 #[test]
@@ -127,11 +151,13 @@ fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
     std::fs::write(folder.path().join("real"), "1000 10 evil\n").unwrap();
     std::os::unix::fs::symlink(folder.path().join("real"), tmp.join("perf-77.map")).unwrap();
     let options = Options { symfs: Some(folder.path().into()), ..plain() };
-    let (_, _, answer) = resolve(options.clone(), Module::anonymous(77), &[Probe::from(Avma(0x1004))], Depth::Names);
+    let (_, _, answer) =
+        resolve(options.clone(), Module::anonymous(77), &[Probe::from(Avma(0x1004))], Depth::Names);
     assert!(answer.frames(0).is_empty());
     if kit::need_program("mkfifo") {
         super::run("mkfifo", &["perf-78.map"], &tmp);
-        let (_, _, answer) = resolve(options, Module::anonymous(78), &[Probe::from(Avma(0x1004))], Depth::Names);
+        let (_, _, answer) =
+            resolve(options, Module::anonymous(78), &[Probe::from(Avma(0x1004))], Depth::Names);
         assert!(answer.frames(0).is_empty());
     }
 }
@@ -186,15 +212,20 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let names: Vec<&str> = dump.codes().iter().map(|c| &*c.name).collect();
     assert_eq!(names, ["hot", "cold", "cold", "newer"]);
     let hot = dump.at(0x100a, 7).unwrap();
-    assert_eq!((&*hot.name, dump.line(hot, 0x100a), dump.bytes(hot)), ("hot", Some(("app.js", 4)), &[0x90; 16][..]));
+    assert_eq!(
+        (&*hot.name, dump.line(hot, 0x100a), dump.bytes(hot)),
+        ("hot", Some(("app.js", 4)), &[0x90; 16][..])
+    );
     assert_eq!(dump.latest(0x1002).unwrap().name, "newer");
     assert_eq!(dump.bytes(dump.latest(0x3000).unwrap()), [0xcc; 8]);
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
     let id = symbolizer.add(Module::anonymous(77));
     symbolizer.add_jitdump(77, path.clone());
     let probes = [Probe::from(Avma(0x1002)), Probe::from(Avma(0x3004)), Probe::from(Avma(0x100a))];
-    let answer = symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
-    let name = |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
+    let answer =
+        symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+    let name =
+        |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("newer"), Some("cold"), None]);
     // Torn anywhere, it gives what stands before the tear.
     let whole = jitdump();
@@ -211,7 +242,8 @@ fn bpf_programs_are_known_by_their_records() {
     symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, "bpf_prog_abc_count");
     let id = symbolizer.add(Module { kind: Kind::Bpf, ..Module::file("bpf_prog_abc_count") });
     let probes = [Probe::from(Avma(0xffff_ffff_c000_1010)), Probe::from(Avma(0xffff_ffff_c000_1080))];
-    let answer = symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+    let answer =
+        symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).name, "bpf_prog_abc_count");
     assert!(answer.frames(1).is_empty());
 }

@@ -2,16 +2,24 @@
 
 use pmc::symbol::{Depth, Module};
 
-use super::{C, CPP, Built, build, compare, kit, offsets, plain, resolve};
+use super::{Built, C, CPP, build, compare, kit, offsets, plain, resolve};
 
-/// addr2line is wrong about code without lines (start files); what has lines must agree.
+/// What has lines must agree; behind the end of a function addr2line goes on with its name, which is a guess.
 #[track_caller]
 fn agrees(built: &Built, step: u64, least: usize, tolerated: f64) {
     let (all, other) = compare(built, plain(), step);
-    let real: Vec<_> = other.iter().filter(|(_, _, theirs)| !theirs.iter().all(|t| t.ends_with(" ??:?") || t.ends_with(" ??:0"))).collect();
+    let real: Vec<_> = other
+        .iter()
+        .filter(|(_, _, theirs)| !theirs.iter().all(|t| t.ends_with(":?") || t.ends_with(":0")))
+        .collect();
     assert!(all >= least, "only {all} addresses");
     let share = real.len() as f64 / all as f64;
-    assert!(share <= tolerated, "{} of {all} differ, the first: {:#x?}", real.len(), &real[..real.len().min(5)]);
+    assert!(
+        share <= tolerated,
+        "{} of {all} differ, the first: {:#x?}",
+        real.len(),
+        &real[..real.len().min(3)]
+    );
 }
 
 #[test]
@@ -19,7 +27,11 @@ fn c_with_inlines_agrees_at_every_address() {
     if !kit::need_program("gcc") || !kit::need_program("addr2line") {
         return;
     }
-    for args in [&["-O2", "-g", "-pie", "-fPIE"][..], &["-O2", "-g", "-no-pie"], &["-O1", "-gdwarf-4", "-fPIE", "-pie"]] {
+    for args in [
+        &["-O2", "-g", "-pie", "-fPIE"][..],
+        &["-O2", "-g", "-no-pie"],
+        &["-O1", "-gdwarf-4", "-fPIE", "-pie"],
+    ] {
         agrees(&build("gcc", ("a.c", C), args), 1, 300, 0.0);
     }
 }
@@ -73,8 +85,8 @@ pub fn busy(n: u64) -> u64 {
 }
 fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
 "#;
-    for mangling in ["legacy", "v0"] {
-        let built = build("rustc", ("a.rs", source), &["-O", "-g", &format!("-Csymbol-mangling-version={mangling}")]);
+    for mangling in [&[][..], &["-Csymbol-mangling-version=v0"]] {
+        let built = build("rustc", ("a.rs", source), &[&["-O", "-g"], mangling].concat());
         // The standard library's part is compared too; the two disagree on a few addresses of merged functions.
         agrees(&built, 7, 1000, 0.02);
         let listed = built.run("nm", &["--defined-only", "prog"]);
@@ -83,7 +95,7 @@ fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
         let (symbolizer, _, answer) =
             resolve(plain(), Module::file(&built.path), &offsets(&built.path, &[start]), Depth::Names);
         let function = symbolizer.names().function(answer.frames(0)[0].function);
-        assert_eq!(&*function.name, "a::busy", "{mangling}");
+        assert_eq!(&*function.name, "a::busy", "{mangling:?}");
         assert_eq!(function.start, Some(start));
     }
 }
@@ -95,7 +107,8 @@ fn cpp_names_are_those_of_cppfilt() {
     }
     let built = build("g++", ("a.cc", CPP), &["-O1", "-g"]);
     let listed = built.run("nm", &["--defined-only", "-j", "prog"]);
-    let mangled: Vec<&str> = listed.lines().filter(|n| n.starts_with("_Z") && !n.contains(['.', '@'])).collect();
+    let mangled: Vec<&str> =
+        listed.lines().filter(|n| n.starts_with("_Z") && !n.contains(['.', '@'])).collect();
     assert!(mangled.len() > 20);
     let mut args = vec!["-p"];
     args.extend(&mangled);
@@ -129,7 +142,8 @@ fn stubs_are_named_after_what_they_call() {
         let (symbolizer, _, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Names);
         assert!(!stubs.is_empty());
         for (index, (address, name)) in stubs.iter().enumerate() {
-            let frame = answer.frames(index).first().unwrap_or_else(|| panic!("nothing at {address:#x} {name}"));
+            let frame =
+                answer.frames(index).first().unwrap_or_else(|| panic!("nothing at {address:#x} {name}"));
             assert_eq!(&*symbolizer.names().function(frame.function).raw, *name);
         }
     }

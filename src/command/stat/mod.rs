@@ -69,9 +69,6 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
     let mut printer = Printer::new(&plan)?;
-    if let Some(error) = &wanted.no_hardware {
-        printer.warn(no_hardware(error, &machine), "");
-    }
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
         printer.warn(
@@ -79,6 +76,9 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
             "--exact runs the command again for each part instead",
         );
     }
+    // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It is how a
+    // measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays ignored.
+    signal::heed(&[signal::INT, signal::TERM]);
     let mut session = Session {
         signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
             .map_err(|error| Error::io("catching signals", error))?,
@@ -287,13 +287,15 @@ impl Session<'_> {
             chosen.iter().flat_map(|(g, _)| &g.events).map(|event| event.takes_counter()).collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
         let task = matches!(plan.scope, run::Scope::Command);
+        // What somebody has reserved already must not be started by exec behind our back.
+        let reserved_now = self.watcher.as_mut().is_some_and(|w| matches!(w.poll(), State::Reserved(_)));
         let setup = Setup {
             host: self.machine.host,
             groups: chosen,
             scope: plan.scope.clone(),
             options: Options {
                 inherit: plan.inherit,
-                enable_on_exec: task && plan.when.delay == Delay::None,
+                enable_on_exec: task && plan.when.delay == Delay::None && !reserved_now,
                 levels: plan.levels,
             },
             command,
@@ -328,6 +330,7 @@ impl Session<'_> {
             elapsed_ns: run.elapsed_ns,
             cpu_time: run.cpu_time(),
             yielded: run.yielded_ns > 0,
+            off: run.off,
         };
         if run.yielded_ns > 0 {
             let what = format!(
@@ -427,14 +430,17 @@ impl Observer for Follower<'_> {
             };
             return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
         }
+        if let Some(error) = &self.wanted.no_hardware {
+            self.printer.warn(no_hardware(error, self.machine), "");
+        }
         if set.fates().any(|fate| fate.user_only) {
-            say::note_once(
-                "counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)",
-            );
+            let what =
+                "counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)";
+            self.printer.warn(what.to_owned(), "");
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
             say::note(format!(
-                "{} groups did not fit on the counters and are counted singly",
+                "{} groups could not be counted as such and are counted singly",
                 set.broken_groups()
             ));
         }
@@ -451,6 +457,7 @@ impl Observer for Follower<'_> {
             elapsed_ns,
             cpu_time: None,
             yielded: false,
+            off: snapshot.off,
         };
         let readings = shown::since(snapshot.readings, &self.before);
         let mut counts = shown.counts(&readings, &span(Some(snapshot.at_ns), elapsed_ns), self.machine);

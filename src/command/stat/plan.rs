@@ -94,7 +94,7 @@ pub(super) struct Output {
     pub(super) csv_summary: bool,
     pub(super) quiet: bool,
     pub(super) table: bool,
-    /// Scrape file; an empty path means the form itself is OpenMetrics.
+    /// Scrape file; `-` means the form itself is OpenMetrics.
     pub(super) openmetrics: Option<PathBuf>,
     pub(super) listen: Option<String>,
 }
@@ -102,7 +102,7 @@ pub(super) struct Output {
 impl Output {
     /// `--openmetrics` without a file: the result itself is written in that form.
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
-        self.openmetrics.as_ref().is_some_and(|path| path.as_os_str().is_empty())
+        self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 }
 

@@ -45,8 +45,11 @@ impl Printer {
         Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
     }
 
-    /// Says what makes the result less than what was asked for; the document of `--json=2` holds it too.
+    /// Says, once, what makes the result less than what was asked for; the document of `--json=2` holds it too.
     pub(super) fn warn(&mut self, what: String, remedy: &str) {
+        if self.warnings.iter().any(|warning| warning.what == what) {
+            return;
+        }
         say::note(if remedy.is_empty() { what.clone() } else { format!("{what} ({remedy})") });
         self.warnings.push(document::Warning { what, remedy: remedy.to_owned() });
     }
@@ -144,7 +147,7 @@ impl Printer {
     }
 
     fn scrape_file(&self) -> Option<&std::path::Path> {
-        self.output.openmetrics.as_deref().filter(|path| !path.as_os_str().is_empty())
+        self.output.openmetrics.as_deref().filter(|path| path.as_os_str() != "-")
     }
 }
 

@@ -82,6 +82,8 @@ pub(super) struct Snapshot<'a> {
     /// The totals of every counter since the start.
     pub(super) readings: &'a [Reading],
     pub(super) threads: &'a [Thread],
+    /// Counting was off for the whole interval (`-D`, `--control`).
+    pub(super) off: bool,
 }
 
 /// Who follows a measuring.
@@ -107,6 +109,8 @@ pub(super) struct Run {
     pub(super) interrupted: Option<i32>,
     /// `--timeout` ended it.
     pub(super) timed_out: bool,
+    /// Counting was never on (`-D`, `--control`).
+    pub(super) off: bool,
 }
 
 impl Run {
@@ -160,6 +164,8 @@ pub(super) fn measure(
     };
 
     let mut enabled = setup.delay == Delay::None;
+    // Whether counting was on at any time: in this interval, in the whole run.
+    let (mut on_here, mut on_ever) = (enabled, enabled);
     let mut next_interval = setup.interval_ns.map(|ns| start + ns);
     let mut intervals_left = setup.interval_count;
     let mut delay_until = match setup.delay {
@@ -187,7 +193,7 @@ pub(super) fn measure(
                 match order {
                     Order::Enable => {
                         set.enable_where(|_| true).map_err(starting)?;
-                        enabled = true;
+                        (enabled, on_here, on_ever) = (true, true, true);
                     }
                     Order::Disable => {
                         set.disable_where(|_| true).map_err(starting)?;
@@ -203,7 +209,7 @@ pub(super) fn measure(
         let now = monotonic_ns();
         if delay_until.is_some_and(|at| now >= at) {
             delay_until = None;
-            enabled = true;
+            (enabled, on_here, on_ever) = (true, true, true);
             set.enable_where(|_| true).map_err(starting)?;
         }
         if next_tick.is_some_and(|at| now >= at) {
@@ -217,7 +223,13 @@ pub(super) fn measure(
         }
         if next_interval.is_some_and(|at| now >= at) && !end.over() {
             read(&mut set, &mut readings)?;
-            observer.interval(&Snapshot { at_ns: now - start, readings: &readings, threads: &threads })?;
+            observer.interval(&Snapshot {
+                at_ns: now - start,
+                readings: &readings,
+                threads: &threads,
+                off: !on_here,
+            })?;
+            on_here = enabled;
             // Keep to the beat even when a print was slow; skip beats that have passed.
             let step = setup.interval_ns.unwrap_or(TICK_NS);
             next_interval = next_interval.map(|at| at + step * ((now - at) / step + 1));
@@ -242,12 +254,22 @@ pub(super) fn measure(
     read(&mut set, &mut readings)?;
     if let Some(command) = command.filter(|_| end.outcome.is_none()) {
         command.kill(signal::TERM);
-        if end.timed_out {
-            end.outcome = Some(command.wait().map_err(|e| Error::io("waiting for the command", e))?);
+        // Its times come with its end. A command that takes no notice of SIGTERM is not waited for after a signal to us.
+        while end.timed_out && !end.insisted && end.outcome.is_none() {
+            wait(surroundings, None)?;
+            while let Some(caught) = surroundings.signals.next() {
+                end.signal(caught, None);
+            }
+            end.outcome = command.try_wait().map_err(|e| Error::io("waiting for the command", e))?;
         }
     }
     if next_interval.is_some() && !readings.is_empty() {
-        observer.interval(&Snapshot { at_ns: stopped_at - start, readings: &readings, threads: &threads })?;
+        observer.interval(&Snapshot {
+            at_ns: stopped_at - start,
+            readings: &readings,
+            threads: &threads,
+            off: !on_here,
+        })?;
     }
     Ok(Run {
         set,
@@ -258,6 +280,7 @@ pub(super) fn measure(
         outcome: end.outcome,
         interrupted: end.interrupted(),
         timed_out: end.timed_out,
+        off: !on_ever,
     })
 }
 

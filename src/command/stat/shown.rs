@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Refusal};
+use crate::counter::reservation::LockFile;
 use crate::counter::set::{Reading, Refused, Set, Spot};
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
@@ -32,7 +33,13 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn facts(&self) -> &Facts {
-        self.facts.get_or_init(|| Facts::own(self.host))
+        self.facts.get_or_init(|| {
+            let mut facts = Facts::own(self.host);
+            let others = LockFile::open(&LockFile::default_path(self.host)).and_then(|file| file.others());
+            facts.reservation =
+                others.ok().and_then(|o| Some(format!("{} reserved the counters", o.first()?)));
+            facts
+        })
     }
 
     fn topology(&self) -> &Topology {
@@ -65,6 +72,8 @@ pub(super) struct Span<'a> {
     pub(super) cpu_time: Option<CpuTime>,
     /// The hardware was left to somebody's reservation all the time.
     pub(super) yielded: bool,
+    /// Counting was off all the time.
+    pub(super) off: bool,
 }
 
 impl Shown {
@@ -148,12 +157,12 @@ impl Shown {
                 Tool::UserTime => span.cpu_time.map(|time| time.user_ns),
                 Tool::SystemTime => span.cpu_time.map(|time| time.system_ns),
             };
-            let count =
-                ns.map(|value| Count { value, enabled_ns: span.elapsed_ns, running_ns: span.elapsed_ns });
+            // A clock was running for as long as it shows; a time of 0 is a count too.
+            let count = ns.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             tally.add(self.tool_place(span, machine), 0, column, count, Join::Parts);
         }
-        let rows = tally
-            .rows(|column| self.missing[column].clone(), |column| self.idle(column, span.yielded, machine));
+        let rows =
+            tally.rows(|column| self.missing[column].clone(), |column| self.idle(column, span, machine));
         Counts {
             events: self.events.clone(),
             rows,
@@ -199,12 +208,15 @@ impl Shown {
         self.place(Spot { tid: None, cpu: first }, span, machine)
     }
 
-    fn idle(&self, column: usize, yielded: bool, machine: &Machine<'_>) -> Reason {
+    fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
         let spec = &self.specs[column];
         let Some(attr) = spec.attr() else {
             return Reason::new("there is no command whose time could be taken", "give a command to run");
         };
-        if yielded && spec.takes_counter() {
+        if span.off {
+            return Reason::new("counting was off", "an order to enable, or a shorter delay (-D)");
+        }
+        if span.yielded && spec.takes_counter() {
             return Reason::new(
                 "the counters were left to whoever holds the reservation",
                 "pmc info shows the holder",

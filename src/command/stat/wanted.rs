@@ -14,7 +14,7 @@ use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::profile::metrics::Definition;
 use crate::profile::{expression, named, topdown};
-use crate::sys::attr::{Attr, kind};
+use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
 use crate::sys::perf::{Place, probe};
 
@@ -122,9 +122,13 @@ impl Chosen {
     }
 }
 
-/// Whether the kernel counts cycles at all here. Being refused for lack of privilege means that it does.
+/// Whether the kernel counts cycles at all here. Asked for user mode, which needs the least privilege: the kernel looks at
+/// that first, and being refused for lack of it says nothing about counters.
 fn hardware() -> io::Result<()> {
-    match probe(&Attr::new(kind::HARDWARE, 0), Place::Task(0)) {
+    let mut cycles = Attr::new(kind::HARDWARE, 0);
+    cycles.set(Flag::ExcludeKernel, true);
+    cycles.set(Flag::ExcludeHv, true);
+    match probe(&cycles, Place::Task(0)) {
         Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
         other => other,
     }

@@ -6,10 +6,10 @@ use super::RefusalKind::{self, *};
 use super::privilege::{access, perm};
 use super::{Asked, Call, Feature};
 use crate::counter::facts::{Facts, KnownPmu};
-use crate::sys::Attr;
 use crate::sys::attr::{Flag, kind};
 use crate::sys::credentials::Seccomp;
 use crate::sys::perf::Place;
+use crate::sys::{Attr, errno};
 
 /// Kind, cause and remedy.
 pub(super) type Explained = (RefusalKind, String, String);
@@ -19,25 +19,24 @@ pub(super) fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: imp
 }
 
 /// The row of this errno.
-pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
-    use rustix::io::Errno;
+pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
     // A CPU that is not there is the reason whatever the kernel says of it.
     if asked.call == Call::Open
         && let Some(explained) = asked.place.cpu().and_then(|cpu| missing_cpu(cpu, facts))
     {
         return explained;
     }
-    match Errno::from_raw_os_error(errno) {
-        Errno::NOENT => noent(asked, facts),
-        Errno::INVAL => inval(asked, facts),
-        Errno::TOOBIG => explained(
+    match number {
+        errno::ENOENT => noent(asked, facts),
+        errno::EINVAL => inval(asked, facts),
+        errno::E2BIG => explained(
             BadRequest,
             format!("this kernel does not know a field in use: the request has {} bytes", asked.attr.size()),
             "leave out config3, config4 and the terms that use them, or take a newer kernel",
         ),
-        Errno::ACCESS => access(asked, facts),
-        Errno::PERM => perm(asked, facts),
-        Errno::SRCH => explained(
+        errno::EACCES => access(asked, facts),
+        errno::EPERM => perm(asked, facts),
+        errno::ESRCH => explained(
             NotFound,
             match asked.place.task() {
                 Some(tid) => format!("there is no thread {tid}, or it has ended"),
@@ -45,7 +44,7 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             },
             "look for the process with ps -eL",
         ),
-        Errno::BADF => match asked.place {
+        errno::EBADF => match asked.place {
             Place::CgroupOnCpu(..) => explained(
                 BadRequest,
                 "the directory is not a cgroup that perf can count",
@@ -53,8 +52,8 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             ),
             _ => explained(BadRequest, "the group leader is no perf event", ""),
         },
-        Errno::OPNOTSUPP => notsupp(asked, facts),
-        Errno::BUSY => match asked.call {
+        errno::EOPNOTSUPP => notsupp(asked, facts),
+        errno::EBUSY => match asked.call {
             Call::Map { .. } => explained(Busy, "the ring of this event is in use by another one", ""),
             _ => explained(
                 Busy,
@@ -62,8 +61,8 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
                 "pmc info names the processes with open perf events: end the other measurement first",
             ),
         },
-        Errno::NODEV => nodev(asked, facts),
-        Errno::MFILE => explained(
+        errno::ENODEV => nodev(asked, facts),
+        errno::EMFILE => explained(
             OutOfDescriptors,
             match facts.open_files {
                 Some(most) => format!("all {most} descriptors of this process are in use, and each event takes one for each CPU or thread"),
@@ -71,12 +70,12 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             },
             "raise the limit (ulimit -n), or count fewer events, CPUs or threads",
         ),
-        Errno::NFILE => explained(
+        errno::ENFILE => explained(
             OutOfDescriptors,
             "the whole machine has no descriptor left",
             "raise it: sysctl fs.file-max",
         ),
-        Errno::NOSPC => match (asked.call, asked.attr.kind()) {
+        errno::ENOSPC => match (asked.call, asked.attr.kind()) {
             (Call::Read, _) => explained(BadRequest, "the buffer is smaller than the group", ""),
             (_, kind::BREAKPOINT) => explained(
                 Busy,
@@ -85,7 +84,7 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             ),
             _ => explained(Busy, "the PMU has no room left for this event", "count fewer events of this PMU at once"),
         },
-        Errno::OVERFLOW => explained(
+        errno::EOVERFLOW => explained(
             BadRequest,
             match (asked.attr.sample_max_stack(), facts.settings.max_stack) {
                 (asked, Some(most)) if asked > 0 => {
@@ -95,9 +94,9 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             },
             "ask for fewer frames, or raise kernel.perf_event_max_stack",
         ),
-        Errno::NOSYS => nosys(asked, facts),
-        Errno::CHILD => explained(Other, "the group of an inheriting process has changed while it was read", "read again"),
-        Errno::NOMEM => match asked.call {
+        errno::ENOSYS => nosys(asked, facts),
+        errno::ECHILD => explained(Other, "the group of an inheriting process has changed while it was read", "read again"),
+        errno::ENOMEM => match asked.call {
             Call::Map { bytes } => explained(
                 OutOfMemory,
                 format!("the kernel has no {bytes} bytes for a ring"),
@@ -105,10 +104,10 @@ pub(super) fn of(errno: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             ),
             _ => explained(OutOfMemory, "the kernel has no memory for another event", "count fewer events, CPUs or threads"),
         },
-        Errno::FAULT => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
-        Errno::INTR | Errno::AGAIN => explained(Busy, "the kernel was interrupted in setting the event up", "try again"),
-        Errno::NOTTY => explained(NoCapability, "this kernel does not know the control operation", "take a newer kernel"),
-        Errno::NXIO => explained(NoHardware, "the device behind the event is absent or switched off", ""),
+        errno::EFAULT => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
+        errno::EINTR | errno::EAGAIN => explained(Busy, "the kernel was interrupted in setting the event up", "try again"),
+        errno::ENOTTY => explained(NoCapability, "this kernel does not know the control operation", "take a newer kernel"),
+        errno::ENXIO => explained(NoHardware, "the device behind the event is absent or switched off", ""),
         _ => explained(Other, "the kernel gives no reason, and nothing known about this machine explains it", ""),
     }
 }

@@ -1,0 +1,259 @@
+//! What is counted, against what is known about it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::mpsc;
+
+use rustix::param::page_size;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{BUSY, Document, count, kit, start, wait_for_counters};
+
+/// The CPU time of the calling thread, milliseconds.
+fn own_cpu_ms() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
+
+/// Burns so much CPU time.
+fn burn(ms: f64) {
+    let end = own_cpu_ms() + ms;
+    while own_cpu_ms() < end {
+        std::hint::black_box((0..1000u64).sum::<u64>());
+    }
+}
+
+fn small_pages() -> bool {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    kit::need("small pages", !setting.contains("[always]"), "transparent huge pages are always used here")
+}
+
+#[test]
+fn page_faults_are_those_of_the_pages_that_are_touched() {
+    if !kit::need_perf_events() || !small_pages() {
+        return;
+    }
+    let faults = |mib: usize| {
+        let size = format!("bs={mib}M");
+        count(&["-e", "page-faults", "--", "dd", "if=/dev/zero", "of=/dev/null", &size, "count=1"])
+            .number("page-faults")
+    };
+    let pages = (48 << 20) as f64 / page_size() as f64;
+    let more = faults(64) - faults(16);
+    assert!((more - pages).abs() < 100.0, "{more} more faults for {pages} more pages");
+}
+
+#[test]
+fn task_clock_is_the_cpu_time_that_wait4_tells() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let counts = count(&["-e", "task-clock,duration_time,user_time,system_time", "--", "sh", "-c", BUSY]);
+    let (clock, wall) = (counts.number("task-clock"), counts.number("duration_time") / 1e6);
+    let used = (counts.number("user_time") + counts.number("system_time")) / 1e6;
+    // Forking and holding the command are in the times of wait4, not in the count.
+    assert!(clock <= used + 1.0 && clock > used - 10.0, "task-clock {clock} ms, wait4 {used} ms");
+    assert!(clock <= wall, "one thread on more than one CPU: {clock} of {wall} ms");
+    assert!((counts.seconds("elapsed_s") * 1e3 - wall).abs() < 0.001);
+}
+
+#[test]
+fn children_are_counted_unless_told_otherwise() {
+    if !kit::need_perf_events() || !small_pages() {
+        return;
+    }
+    let child = ["--", "sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M count=1; :"];
+    let pages = (64 << 20) as f64 / page_size() as f64;
+    let faults = |options: &[&str]| count(&[options, &child[..]].concat()).number("page-faults");
+    assert!(faults(&["-e", "page-faults"]) >= pages);
+    for no in ["-i", "--no-inherit"] {
+        let own = faults(&["-e", "page-faults", no]);
+        assert!(own < pages / 4.0, "{no}: {own} faults of the shell alone");
+    }
+}
+
+#[test]
+fn context_switches_are_those_of_the_sleeps() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done";
+    let counts = count(&["-e", "context-switches:u,cs", "--", "sh", "-c", script]);
+    // Each sleep sleeps once, and the shell sleeps once for each.
+    let switches = counts.number("cs");
+    assert!((20.0..2000.0).contains(&switches), "{switches} switches");
+    let own = count(&["-i", "-e", "cs", "--", "sh", "-c", script]).number("cs");
+    assert!(own >= 10.0 && own < switches, "{own} of {switches} switches are the shell's");
+}
+
+#[test]
+fn nothing_of_the_command_runs_uncounted() {
+    if !kit::need_perf_events() || !kit::need_program("perf") {
+        return;
+    }
+    let faults = |text: String| -> f64 { text.split(',').next().unwrap().parse().unwrap() };
+    let args = ["-x,", "-e", "page-faults", "--", "true"];
+    let (ours, perfs) = (faults(super::pmc(&args)), faults(super::perf(&args)));
+    assert!((ours - perfs).abs() <= 6.0, "page faults of true: pmc {ours}, perf {perfs}");
+}
+
+#[test]
+fn a_thread_is_counted_as_its_own_clock_says_and_its_neighbour_apart() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let (tell, told) = mpsc::channel();
+    let (order, orders) = mpsc::channel();
+    let burner = std::thread::spawn(move || {
+        tell.send(f64::from(gettid().as_raw_nonzero().get())).unwrap();
+        orders.recv().unwrap();
+        let before = own_cpu_ms();
+        burn(150.0);
+        tell.send(own_cpu_ms() - before).unwrap();
+        // It must be there still when the counters are read.
+        orders.recv().unwrap();
+    });
+    let tid = told.recv().unwrap() as i32;
+    let idle = gettid().as_raw_nonzero().get();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("counts");
+    let (name, tids) = (file.to_str().unwrap(), format!("{tid},{idle}"));
+    let mut child = start(&["stat", "--json=2", "-o", name, "-e", "task-clock", "--per-thread", "-t", &tids]);
+    wait_for_counters(child.id(), 2);
+    order.send(()).unwrap();
+    let burned = told.recv().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    order.send(()).unwrap();
+    burner.join().unwrap();
+    let counts = Document::read(&file);
+    assert_eq!(counts.rows().len(), 2);
+    let of = |tid: i32| {
+        let row = counts.rows().iter().find(|row| row["place"]["thread"]["tid"] == tid);
+        row.unwrap_or_else(|| panic!("no thread {tid} in {}", counts.0))["values"][0]["value"].as_f64()
+    };
+    let counted = of(tid).unwrap();
+    assert!((counted - burned).abs() < 40.0, "counted {counted} ms, the thread's clock said {burned}");
+    assert!(of(idle).unwrap_or(0.0) < 40.0, "the idle thread: {:?}", of(idle));
+}
+
+#[test]
+fn threads_and_children_that_come_later_are_counted() {
+    if !kit::need_perf_events() || !small_pages() {
+        return;
+    }
+    let pages = (64 << 20) as f64 / page_size() as f64;
+    let faults = |options: &[&str]| {
+        let mut target = std::process::Command::new("sh")
+            .args(["-c", "read go; dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; :"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("counts");
+        let pid = target.id().to_string();
+        let mut args =
+            vec!["stat", "--json=2", "-o", file.to_str().unwrap(), "-e", "page-faults", "-p", &pid];
+        args.extend(options);
+        let mut child = start(&args);
+        wait_for_counters(child.id(), 1);
+        // Its end is ours: the shell reads an end of file and goes on.
+        drop(target.stdin.take());
+        target.wait().unwrap();
+        assert!(child.wait().unwrap().success(), "pmc ends by itself when the process has ended");
+        Document::read(&file).number("page-faults")
+    };
+    assert!(faults(&[]) >= pages);
+    assert!(faults(&["-i"]) < pages / 4.0);
+}
+
+#[test]
+fn a_user_s_processes_are_counted() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("setpriv") {
+        return;
+    }
+    // A number that nobody else uses.
+    const USER: &str = "54321";
+    let mut target = std::process::Command::new("setpriv")
+        .args(["--reuid", USER, "--regid", USER, "--clear-groups", "sleep", "5"])
+        .spawn()
+        .unwrap();
+    super::wait_for("the process to be the user's", || {
+        std::fs::read_to_string(format!("/proc/{}/status", target.id())).unwrap().contains(USER)
+    });
+    let ran = kit::run(&["stat", "-e", "task-clock", "-u", USER, "--timeout", "50"]).expect(0);
+    ran.says(&["task-clock"]);
+    target.kill().unwrap();
+    target.wait().unwrap();
+    kit::run(&["stat", "-u", USER]).expect(1).says(&["user 54321 has no process"]);
+    kit::run(&["stat", "-u", "no-such-user"]).expect(1).says(&["no user `no-such-user`", "getent passwd"]);
+}
+
+#[test]
+fn levels_are_told_apart() {
+    if !kit::need_perf_events() || !kit::need_root() || !small_pages() {
+        return;
+    }
+    // dd's pages are touched by the kernel, which copies into them: those faults are the kernel's.
+    let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1"];
+    let pages = (32 << 20) as f64 / page_size() as f64;
+    let faults = |options: &[&str]| count(&[options, &dd[..]].concat());
+    let user = faults(&["-e", "page-faults", "--all-user"]).number("page-faults");
+    let kernel = faults(&["-e", "page-faults", "--all-kernel"]).number("page-faults");
+    let both = faults(&["-e", "page-faults,page-faults:u,page-faults:k"]);
+    assert!(kernel >= pages * 0.9 && user < pages * 0.2, "user {user}, kernel {kernel} of {pages}");
+    let (u, k) = (both.number("page-faults:u"), both.number("page-faults:k"));
+    assert_eq!(both.number("page-faults"), u + k, "{u} + {k}");
+}
+
+#[test]
+fn groups_and_long_lists_are_counted_whole() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let counts = count(&["-e", "{task-clock,page-faults}", "-e", "{page-faults:u,cs}:W", "--", "true"]);
+    assert!(counts.number("page-faults") > 10.0);
+    let many = vec!["page-faults"; 300].join(",");
+    let lines = super::pmc(&["-x,", "-e", &many, "--", "true"]);
+    assert_eq!(lines.lines().count(), 300);
+}
+
+#[test]
+fn nothing_but_the_time() {
+    for null in ["-n", "--null"] {
+        let ran = kit::run(&["stat", null, "--", "sleep", "0.05"]).expect(0);
+        ran.says(&["seconds time elapsed", "seconds user", "seconds sys"]);
+    }
+}
+
+#[test]
+fn the_default_set_is_what_the_machine_can_count() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let text = pmc_text();
+    for event in ["task-clock", "context-switches", "cpu-migrations", "page-faults"] {
+        assert!(text.contains(event), "{text}");
+    }
+    let hardware = !text.contains("pmc: no cycles, instructions, branches: ");
+    assert_eq!(hardware, text.contains("      cycles"), "{text}");
+    assert!(!text.contains("<not supported>") || hardware, "{text}");
+}
+
+fn pmc_text() -> String {
+    super::pmc(&["--", "true"])
+}
+
+#[test]
+fn what_was_read_is_told_with_v() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let text = super::pmc(&["-v", "-e", "task-clock", "--", "true"]);
+    let line = text.lines().find(|line| line.starts_with("pmc: task-clock in thread")).unwrap();
+    let numbers: Vec<u64> =
+        line.rsplit(": ").next().unwrap().split(' ').map(|n| n.parse().unwrap()).collect();
+    assert_eq!(numbers.len(), 3, "value, enabled, running: {line}");
+    assert_eq!(numbers[1], numbers[2], "a software event never shares a counter: {line}");
+}

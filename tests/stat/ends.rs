@@ -1,0 +1,299 @@
+//! How it ends: the command's status, signals, and what was counted until then.
+
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::{Document, kit, start, wait_for, wait_for_counters};
+
+#[test]
+fn the_command_s_status_is_passed_on() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let status = |script: &str| kit::run(&["stat", "-e", "task-clock", "--", "sh", "-c", script]);
+    status("exit 7").expect(7).says(&["task-clock"]);
+    status("kill -9 $$").expect(137).says(&["task-clock"]);
+    status("kill -TERM $$").expect(143).says(&["task-clock"]);
+}
+
+#[test]
+fn a_command_that_cannot_be_started_has_the_shell_s_status() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let stat = |command: &str| kit::run(&["stat", "-e", "task-clock", "--", command]);
+    let ran =
+        stat("no-such-command").expect(127).says(&["pmc: running `no-such-command`: No such file", "PATH"]);
+    assert!(!ran.stderr.contains("time elapsed"), "nothing ran: {}", ran.stderr);
+    stat("/no/such/file").expect(127).says(&["the interpreter that it names is missing"]);
+    stat("/dev/null").expect(126).says(&["Permission denied (EACCES)", "chmod +x /dev/null"]);
+    stat("/").expect(126).says(&["it is a directory"]);
+    stat("echo hi").expect(127).says(&["sh -c 'echo hi'"]);
+}
+
+#[test]
+fn the_command_s_streams_are_its_own() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let mut child = kit::pmc()
+        .args(["stat", "-e", "task-clock", "-o", "/dev/null", "--", "sh", "-c", "cat; echo err >&2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"hi\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"hi\n"[..], &b"err\n"[..]));
+}
+
+#[test]
+fn the_command_has_fresh_signals() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let ran = kit::run(&["stat", "-e", "task-clock", "-o", "/dev/null", "--", "cat", "/proc/self/status"])
+        .expect(0);
+    let mask = |name: &str| {
+        let line = ran.stdout.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    };
+    assert_eq!(mask("SigBlk:"), 0);
+    // SIGINT, SIGPIPE, SIGTERM and SIGCHLD.
+    assert_eq!(mask("SigIgn:") & (1 << 1 | 1 << 12 | 1 << 14 | 1 << 16), 0);
+    let script = "yes | head -1 >/dev/null; exit ${PIPESTATUS[0]}";
+    if kit::need_program("bash") {
+        // A writer whose reader has gone dies of SIGPIPE, as anywhere else.
+        kit::run(&["stat", "-e", "task-clock", "--", "bash", "-c", script]).expect(141);
+    }
+}
+
+#[test]
+fn the_command_inherits_no_descriptor_of_ours() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let ran = kit::run(&["stat", "-e", "task-clock", "-o", "/dev/null", "--", "ls", "-l", "/proc/self/fd"]);
+    let ran = ran.expect(0);
+    assert!(!ran.stdout.contains("perf_event") && !ran.stdout.contains("signalfd"), "{}", ran.stdout);
+}
+
+/// Starts pmc as the leader of a process group, as a shell with job control does.
+fn start_group(args: &[&str]) -> Child {
+    let mut command = kit::pmc();
+    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.spawn().unwrap()
+}
+
+/// Waits until the command executes: it holds its own name then.
+fn wait_for_command(pmc: &Child, name: &str) {
+    let children = format!("/proc/{0}/task/{0}/children", pmc.id());
+    wait_for("the command to run", || {
+        let pids = std::fs::read_to_string(&children).unwrap_or_default();
+        pids.split_whitespace().any(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+        })
+    });
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// The end of it: status, signal, what it said.
+fn end(child: Child) -> (Option<i32>, Option<i32>, String) {
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code(), status.signal(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+#[test]
+fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        for group in [false, true] {
+            let child = start_group(&["stat", "-e", "task-clock", "--", "sleep", "60"]);
+            wait_for_command(&child, "sleep");
+            let began = Instant::now();
+            if group { kill_process_group(pid(&child), signal) } else { kill_process(pid(&child), signal) }
+                .unwrap();
+            let (_, by, said) = end(child);
+            assert_eq!(by, Some(signal.as_raw()), "{signal:?} group {group}: {said}");
+            assert!(said.contains("task-clock") && said.contains("time elapsed"), "{said}");
+            assert!(began.elapsed() < Duration::from_secs(20), "the command was not ended");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_takes_the_signal_ends_in_its_own_way() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let script = "trap 'exit 5' INT; while :; do sleep 0.02; done";
+    for group in [false, true] {
+        let child = start_group(&["stat", "-e", "task-clock", "--", "sh", "-c", script]);
+        wait_for_command(&child, "sh");
+        // The trap is set a little after the shell has begun.
+        std::thread::sleep(Duration::from_millis(200));
+        if group {
+            kill_process_group(pid(&child), Signal::INT)
+        } else {
+            kill_process(pid(&child), Signal::INT)
+        }
+        .unwrap();
+        let (status, by, said) = end(child);
+        assert_eq!((status, by), (Some(5), None), "group {group}: {said}");
+        assert!(said.contains("task-clock"), "{said}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let child = start_group(&[
+        "stat",
+        "-e",
+        "task-clock",
+        "--",
+        "sh",
+        "-c",
+        "trap '' INT TERM; sleep 3 >/dev/null 2>&1",
+    ]);
+    wait_for_command(&child, "sh");
+    std::thread::sleep(Duration::from_millis(200));
+    let began = Instant::now();
+    kill_process(pid(&child), Signal::INT).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    kill_process(pid(&child), Signal::INT).unwrap();
+    let mut child = child;
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[test]
+fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    // `command &` in a shell without job control: SIGINT is ignored from the start.
+    let script = "trap '' INT; exec \"$0\" stat -a -e cpu-clock";
+    let child = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_pmc")])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_counters(child.id(), 1);
+    kill_process(pid(&child), Signal::INT).unwrap();
+    let (_, by, said) = end(child);
+    assert_eq!(by, Some(Signal::INT.as_raw()), "{said}");
+    assert!(said.contains("cpu-clock"), "{said}");
+}
+
+#[test]
+fn repeats_end_with_the_signal() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let child = start_group(&["stat", "-r", "50", "-e", "task-clock", "--", "sleep", "20"]);
+    wait_for_command(&child, "sleep");
+    kill_process_group(pid(&child), Signal::INT).unwrap();
+    let (_, by, said) = end(child);
+    assert_eq!(by, Some(Signal::INT.as_raw()));
+    assert!(said.contains("time elapsed"), "{said}");
+}
+
+#[test]
+fn a_timeout_ends_the_command() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let began = Instant::now();
+    let ran = kit::run(&["stat", "-e", "task-clock", "--timeout", "100", "--", "sleep", "60"]).expect(0);
+    assert!(began.elapsed() < Duration::from_secs(20));
+    ran.says(&["task-clock", "seconds user"]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("counts");
+    let file_name = file.to_str().unwrap();
+    kit::run(&[
+        "stat",
+        "--json=2",
+        "-o",
+        file_name,
+        "-e",
+        "task-clock",
+        "--timeout",
+        "100",
+        "--",
+        "sleep",
+        "60",
+    ])
+    .expect(0);
+    let elapsed = Document::read(&file).seconds("elapsed_s");
+    assert!((0.1..2.0).contains(&elapsed), "{elapsed} s");
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_does_not_hold_us() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let script = "trap '' TERM INT; sleep 3 >/dev/null 2>&1";
+    let mut child = start(&["stat", "-e", "task-clock", "--timeout", "300", "--", "sh", "-c", script]);
+    wait_for_command(&child, "sh");
+    std::thread::sleep(Duration::from_millis(500));
+    let began = Instant::now();
+    kill_process(pid(&child), Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_killed_pmc_leaves_no_command_waiting_at_the_gate() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    // Refused after the command was forked: it must be gone without having run.
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("ran");
+    let script = format!("touch {}", trace.display());
+    kit::run(&["stat", "-p", "999999999", "--", "sh", "-c", &script]).expect(1);
+    assert!(!trace.exists());
+}
+
+#[test]
+fn many_tracepoints_are_answered_before_they_are_closed() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let there = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+        .iter()
+        .any(|dir| std::path::Path::new(dir).join("events/syscalls").exists());
+    if !kit::need("tracefs", there, "tracefs with syscall tracepoints is not mounted") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("counts");
+    let name = file.to_str().unwrap();
+    let began = Instant::now();
+    let mut child = start(&["stat", "-x,", "-o", name, "-e", "syscalls:sys_enter_*", "--", "true"]);
+    wait_for("the answer", || {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.lines().count() > 100 && text.ends_with('\n'))
+    });
+    let answered = began.elapsed();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(answered < Duration::from_secs(3), "{} lines after {answered:?}", text.lines().count());
+    let close = text.lines().find(|line| line.contains(",syscalls:sys_enter_close,")).unwrap();
+    assert!(close.split(',').next().unwrap().parse::<u64>().unwrap() > 0, "{close}");
+}

@@ -1,0 +1,203 @@
+//! The forms of the result and where they are written; CSV and JSON lines against perf's.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use super::{Document, count, fields, kit, perf, pmc};
+
+const EVENTS: &str =
+    "task-clock,context-switches,cpu-migrations,page-faults,minor-faults,major-faults,cpu-clock";
+
+#[test]
+fn csv_has_perf_s_fields() {
+    if !kit::need_perf_events() || !kit::need_program("perf") {
+        return;
+    }
+    for (separator, options) in [
+        (",", &["-x,"][..]),
+        (";", &["-x;"]),
+        ("\t", &["-x", "\\t"]),
+        (",", &["-x,", "-r", "3"]),
+        (",", &["-x,", "--all-user"]),
+        (",", &["-x,", "-i"]),
+        (",", &["-x,", "--no-big-num"]),
+    ] {
+        let args = [options, &["-e", EVENTS, "--", "true"]].concat();
+        let (ours, perfs) = (fields(&pmc(&args), separator, 2), fields(&perf(&args), separator, 2));
+        assert_eq!(ours.len(), 7, "{options:?}: {ours:?}");
+        for (name, perfs) in &perfs {
+            let ours = &ours[name];
+            assert_eq!(ours.len(), perfs.len(), "{options:?}: {ours:?} {perfs:?}");
+            assert_eq!(ours[1], perfs[1], "unit of {name}");
+            // The unit of a rate changes with its size; that there is one does not.
+            assert_eq!(
+                ours.last().unwrap().is_empty(),
+                perfs.last().unwrap().is_empty(),
+                "{ours:?} {perfs:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn tool_events_have_perf_s_fields() {
+    if !kit::need_perf_events() || !kit::need_program("perf") {
+        return;
+    }
+    let args = ["-x,", "-e", "duration_time", "--", "sleep", "0.05"];
+    let (ours, perfs) = (pmc(&args), perf(&args));
+    let shape = |text: &str| text.trim().split(',').skip(1).take(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(shape(&ours), ["ns", "duration_time"]);
+    assert_eq!(shape(&ours), shape(&perfs));
+    let ns: f64 = ours.split(',').next().unwrap().parse().unwrap();
+    assert!((5e7..5e9).contains(&ns), "{ns}");
+}
+
+#[test]
+fn json_lines_have_perf_s_keys() {
+    if !kit::need_perf_events() || !kit::need_program("perf") {
+        return;
+    }
+    for options in [&["-j"][..], &["-j", "-r", "2"], &["--json", "--all-user"]] {
+        let args = [options, &["-e", EVENTS, "--", "true"]].concat();
+        let keys = |text: &str| -> Vec<Vec<String>> {
+            let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            lines.map(|line| line.as_object().unwrap().keys().cloned().collect()).collect()
+        };
+        let (ours, perfs) = (pmc(&args), perf(&args));
+        assert_eq!(keys(&ours), keys(&perfs), "{options:?}\n{ours}\n{perfs}");
+    }
+}
+
+#[test]
+fn the_document_has_numbers_and_reasons() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let counts = count(&["-e", "task-clock,page-faults,r1ffffffff", "--", "true"]);
+    assert!(counts.number("task-clock") > 0.0);
+    if counts.value("r1ffffffff").is_none() {
+        let reason = &counts.rows()[0]["values"][2];
+        assert_eq!(reason["status"], "not supported");
+        assert!(!reason["reason"]["cause"].as_str().unwrap().is_empty(), "{reason}");
+    }
+    assert_eq!(counts.0["target"]["command"][0], "true");
+}
+
+#[test]
+fn files_are_replaced_appended_to_and_private() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("out");
+    let name = file.to_str().unwrap();
+    let lines = |options: &[&str]| {
+        let args = [&["stat", "-x,", "-e", "task-clock", "-o", name], options, &["--", "true"]].concat();
+        let ran = kit::run(&args).expect(0);
+        assert!(ran.stderr.is_empty(), "{}", ran.stderr);
+        std::fs::read_to_string(&file).unwrap().lines().filter(|line| line.contains(",task-clock,")).count()
+    };
+    assert_eq!((lines(&[]), lines(&[]), lines(&["--append"]), lines(&["--append"])), (1, 1, 2, 3));
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("# started on "));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn an_open_descriptor_is_written_to() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let script = "\"$0\" stat -e task-clock --log-fd 9 -- true 9>&1 2>/dev/null";
+    let ran: kit::Ran = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_pmc")])
+        .stdout(Stdio::piped())
+        .output()
+        .unwrap()
+        .into();
+    ran.expect(0).prints(&["task-clock", "seconds time elapsed"]);
+}
+
+#[test]
+fn digits_are_grouped_where_a_person_reads() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1"];
+    let text = |options: &[&str]| pmc(&[options, &["-e", "page-faults"], &dd[..]].concat());
+    let number = |text: String| -> String {
+        let line = text.lines().find(|line| line.contains(" page-faults")).map(str::to_owned);
+        line.unwrap_or(text).split_whitespace().next().unwrap().to_owned()
+    };
+    for options in [&[][..], &["-B"], &["--big-num"], &["--no-big-num", "-B"]] {
+        assert!(number(text(options)).contains(','), "{options:?}");
+    }
+    assert!(number(text(&["--no-big-num"])).bytes().all(|b| b.is_ascii_digit()));
+}
+
+#[test]
+fn only_metrics() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let text = pmc(&["-e", "task-clock", "--metric-only", "--", "true"]);
+    assert!(text.contains("CPUs utilized") && !text.contains("task-clock"), "{text}");
+    let own = pmc(&["--metric", "each=page-faults/page-faults", "--metric-only", "--", "true"]);
+    assert!(own.contains("each") && own.contains('1'), "{own}");
+}
+
+#[test]
+fn metrics_bring_their_events() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let counts = count(&["--metric", "double = 2 * page-faults", "-M", "cpus_utilized", "--", "true"]);
+    let metrics = counts.rows()[0]["metrics"].as_array().unwrap();
+    let of = |name: &str| metrics.iter().find(|m| m["name"] == name).unwrap()["value"].as_f64().unwrap();
+    assert_eq!(of("double"), 2.0 * counts.number("page-faults"));
+    let used = counts.number("task-clock") / 1e3 / counts.seconds("elapsed_s");
+    assert!((of("cpus_utilized") - used).abs() < 1e-6, "{} {used}", of("cpus_utilized"));
+    // Where the machine counts no cycles, the metric says why instead of standing there without a number.
+    let text = pmc(&["-M", "IPC", "-e", "task-clock", "--", "true"]);
+    assert!(text.contains("ipc") || text.contains("insn per cycle"), "{text}");
+    assert!(!text.contains("leader of its group"), "nobody wrote a group: {text}");
+}
+
+#[test]
+fn quiet_prints_nothing_but_errors() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let ran = kit::run(&["stat", "-q", "--", "true"]).expect(0);
+    assert!(ran.stderr.is_empty() && ran.stdout.is_empty(), "{ran:?}");
+    kit::run(&["stat", "--quiet", "-e", "cycels", "--", "true"]).expect(2).says(&["cycels"]);
+}
+
+#[test]
+fn raw_counts_can_be_had() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    for option in ["--no-scale", "-c", "--scale"] {
+        assert!(count(&[option, "-e", "page-faults", "--", "true"]).number("page-faults") > 10.0);
+    }
+}
+
+#[test]
+fn intervals_and_total_of_the_document_agree() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("counts");
+    let script =
+        "for i in 1 2 3 4; do dd if=/dev/zero of=/dev/null bs=4M count=1 2>/dev/null; sleep 0.05; done";
+    let name = file.to_str().unwrap();
+    kit::run(&["stat", "--json=2", "-o", name, "-I", "50", "-e", "page-faults", "--", "sh", "-c", script])
+        .expect(0);
+    let counts = Document::read(&file);
+    let intervals = counts.0["intervals"].as_array().unwrap();
+    assert!(intervals.len() >= 3, "{}", counts.0);
+    let parts = intervals.iter().filter_map(|i| i["rows"][0]["values"][0]["value"].as_f64());
+    assert_eq!(parts.sum::<f64>(), counts.number("page-faults"), "{}", counts.0);
+}

@@ -1,0 +1,142 @@
+//! OpenMetrics: the text parsed by its grammar, the scrape file that is never half there, the page that is served.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use super::{kit, start, wait_for};
+
+/// Reads an exposition as the specification has it: families with their metadata before their samples, `# EOF` at the end.
+#[track_caller]
+fn parse(text: &str) -> BTreeMap<String, f64> {
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let mut family = String::new();
+    let mut samples = BTreeMap::new();
+    for line in text.strip_suffix("# EOF\n").unwrap().lines() {
+        if let Some(metadata) = line.strip_prefix("# ") {
+            let words: Vec<&str> = metadata.splitn(3, ' ').collect();
+            assert!(["TYPE", "UNIT", "HELP"].contains(&words[0]) && words.len() == 3, "{line}");
+            if words[0] == "TYPE" {
+                assert!(["counter", "gauge"].contains(&words[2]), "{line}");
+                family = words[1].to_owned();
+            }
+            assert_eq!(words[1], family, "metadata of another family: {line}");
+        } else {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            let base = name.split('{').next().unwrap();
+            assert!(base == family || base == format!("{family}_total"), "{line} in family {family}");
+            let old = samples.insert(name.to_owned(), value.parse().unwrap());
+            assert!(old.is_none(), "twice: {line}");
+        }
+    }
+    samples
+}
+
+#[test]
+fn a_form_of_its_own() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let ran = kit::run(&["stat", "--openmetrics", "-o", "-", "-e", "task-clock,page-faults", "--", "true"]);
+    let samples = parse(&ran.expect(0).stdout);
+    assert!(samples["pmc_events_total{event=\"page-faults\"}"] > 10.0, "{samples:?}");
+    let seconds = samples["pmc_event_time_seconds_total{event=\"task-clock\"}"];
+    assert!(seconds > 0.0 && seconds < 1.0, "{samples:?}");
+}
+
+#[test]
+fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pmc.prom");
+    let option = format!("--openmetrics={}", file.display());
+    let script = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/dev/null bs=1M count=1 2>/dev/null; sleep 0.03; done";
+    let mut child = start(&[
+        "stat",
+        &option,
+        "-I",
+        "10",
+        "-o",
+        "/dev/null",
+        "-e",
+        "page-faults",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]);
+    let mut last = 0.0;
+    let mut seen = 0;
+    while child.try_wait().unwrap().is_none() {
+        if let Ok(text) = std::fs::read_to_string(&file) {
+            let samples = parse(&text);
+            let now = samples.get("pmc_events_total{event=\"page-faults\"}").copied().unwrap_or(0.0);
+            assert!(now >= last, "{now} after {last}");
+            (last, seen) = (now, seen + 1);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    }
+    assert!(seen > 3 && last > 0.0, "{seen} readings, {last}");
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["pmc.prom"], "nothing else is left behind");
+}
+
+#[test]
+fn the_page_is_served() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let mut child = start(&[
+        "stat",
+        "--listen",
+        "127.0.0.1:0",
+        "-I",
+        "20",
+        "-o",
+        "/dev/null",
+        "-e",
+        "page-faults",
+        "--",
+        "sleep",
+        "30",
+    ]);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let address = line.trim().split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let ask = |request: &str| -> String {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let mut page = String::new();
+    wait_for("a page with counts", || {
+        page = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        page.contains("pmc_events_total")
+    });
+    let (head, body) = page.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    assert!(head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    assert!(parse(body)["pmc_events_total{event=\"page-faults\"}"] > 0.0);
+    assert!(ask("GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+    assert!(!ask("HEAD /metrics HTTP/1.1\r\n\r\n").contains("# EOF"));
+    // Nonsense and a client that says nothing harm nobody.
+    let _silent = TcpStream::connect(&address).unwrap();
+    let mut rude = TcpStream::connect(&address).unwrap();
+    let _ = rude.write_all(&[0xff; 20_000]);
+    drop(rude);
+    assert!(ask("GET / HTTP/1.0\r\n\r\n").contains("# EOF"));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
+        .unwrap();
+    child.wait().unwrap();
+
+    kit::run(&["stat", "--listen", "256.0.0.1:1", "-I", "20", "--", "true"])
+        .expect(1)
+        .says(&["--listen 256.0.0.1:1"]);
+}

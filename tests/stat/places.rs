@@ -1,0 +1,194 @@
+//! CPUs, cores, sockets, nodes, threads and cgroups: whole CPUs are counted, so these need root.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use super::{count, kit, perf, pmc};
+
+fn may_count_cpus() -> bool {
+    kit::need_perf_events() && kit::need_root()
+}
+
+fn online() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
+#[test]
+fn every_cpu_s_clock_is_the_wall_s() {
+    if !may_count_cpus() {
+        return;
+    }
+    let counts = count(&["-a", "-A", "-e", "cpu-clock", "--", "sleep", "0.1"]);
+    let wall = counts.seconds("elapsed_s") * 1e3;
+    let cpus: BTreeSet<u64> = counts.rows().iter().map(|row| row["place"]["cpu"].as_u64().unwrap()).collect();
+    assert!(cpus.len() >= online(), "{cpus:?}");
+    for row in counts.rows() {
+        let clock = row["values"][0]["value"].as_f64().unwrap();
+        // The counters start one after the other before the clock of the wall does, and end after it.
+        assert!(clock > wall * 0.9 && clock < wall * 1.5 + 50.0, "{clock} of {wall} ms");
+    }
+}
+
+#[test]
+fn chosen_cpus_only() {
+    if !may_count_cpus() {
+        return;
+    }
+    let all = count(&["-a", "-e", "cpu-clock", "--", "sleep", "0.1"]);
+    let one = count(&["-C", "0", "-e", "cpu-clock", "--", "sleep", "0.1"]);
+    let per_wall = |counts: &super::Document| counts.number("cpu-clock") / 1e3 / counts.seconds("elapsed_s");
+    assert!((per_wall(&one) - 1.0).abs() < 0.4, "{}", per_wall(&one));
+    assert!(per_wall(&all) / per_wall(&one) > online() as f64 * 0.6);
+    assert_eq!(one.0["target"]["kind"], "cpus");
+}
+
+#[test]
+fn a_command_elsewhere_is_not_counted() {
+    if !may_count_cpus() || online() < 2 || !kit::need_program("taskset") {
+        return;
+    }
+    let faults = |cpu: &str| {
+        let dd = "exec dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null";
+        count(&["-C", "0", "-e", "page-faults", "--", "taskset", "-c", cpu, "sh", "-c", dd])
+            .number("page-faults")
+    };
+    assert!(faults("0") >= (64 << 20) as f64 / rustix::param::page_size() as f64);
+}
+
+/// perf's first field names the place; the second how many CPUs were summed.
+#[test]
+fn places_are_named_as_perf_names_them() {
+    if !may_count_cpus() || !kit::need_program("perf") {
+        return;
+    }
+    for option in ["-A", "--per-core", "--per-die", "--per-socket", "--per-node"] {
+        let args = ["-a", option, "-x,", "-e", "cpu-clock,context-switches", "--", "sleep", "0.02"];
+        let shape = |text: &str| -> Vec<String> {
+            let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+            rows.map(|f| {
+                let summed = if option == "-A" { "" } else { f[1] };
+                let name = f.iter().find(|field| **field == "cpu-clock" || **field == "context-switches");
+                format!("{} {summed} {} fields {}", f[0], f.len(), name.unwrap_or(&"?"))
+            })
+            .collect()
+        };
+        // perf prints event by event with -A, place by place otherwise; the set is what counts.
+        let (mut ours, mut perfs) = (shape(&pmc(&args)), shape(&perf(&args)));
+        ours.sort();
+        perfs.sort();
+        assert_eq!(ours, perfs, "{option}");
+    }
+}
+
+#[test]
+fn rows_add_up_to_the_sum() {
+    if !may_count_cpus() {
+        return;
+    }
+    for option in ["-A", "--per-core", "--per-die", "--per-socket", "--per-node"] {
+        let counts = count(&["-a", option, "-e", "cpu-clock", "--", "sleep", "0.05"]);
+        let summed: u64 = counts.rows().iter().map(|row| row["summed"].as_u64().unwrap()).sum();
+        assert_eq!(summed as usize, online(), "{option}: {}", counts.0);
+        let clocks = counts.number("cpu-clock") / 1e3 / counts.seconds("elapsed_s");
+        assert!(clocks > online() as f64 * 0.8, "{option}: {clocks} CPUs' time");
+    }
+}
+
+#[test]
+fn all_threads_have_a_row_each() {
+    if !may_count_cpus() {
+        return;
+    }
+    let mut sleeper = Command::new("sleep").arg("20").spawn().unwrap();
+    let counts = count(&["-a", "--per-thread", "-e", "task-clock", "--timeout", "100"]);
+    let tids: BTreeSet<u64> =
+        counts.rows().iter().filter_map(|row| row["place"]["thread"]["tid"].as_u64()).collect();
+    assert!(tids.contains(&u64::from(sleeper.id())) && tids.contains(&1), "{tids:?}");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+}
+
+/// A cgroup of our own in the hierarchy that perf events are bound to, with a process in it.
+struct Group {
+    path: PathBuf,
+    name: String,
+    process: Child,
+}
+
+impl Group {
+    fn with(script: &str) -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let mount = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| {
+            fields[2] == "cgroup" && fields[3].split(',').any(|o| o == "perf_event") || fields[2] == "cgroup2"
+        });
+        let name = format!("pmc-test-{}-{:?}", std::process::id(), std::thread::current().id());
+        let name = name.replace(['(', ')'], "");
+        let path = PathBuf::from(mount.as_ref().map_or("/none", |fields| fields[1])).join(&name);
+        let made = std::fs::create_dir(&path).is_ok();
+        if !kit::need("cgroups", made, "no cgroup can be made here") {
+            return None;
+        }
+        let enter = format!("echo $$ > {}/cgroup.procs; {script}", path.display());
+        let process = Command::new("sh").args(["-c", &enter]).spawn().unwrap();
+        super::wait_for("the process to enter", || {
+            std::fs::read_to_string(path.join("cgroup.procs")).is_ok_and(|pids| !pids.trim().is_empty())
+        });
+        Some(Self { path, name, process })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        // The kernel lets go of the process a moment later.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.path).is_ok() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_cgroup_s_share_is_counted() {
+    if !may_count_cpus() {
+        return;
+    }
+    let Some(group) = Group::with("while :; do :; done") else { return };
+    let name = group.name.as_str();
+    let each = format!("{name},/");
+    let counts = count(&["-a", "-e", "task-clock", "--for-each-cgroup", &each, "--", "sleep", "0.3"]);
+    let of = |cgroup: &str| {
+        let events = counts.0["events"].as_array().unwrap();
+        let index = events.iter().position(|event| event["cgroup"] == cgroup).unwrap();
+        counts.rows()[0]["values"][index]["value"].as_f64().unwrap()
+    };
+    let (busy, all, wall) = (of(name), of("/"), counts.seconds("elapsed_s") * 1e3);
+    // One busy thread: at most one CPU's time, and some of it however loaded the machine is.
+    assert!(busy > wall * 0.1 && busy < wall * 1.3 && busy < all * 1.05, "{busy} of {all}, wall {wall} ms");
+
+    let first = format!("{name},");
+    let text = pmc(&["-a", "-x,", "-e", "task-clock,cpu-clock", "-G", &first, "--", "sleep", "0.05"]);
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!((lines[0][2], lines[0][3], lines[1][2], lines[1][3]), ("task-clock", name, "cpu-clock", ""));
+    if kit::need_program("perf") {
+        let perfs = perf(&["-a", "-x,", "-e", "task-clock", "-G", name, "--", "sleep", "0.05"]);
+        let ours = pmc(&["-a", "-x,", "-e", "task-clock", "-G", name, "--", "sleep", "0.05"]);
+        let shape = |text: &str| text.trim().split(',').map(str::to_owned).collect::<Vec<_>>();
+        let (ours, perfs) = (shape(&ours), shape(&perfs));
+        assert_eq!((ours.len(), &ours[1..4]), (perfs.len(), &perfs[1..4]));
+    }
+}
+
+#[test]
+fn a_cgroup_that_cannot_be_opened_is_named() {
+    if !may_count_cpus() {
+        return;
+    }
+    let Some(group) = Group::with("sleep 5") else { return };
+    let ran = kit::run(&["stat", "-a", "-e", "cpu-clock", "-G", &format!("{}/x", group.name), "--", "true"]);
+    ran.expect(1).says(&["opening cgroup", &group.name, "ENOENT", "try: ls"]);
+}

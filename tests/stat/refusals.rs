@@ -1,0 +1,194 @@
+//! What is refused: each message says what, why and what to try, with the right status.
+
+use std::process::{Command, Stdio};
+
+use super::kit;
+
+/// Runs pmc as nobody; `None` where that cannot be.
+fn nobody(args: &[&str]) -> Option<kit::Ran> {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("setpriv") {
+        return None;
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    let level: i32 = paranoid.trim().parse().unwrap();
+    if !kit::need("paranoid", level >= 2, "kernel.perf_event_paranoid is below 2") {
+        return None;
+    }
+    // nobody may not be able to walk to the build directory.
+    let dir =
+        tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
+    let dir = dir.unwrap();
+    let pmc = dir.path().join("pmc");
+    std::fs::copy(env!("CARGO_BIN_EXE_pmc"), &pmc).unwrap();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&pmc)
+        .args(args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Some(output.into())
+}
+
+#[test]
+fn a_slip_of_the_finger_is_understood() {
+    let mut command = kit::pmc();
+    let ran: kit::Ran = command.args(["stat", "-e", "cycels", "--", "true"]).output().unwrap().into();
+    ran.expect(2).says(&["`cycels`", "^^^^^^", "did you mean `cycles`?"]);
+}
+
+#[test]
+fn targets_that_are_not_there() {
+    kit::run(&["stat", "-p", "999999999"]).expect(1).says(&[
+        "no process 999999999",
+        "pid namespace",
+        "try: ps",
+    ]);
+    kit::run(&["stat", "-t", "999999999"]).expect(1).says(&["no thread 999999999"]);
+    kit::run(&["stat", "-C", "9999", "--", "true"])
+        .expect(1)
+        .says(&["CPU 9999 is not on line; on line are 0"]);
+    kit::run(&["stat", "-C", "x", "--", "true"]).expect(2).says(&["-C x"]);
+    kit::run(&["stat", "-p", "abc"]).expect(2).says(&["`abc` is not a process id"]);
+    kit::run(&["stat", "-p", "0"]).expect(2).says(&["`0` is not a process id"]);
+    kit::run(&["stat"]).expect(2).says(&["nothing to count", "pmc stat -- COMMAND"]);
+}
+
+#[test]
+fn cgroups_that_are_not_there() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let ran = kit::run(&["stat", "-a", "-G", "no/such", "-e", "cpu-clock", "--", "true"]).expect(1);
+    ran.says(&["cgroup"]);
+    kit::run(&["stat", "-G", "x", "-e", "cpu-clock", "--", "true"]).expect(2).says(&["whole CPUs", "add -a"]);
+    kit::run(&["stat", "-a", "-G", "a,b,c", "-e", "cpu-clock", "--", "true"]).expect(1);
+}
+
+#[test]
+fn options_that_need_another() {
+    for (args, words) in [
+        (&["-r", "3", "-a"][..], &["-r", "there is none"][..]),
+        (&["--table", "--", "true"], &["add -r N"]),
+        (&["--per-core", "--", "true"], &["whole CPUs", "add -a"]),
+        (&["-A", "--", "true"], &["whole CPUs"]),
+        (&["--per-thread", "--", "true"], &["threads that run already"]),
+        (&["--vs", "true"], &["one command only"]),
+        (&["--append", "--", "true"], &["add -o FILE"]),
+        (&["-D", "-1", "--", "true"], &["--control"]),
+        (&["-D", "-7", "--", "true"], &["milliseconds"]),
+        (&["--log-fd", "99", "--", "true"], &["--log-fd 99", "EBADF"]),
+        (&["--control", "pipe:3", "--", "true"], &["fd:CTL"]),
+        (&["-M", "ipcc", "--", "true"], &["did you mean ipc"]),
+        (&["--metric", "x=a+", "--", "true"], &["a+", "^", "expected"]),
+        (&["--reserve", "maybe", "--", "true"], &["auto, check, require, yield, off"]),
+        (&["--interval-count", "3", "--", "true"], &["--interval-print"]),
+        (&["-x,", "-j", "--", "true"], &["cannot be used with"]),
+    ] {
+        let all: Vec<&str> = ["stat"].iter().chain(args).copied().collect();
+        kit::run(&all).expect(2).says(words);
+    }
+}
+
+#[test]
+fn whole_cpus_need_a_right() {
+    let Some(ran) = nobody(&["stat", "-a", "-e", "cpu-clock", "--", "true"]) else { return };
+    ran.expect(1).says(&[
+        "opening cpu-clock on CPU 0: Permission denied (EACCES)",
+        "kernel.perf_event_paranoid is",
+        "CAP_PERFMON",
+        "sysctl kernel.perf_event_paranoid=0",
+    ]);
+}
+
+#[test]
+fn the_kernel_s_share_needs_a_right_and_is_left_out() {
+    let Some(ran) = nobody(&["stat", "-e", "task-clock", "--", "true"]) else { return };
+    ran.expect(0).says(&["counting user mode only (:u)", "task-clock:u"]);
+    let ran = nobody(&["stat", "-e", "page-faults:k", "--", "true"]).unwrap();
+    ran.expect(1).says(&["opening page-faults:k", "count user mode only (:u)"]);
+}
+
+#[test]
+fn somebody_else_s_process_is_not_ours_to_count() {
+    let Some(ran) = nobody(&["stat", "-e", "task-clock:u", "-p", "1"]) else { return };
+    ran.expect(1).says(&["opening task-clock:u", "thread 1 belongs to another user"]);
+}
+
+#[test]
+fn the_default_set_of_an_ordinary_user_has_no_row_of_not_supported() {
+    let Some(ran) = nobody(&["stat", "--", "true"]) else { return };
+    let ran = ran.expect(0);
+    let told = ran.stderr.contains("pmc: no cycles, instructions, branches: ");
+    assert_eq!(told, !ran.stderr.contains("cycles:u  "), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("<not supported>") || !told, "{}", ran.stderr);
+}
+
+#[test]
+fn results_that_cannot_be_written() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let stat = |to: &str| kit::run(&["stat", "-e", "task-clock", "-o", to, "--", "true"]);
+    stat("/dev/full").expect(1).says(&[
+        "/dev/full",
+        "No space left on device (ENOSPC)",
+        "try: free some space",
+    ]);
+    stat("/no/such/dir/file").expect(1).says(&["creating /no/such/dir/file", "ENOENT"]);
+    let shell = |script: &str| -> kit::Ran {
+        Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_pmc")]).output().unwrap().into()
+    };
+    shell("\"$0\" stat -e task-clock -o - -- true >&-")
+        .expect(1)
+        .says(&["-o -", "standard output is closed"]);
+    // The command's own closed stream is its own affair.
+    shell("\"$0\" stat -e task-clock -- true >&-").expect(0).says(&["task-clock"]);
+    shell("\"$0\" stat -e task-clock -- true 2>&-").expect(0);
+    // A reader that has gone is no failure: `pmc stat … | head`.
+    shell("{ \"$0\" stat -e task-clock -o - -- sleep 0.2; echo $? >&2; } | true").says(&["0\n"]);
+    shell(
+        "{ \"$0\" stat -e task-clock -- sh -c 'sleep 0.2; exit 3'; echo $? >&3; } 2>&1 3>&1 >/dev/null | cat",
+    );
+}
+
+#[test]
+fn descriptors_are_made_room_for() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let events = vec!["page-faults"; 200].join(",");
+    let with = |limit: &str| -> kit::Ran {
+        let script = format!("{limit}; exec \"$0\" stat -x, -e {events} -- true");
+        Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_pmc")]).output().unwrap().into()
+    };
+    // The soft limit is raised without a word.
+    let ran = with("ulimit -Sn 64").expect(0);
+    assert_eq!(ran.stderr.lines().count(), 200, "{}", ran.stderr);
+    // The hard one only by those who may; otherwise it is said, before the command starts.
+    let ran = with("ulimit -n 64");
+    if ran.status != Some(0) {
+        ran.expect(1).says(&["making room for 200 open counters", "ulimit -n 264", "fewer events"]);
+    }
+}
+
+#[test]
+fn a_hostile_name_is_harmless() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().join("a\u{1b}[31m\u{202e}\nb");
+    std::fs::copy("/bin/true", &name).unwrap();
+    let name = name.to_str().unwrap();
+    for form in [&[][..], &["-x,"], &["-j"], &["--json=2"], &["-v"], &["--openmetrics"]] {
+        let args = [&["stat"], form, &["-e", "task-clock", "--", name]].concat();
+        let ran = kit::run(&args).expect(0);
+        assert!(!ran.stderr.contains(['\u{1b}', '\u{202e}']), "{form:?}: {:?}", ran.stderr);
+    }
+    let ran = kit::run(&["stat", "-e", "task-clock", "--", "no\u{1b}]0;such\u{7}"]).expect(127);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']), "{:?}", ran.stderr);
+    let ran = kit::run(&["stat", "-e", "\u{1b}[31mcycles", "--", "true"]).expect(2);
+    assert!(!ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+}

@@ -1,0 +1,222 @@
+//! Intervals, delay, timeout, orders, repeats and comparisons.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Command;
+
+use super::{BUSY, count, kit, pmc, start, wait_for_counters};
+
+#[test]
+fn intervals_keep_the_beat() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let text = pmc(&["-I", "50", "-x,", "-e", "task-clock", "--", "sleep", "0.5"]);
+    let times: Vec<f64> =
+        text.lines().map(|line| line.trim().split(',').next().unwrap().parse().unwrap()).collect();
+    assert!((6..=12).contains(&times.len()), "{times:?}");
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+    // Late once is late once: the beat is kept.
+    let last_full = times[times.len() - 2];
+    assert!((last_full / 0.05).fract() < 0.5 || (last_full / 0.05).fract() > 0.9, "{times:?}");
+}
+
+#[test]
+fn interval_count_and_summary() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let lines = |args: &[&str]| pmc(args).lines().filter(|line| line.contains("cpu-clock")).count();
+    assert_eq!(lines(&["-a", "-I", "20", "--interval-count", "3", "-e", "cpu-clock"]), 3);
+    assert_eq!(lines(&["-a", "-I", "20", "--interval-count", "2", "--summary", "-e", "cpu-clock"]), 3);
+    let csv = pmc(&["-a", "-I", "20", "--interval-count", "1", "--summary", "-x,", "-e", "cpu-clock"]);
+    assert!(csv.lines().nth(1).unwrap().trim_start().starts_with("summary,"), "{csv}");
+    let plain = pmc(&[
+        "-a",
+        "-I",
+        "20",
+        "--interval-count",
+        "1",
+        "--summary",
+        "--no-csv-summary",
+        "-x,",
+        "-e",
+        "cpu-clock",
+    ]);
+    assert!(!plain.contains("summary"), "{plain}");
+    // A pipe is no screen to clear.
+    let piped = pmc(&["-a", "-I", "20", "--interval-count", "2", "--interval-clear", "-e", "cpu-clock"]);
+    assert!(!piped.contains('\u{1b}'), "{piped:?}");
+}
+
+#[test]
+fn a_delay_leaves_the_beginning_out() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let script = "dd if=/dev/zero of=/dev/null bs=32M count=1 2>/dev/null; sleep 0.6; :";
+    let faults = |options: &[&str]| {
+        let counts = count(&[options, &["-e", "page-faults", "--", "sh", "-c", script]].concat());
+        counts.value("page-faults").unwrap_or(0.0)
+    };
+    let (all, late) = (faults(&[]), faults(&["-D", "400"]));
+    assert!(late < all / 10.0, "{late} of {all}");
+    if kit::need_root() {
+        let ran = kit::run(&["stat", "-a", "-e", "cpu-clock", "-D", "5000", "--timeout", "50"]).expect(0);
+        ran.says(&["<not counted>", "counting was off"]);
+    }
+}
+
+#[test]
+fn a_timeout_ends_counting() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let elapsed = count(&["-a", "-e", "cpu-clock", "--timeout", "100"]).seconds("elapsed_s");
+    assert!((0.1..1.0).contains(&elapsed), "{elapsed}");
+}
+
+#[test]
+fn hooks_run_around_each_run() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let args = [
+        "stat",
+        "--pre",
+        "echo pre",
+        "--post",
+        "echo post",
+        "-r",
+        "2",
+        "-e",
+        "task-clock",
+        "--",
+        "echo",
+        "run",
+    ];
+    assert_eq!(kit::run(&args).expect(0).stdout, "pre\nrun\npost\npre\nrun\npost\n");
+    kit::run(&["stat", "--pre", "exit 3", "--", "echo", "run"]).expect(1).says(&["--pre", "`exit 3` failed"]);
+}
+
+#[test]
+fn repeats_have_spread_and_a_table() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let text = pmc(&["-r", "4", "-e", "task-clock,page-faults", "--", "true"]);
+    for word in ["(4 runs)", "( +-", "median", "95% interval", "seconds time elapsed"] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    let table = pmc(&["-r", "4", "--table", "-e", "task-clock", "--", "true"]);
+    assert!(table.contains("# Table of individual measurements:"), "{table}");
+    assert_eq!(table.lines().filter(|line| line.contains(") #")).count(), 4, "{table}");
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("runs");
+    let script = format!("echo >> {}", trace.display());
+    pmc(&["-r", "5", "-e", "task-clock", "--", "sh", "-c", &script]);
+    assert_eq!(std::fs::read_to_string(&trace).unwrap().lines().count(), 5);
+}
+
+#[test]
+fn commands_are_compared() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let twice = format!("{BUSY}; {BUSY}");
+    let text = pmc(&["--vs", BUSY, "--vs", &twice, "-r", "5", "-e", "task-clock"]);
+    assert!(text.contains("slower") && text.contains("p = "), "{text}");
+    let ran =
+        kit::run(&["stat", "--vs", "true", "-r", "3", "--json", "-e", "page-faults", "--", "true"]).expect(0);
+    let line = ran.stderr.trim();
+    let document: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    assert_eq!(document["commands"].as_array().unwrap().len(), 2);
+    let ran = kit::run(&["stat", "--vs", "exit 4", "--vs", "true", "-r", "1", "-e", "page-faults"]).expect(4);
+    ran.says(&["ended with status 4"]);
+}
+
+#[test]
+fn exact_counts_are_not_scaled() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let counts = count(&["--exact", "-e", "task-clock,page-faults", "--", "true"]);
+    for value in counts.rows()[0]["values"].as_array().unwrap() {
+        assert_eq!(value["count"]["share"], 1.0, "{}", counts.0);
+    }
+}
+
+/// Makes `ctl` and `ack` in a folder.
+fn fifos(dir: &Path) -> (String, String) {
+    let [ctl, ack] = ["ctl", "ack"].map(|name| dir.join(name).to_str().unwrap().to_owned());
+    assert!(Command::new("mkfifo").args([&ctl, &ack]).status().unwrap().success());
+    (ctl, ack)
+}
+
+#[test]
+fn orders_come_through_a_fifo_and_are_acknowledged() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (ctl, ack) = fifos(dir.path());
+    let control = format!("fifo:{ctl},{ack}");
+    let child = start(&["stat", "-e", "task-clock", "-D", "-1", "--control", &control, "--", "sleep", "30"]);
+    wait_for_counters(child.id(), 1);
+    let mut orders = OpenOptions::new().read(true).write(true).open(&ctl).unwrap();
+    let mut answers = BufReader::new(OpenOptions::new().read(true).write(true).open(&ack).unwrap());
+    // An order may come in pieces; one that is none is named and has no answer.
+    for (text, answered) in
+        [("pi", false), ("ng\n", true), ("jump\n", false), ("\n", false), ("stop\n", true)]
+    {
+        orders.write_all(text.as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        if answered {
+            let mut answer = String::new();
+            answers.read_line(&mut answer).unwrap();
+            assert_eq!(answer, "ack\n");
+        }
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("`jump` is no order") && said.contains("counting was off"), "{said}");
+}
+
+#[test]
+fn orders_switch_counting() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (ctl, ack) = fifos(dir.path());
+    let file = dir.path().join("counts");
+    // Through inherited descriptors this time.
+    let script =
+        "exec \"$0\" stat -a --json=2 -o \"$3\" -e cpu-clock -D -1 --control fd:8,9 8<>\"$1\" 9<>\"$2\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_pmc"), &ctl, &ack, file.to_str().unwrap()])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_counters(child.id(), 1);
+    let mut orders = OpenOptions::new().read(true).write(true).open(&ctl).unwrap();
+    let mut answers = BufReader::new(OpenOptions::new().read(true).write(true).open(&ack).unwrap());
+    let mut order = |text: &str| {
+        writeln!(orders, "{text}").unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "ack\n");
+    };
+    order("enable");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    order("disable");
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    order("ping");
+    order("stop");
+    assert!(child.wait().unwrap().success());
+    let counts = super::Document::read(&file);
+    let counted = counts.number("cpu-clock") / std::thread::available_parallelism().unwrap().get() as f64;
+    let elapsed = counts.seconds("elapsed_s") * 1e3;
+    assert!(elapsed > 700.0 && counted > 90.0 && counted < elapsed - 500.0, "{counted} of {elapsed} ms");
+}
