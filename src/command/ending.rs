@@ -14,7 +14,7 @@ pub(super) struct Ending {
     pub(super) timed_out: bool,
     first_signal: Option<i32>,
     /// A second signal: do not wait for the command any longer.
-    insisted: bool,
+    pub(super) insisted: bool,
 }
 
 impl Ending {

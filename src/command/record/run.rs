@@ -161,11 +161,9 @@ impl Recording<'_> {
         is_full: bool,
     ) -> Result<Run> {
         let _ = self.rings.disable();
-        if let Some(command) = command.filter(|_| end.outcome.is_none()) {
+        let command = command.filter(|_| end.outcome.is_none());
+        if let Some(command) = &command {
             command.kill(signal::TERM);
-            if end.timed_out || is_full || failed.is_some() {
-                end.outcome = Some(command.wait().map_err(|e| Error::io("waiting for the command", e))?);
-            }
         }
         if failed.is_none() {
             failed = self.take_rest().err();
@@ -177,6 +175,11 @@ impl Recording<'_> {
         let finished = self.output.finish();
         let failed = failed.or(finished.err());
         let totals = self.output.totals();
+        // All is written. A command that takes no notice of SIGTERM is not waited for after a signal to us.
+        while let Some(command) = command.as_ref().filter(|_| end.outcome.is_none() && !end.insisted) {
+            end.signal(self.signals.wait().map_err(|e| Error::io("waiting for the command", e))?, None);
+            end.outcome = command.try_wait().map_err(|e| Error::io("waiting for the command", e))?;
+        }
         let slow = self.rings.slow_to_close();
         if slow > 0 {
             // Closing tracepoints takes the kernel its time; nobody needs to wait for it.
