@@ -121,7 +121,7 @@ impl Rings {
         groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
         options: &Options,
         setting: Setting,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Box<Refused>> {
         let several =
             setting.tracker || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
         let base = Role {
@@ -186,7 +186,7 @@ impl Rings {
     ///
     /// # Errors
     /// The event that the kernel refuses.
-    pub fn open(&mut self, spot: Spot) -> Result<bool, Refused> {
+    pub fn open(&mut self, spot: Spot) -> Result<bool, Box<Refused>> {
         let before = self.open.len();
         for group in 0..self.groups.len() {
             let mut leader = None;
@@ -197,7 +197,7 @@ impl Rings {
                 }
                 let lead = leader.map(|at: usize| &self.open[at].fd);
                 let opened = self.events[event].open(spot, lead).and_then(|fd| {
-                    let id = fd.id().map_err(|error| (self.events[event].attr.clone(), error))?;
+                    let id = fd.id()?;
                     Ok(Open { event, spot, fd, id, ring: usize::MAX })
                 });
                 match opened {
@@ -205,13 +205,15 @@ impl Rings {
                         leader = leader.or(Some(self.open.len()));
                         self.open.push(open);
                     }
-                    Err((_, error)) if is_gone(&error, spot) => {
+                    Err(error) if is_gone(&error, spot) => {
                         self.open.truncate(before);
                         return Ok(false);
                     }
-                    Err((attr, error)) => {
-                        let name = self.events[event].spec.name.clone();
-                        return Err(Refused { error, name, attr, spot, group_before: place });
+                    Err(error) => {
+                        let Event { spec, request, .. } = &self.events[event];
+                        // What is told is the whole request: the last, bare one is nobody's wish.
+                        let (name, attr) = (spec.name.clone(), request.attr().clone());
+                        return Err(Box::new(Refused { error, name, attr, spot, group_before: place }));
                     }
                 }
             }
@@ -291,23 +293,32 @@ impl Rings {
             .try_for_each(|open| open.fd.set_filter(expression))
     }
 
-    /// Starts what the kernel does not start by itself at exec; `all`: whatever started it before.
+    /// Starts what the kernel does not start by itself at exec.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn enable(&self, all: bool) -> io::Result<()> {
-        if self.on_exec && !all {
-            return Ok(());
-        }
-        self.leaders().try_for_each(|open| open.fd.enable(false))
+    pub fn start(&self) -> io::Result<()> {
+        if self.on_exec { Ok(()) } else { self.enable_where(|_| true) }
     }
 
-    /// Stops sampling. What tells of mappings and tasks goes on.
+    /// Starts the events that `which` chooses, whatever started them before.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn disable(&self) -> io::Result<()> {
-        self.leaders().try_for_each(|open| open.fd.disable(false))
+    pub fn enable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        self.leaders()
+            .filter(|open| which(&self.events[open.event].spec))
+            .try_for_each(|open| open.fd.enable(false))
+    }
+
+    /// Stops the events that `which` chooses. What tells of mappings and tasks goes on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        self.leaders()
+            .filter(|open| which(&self.events[open.event].spec))
+            .try_for_each(|open| open.fd.disable(false))
     }
 
     fn leaders(&self) -> impl Iterator<Item = &Open> {
@@ -443,13 +454,13 @@ impl Event {
     }
 
     /// Opens it, giving up piece by piece what the kernel may not have.
-    fn open(&mut self, spot: Spot, leader: Option<&EventFd>) -> Result<EventFd, (Attr, io::Error)> {
+    fn open(&mut self, spot: Spot, leader: Option<&EventFd>) -> io::Result<EventFd> {
         let place = match (spot.tid, spot.cpu, self.cgroup.as_deref()) {
             (_, Some(cpu), Some(cgroup)) => Place::CgroupOnCpu(cgroup.as_fd(), cpu),
             (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
             (Some(tid), None, _) => Place::Task(tid),
             (None, Some(cpu), None) => Place::Cpu(cpu),
-            (None, None, _) => return Err((self.attr.clone(), io::Error::from_raw_os_error(errno::EINVAL))),
+            (None, None, _) => return Err(io::Error::from_raw_os_error(errno::EINVAL)),
         };
         let mut concessions = self.concessions;
         loop {
@@ -463,8 +474,7 @@ impl Event {
                 }
                 Err(error) => match concessions.next(&error, request.attr(), &self.spec) {
                     Some(less) => concessions = less,
-                    // What is told is the whole request: the last, bare one is nobody's wish.
-                    None => return Err((self.request.attr().clone(), error)),
+                    None => return Err(error),
                 },
             }
         }
@@ -477,10 +487,10 @@ pub fn pages_of(bytes: u64) -> usize {
     usize::try_from(pages).unwrap_or(usize::MAX / 2).next_power_of_two()
 }
 
-fn unasked(error: io::Error, spec: &EventSpec) -> Refused {
+fn unasked(error: io::Error, spec: &EventSpec) -> Box<Refused> {
     let attr = spec.attr().cloned().unwrap_or_default();
     let spot = Spot { tid: None, cpu: None };
-    Refused { error, name: spec.name.clone(), attr, spot, group_before: 0 }
+    Box::new(Refused { error, name: spec.name.clone(), attr, spot, group_before: 0 })
 }
 
 fn is_gone(error: &io::Error, spot: Spot) -> bool {

@@ -166,7 +166,7 @@ impl Tally {
 
     /// The files with samples; with `all`, every mapped file. In the order of their names.
     pub fn files(&self, all: bool) -> Vec<File> {
-        let mut files: FxHashMap<(bool, &[u8], Option<&[u8]>), &File> = FxHashMap::default();
+        let mut files: FxHashMap<Identity<'_>, &File> = FxHashMap::default();
         let mut add = |file| {
             files.entry(key_of(file)).or_insert(file);
         };
@@ -196,6 +196,9 @@ impl Tally {
     }
 }
 
-fn key_of(file: &File) -> (bool, &[u8], Option<&[u8]>) {
+/// What makes a file the same whoever mapped it.
+type Identity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
+
+fn key_of(file: &File) -> Identity<'_> {
     (file.is_kernel, &file.name, file.build_id.as_deref())
 }

@@ -26,7 +26,7 @@ use super::launch;
 use crate::cli;
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Call};
-use crate::counter::reservation::{self, LockFile};
+use crate::counter::reservation::{self, LockFile, Policy};
 use crate::counter::rings::{Refused, Rings, Setting, pages_of};
 use crate::counter::sampling::Rate;
 use crate::counter::set::Spot;
@@ -56,7 +56,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
     check_frequency(&mut plan, &host)?;
     let groups = groups(&plan, &host)?;
     let takes_counter = groups.iter().flat_map(|(group, _)| &group.events).any(|event| event.takes_counter());
-    let prepared = match takes_counter {
+    let mut prepared = match takes_counter {
         true => reservation::prepare(plan.reserve, &LockFile::default_path(&host))?,
         false => Default::default(),
     };
@@ -81,8 +81,18 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
     }
     let features = sections::at_the_start(&host, &plan, &rings, &events);
     let output = Output::create(&plan, events, features)?;
-    let recording =
-        Recording { host: &host, plan: &plan, rings, threads, output, signals: &signals, control };
+    let recording = Recording {
+        host: &host,
+        plan: &plan,
+        rings,
+        threads,
+        output,
+        signals: &signals,
+        control,
+        watcher: prepared.watcher.take(),
+        is_on: false,
+        is_yielding: false,
+    };
     let run = recording.run(held)?;
     report(&plan, run)
 }
@@ -196,7 +206,9 @@ fn open(
     };
     let mut threads = threads.map_err(launch::no_target)?;
     let spots = spots(plan, host, &threads, held);
-    let on_exec = matches!(plan.scope, Scope::Command) && plan.delay == Delay::None;
+    // Who gives way must be able to start with the counters off.
+    let on_exec =
+        matches!(plan.scope, Scope::Command) && plan.delay == Delay::None && plan.reserve != Policy::Yield;
     let size = ring_bytes(plan, host, &spots);
     let setting = Setting {
         system: matches!(plan.scope, Scope::Cpus(_)),
@@ -206,7 +218,7 @@ fn open(
         watermark: (size / 4).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;
-    let refused = |refused: Refused| explain(refused, host);
+    let refused = |refused: Box<Refused>| explain(*refused, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
     make_room(rings.descriptors(spots.len()))?;
     let mut gone = Vec::new();

@@ -25,8 +25,10 @@ use super::switch::Switch;
 use crate::command::control::{Control, Order};
 use crate::command::ending::Ending;
 use crate::command::launch;
+use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::{Instance, Rings};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, say};
+use crate::event::EventSpec;
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::encode::Encoder;
@@ -50,6 +52,12 @@ pub(super) struct Recording<'a> {
     pub(super) output: Output<'a>,
     pub(super) signals: &'a Signals,
     pub(super) control: Option<Control>,
+    /// `--reserve=yield`: who tells when somebody else wants the hardware.
+    pub(super) watcher: Option<Watcher>,
+    /// Sampling is asked for: no delay, no order stands against it.
+    pub(super) is_on: bool,
+    /// Somebody else has reserved the hardware.
+    pub(super) is_yielding: bool,
 }
 
 /// What a recording came to.
@@ -82,8 +90,10 @@ impl Recording<'_> {
         let poll = self.watch()?;
         let written = self.tell_what_is_there(held.as_ref());
         if self.plan.delay == Delay::None {
-            self.rings.enable(false).map_err(starting)?;
+            self.rings.start().map_err(starting)?;
+            self.is_on = true;
         }
+        self.give_way()?;
         let start = monotonic_ns();
         let command = match held {
             Some(held) => Some(launch::release(held, &self.plan.command)?),
@@ -98,7 +108,7 @@ impl Recording<'_> {
         };
         let timeout_at = self.plan.timeout_ns.map(|ns| start + ns);
         let watch_threads = command.is_none() && !self.threads.is_empty();
-        let mut next_tick = watch_threads.then_some(start + TICK_NS);
+        let mut next_tick = (watch_threads || self.watcher.is_some()).then_some(start + TICK_NS);
         let mut next_drain = start + DRAIN_NS;
         let mut switch_at = self.switch_after(start);
         let mut status = Status::new(self.plan.quiet, start);
@@ -126,11 +136,12 @@ impl Recording<'_> {
             let now = monotonic_ns();
             if delay_until.is_some_and(|at| now >= at) {
                 delay_until = None;
-                self.rings.enable(true).map_err(starting)?;
+                self.switch_on(true)?;
             }
             if next_tick.is_some_and(|at| now >= at) {
                 next_tick = Some(now + TICK_NS);
                 end.stopped |= watch_threads && !self.target_lives();
+                self.give_way()?;
             }
             end.timed_out |= timeout_at.is_some_and(|at| now >= at);
             next_drain = now + DRAIN_NS;
@@ -160,7 +171,7 @@ impl Recording<'_> {
         mut failed: Option<Error>,
         is_full: bool,
     ) -> Result<Run> {
-        let _ = self.rings.disable();
+        let _ = self.rings.disable_where(|_| true);
         let command = command.filter(|_| end.outcome.is_none());
         if let Some(command) = &command {
             command.kill(signal::TERM);
@@ -177,8 +188,10 @@ impl Recording<'_> {
         let totals = self.output.totals();
         // All is written. A command that takes no notice of SIGTERM is not waited for after a signal to us.
         while let Some(command) = command.as_ref().filter(|_| end.outcome.is_none() && !end.insisted) {
-            end.signal(self.signals.wait().map_err(|e| Error::io("waiting for the command", e))?, None);
             end.outcome = command.try_wait().map_err(|e| Error::io("waiting for the command", e))?;
+            if end.outcome.is_none() {
+                end.signal(self.signals.wait().map_err(|e| Error::io("waiting for the command", e))?, None);
+            }
         }
         let slow = self.rings.slow_to_close();
         if slow > 0 {
@@ -211,7 +224,8 @@ impl Recording<'_> {
     fn drain(&mut self) -> Result<()> {
         let Self { rings, output, .. } = self;
         let bytes = rings.drain(|_, slices| output.take(slices))?;
-        if bytes > 0 {
+        // What a backward ring keeps is older than what the others have brought: then there are no rounds.
+        if bytes > 0 && !rings.has_backward() {
             output.end_round()?;
         }
         output.tick()?;
@@ -243,17 +257,49 @@ impl Recording<'_> {
     /// Carries out what the control channel orders.
     fn obey(&mut self, end: &mut Ending, snapshot: &mut bool) -> Result<()> {
         let Some(control) = &mut self.control else { return Ok(()) };
+        let mut on = None;
         for order in control.orders()? {
             match order {
-                Order::Enable => self.rings.enable(true).map_err(starting)?,
-                Order::Disable => self.rings.disable().map_err(starting)?,
+                Order::Enable | Order::Disable => {
+                    self.is_on = order == Order::Enable;
+                    on = Some(self.is_on);
+                }
                 Order::Snapshot => *snapshot = true,
                 Order::Stop => end.stopped = true,
                 Order::Ping => {}
             }
+            // An order is carried out before it is answered.
+            if let Some(on) = on.take() {
+                switch(&self.rings, on, self.is_yielding).map_err(starting)?;
+            }
             control.acknowledge();
         }
         Ok(())
+    }
+
+    fn switch_on(&mut self, on: bool) -> Result<()> {
+        self.is_on = on;
+        switch(&self.rings, on, self.is_yielding).map_err(starting)
+    }
+
+    /// `--reserve=yield`: the hardware's counters are left to whoever reserves them, as long as that lasts.
+    fn give_way(&mut self) -> Result<()> {
+        let Some(watcher) = &mut self.watcher else { return Ok(()) };
+        let is_reserved = matches!(watcher.poll(), State::Reserved(_));
+        if is_reserved == self.is_yielding {
+            return Ok(());
+        }
+        self.is_yielding = is_reserved;
+        if is_reserved {
+            say::note_once(
+                "somebody else has reserved the hardware counters: they are left alone until that is over",
+            );
+            self.rings.disable_where(EventSpec::takes_counter).map_err(starting)
+        } else if self.is_on {
+            self.rings.enable_where(EventSpec::takes_counter).map_err(starting)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether any recorded thread lives: the last that was seen alive is asked first.
@@ -379,6 +425,14 @@ fn wait(poll: &std::os::fd::OwnedFd, time: Duration) -> Result<Woken> {
         .map(|event| (event.flags, event.data))
         .filter(|(flags, _)| flags.intersects(over));
     Ok(Woken { gone: gone.map(|(_, data)| data.u64()).collect() })
+}
+
+/// Starts or stops sampling, but for the hardware's events while those are left to somebody else.
+fn switch(rings: &Rings, on: bool, is_yielding: bool) -> io::Result<()> {
+    match on {
+        true => rings.enable_where(|event| !(is_yielding && event.takes_counter())),
+        false => rings.disable_where(|_| true),
+    }
 }
 
 fn starting(error: io::Error) -> Error {
