@@ -57,6 +57,8 @@ struct Mapped {
     spot: Spot,
     direction: Direction,
     ring: Option<Ring>,
+    /// Who is waited for: any event that writes into the ring will do, as long as its thread lives.
+    watched: usize,
 }
 
 /// Where an id counts.
@@ -238,7 +240,7 @@ impl Rings {
             let ring = match self.rings.iter().rposition(same) {
                 Some(ring) => ring,
                 None => {
-                    self.rings.push(Mapped { open: at, spot, direction, ring: None });
+                    self.rings.push(Mapped { open: at, spot, direction, ring: None, watched: at });
                     self.rings.len() - 1
                 }
             };
@@ -370,10 +372,22 @@ impl Rings {
         self.rings.iter().any(|mapped| mapped.direction == Direction::Backward)
     }
 
-    /// The descriptors to wait for: each becomes readable when its ring is as full as was agreed.
-    pub fn descriptors_to_watch(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let forward = self.rings.iter().filter(|mapped| mapped.direction == Direction::Forward);
-        forward.map(|mapped| self.open[mapped.open].fd.as_fd())
+    /// The descriptors to wait for, with the number of the ring: each becomes readable when its ring is as full as was
+    /// agreed, and hangs up when its thread and all who inherited from it have ended.
+    pub fn descriptors_to_watch(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let rings = self.rings.iter().enumerate();
+        rings
+            .filter(|(_, mapped)| mapped.direction == Direction::Forward)
+            .map(|(ring, mapped)| (ring, self.open[mapped.watched].fd.as_fd()))
+    }
+
+    /// Instead of the descriptor of a ring that has hung up: that of the next event that writes into it; `None` when there
+    /// is no more.
+    pub fn watch_next(&mut self, ring: usize) -> Option<BorrowedFd<'_>> {
+        let mapped = self.rings.get_mut(ring)?;
+        let next = (mapped.watched + 1..self.open.len()).find(|&at| self.open[at].ring == ring)?;
+        mapped.watched = next;
+        Some(self.open[next].fd.as_fd())
     }
 
     /// The events' names and requests as the kernel took them, with the ids of their instances.

@@ -423,3 +423,110 @@ impl Concessions {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    fn options() -> Options {
+        Options {
+            rate: Rate::Default,
+            call_graph: None,
+            max_stack: None,
+            kernel_callchains: false,
+            user_callchains: false,
+            fields: 0,
+            period: None,
+            data_mappings: false,
+            branches: None,
+            intr_regs: None,
+            user_regs: None,
+            clock: None,
+            namespaces: false,
+            cgroups: false,
+            switches: false,
+            stat: false,
+            no_samples: false,
+            levels: Levels::AsWritten,
+            inherit: true,
+            backward: false,
+            time: true,
+        }
+    }
+
+    fn attr(text: &str, options: &Options, role: Role) -> Attr {
+        let spec = crate::event::parse(text, &Host::live()).unwrap()[0].events[0].clone();
+        request(&spec, options, role).unwrap().attr().clone()
+    }
+
+    #[test]
+    fn the_text_decides_before_the_options() {
+        let role = Role { leads: true, ..Role::default() };
+        let period = |text, rate| {
+            let attr = attr(text, &Options { rate, ..options() }, role);
+            (attr.period(), attr.get(Flag::Freq))
+        };
+        assert_eq!(period("cpu-clock", Rate::Default), (DEFAULT_FREQUENCY, true));
+        assert_eq!(period("cpu-clock", Rate::Frequency(99)), (99, true));
+        assert_eq!(period("cpu-clock", Rate::Period(5)), (5, false));
+        assert_eq!(period("cpu-clock/period=7/", Rate::Frequency(99)), (7, false));
+        assert_eq!(period("mem:0x1000", Rate::Default), (1, false));
+        assert_eq!(period("mem:0x1000", Rate::Period(9)), (9, false));
+    }
+
+    #[test]
+    fn stacks_are_asked_for_as_chosen() {
+        let role = Role { leads: true, ..Role::default() };
+        let dwarf = Options { call_graph: Some(CallGraph::Dwarf(4096)), ..options() };
+        let one = attr("cpu-clock", &dwarf, role);
+        assert_eq!((one.sample_stack_user(), one.sample_regs_user()), (4096, arch::REGISTERS));
+        assert!(one.get(Flag::ExcludeCallchainUser) && one.sample_type() & sample::STACK_USER != 0);
+        let own = attr("cpu-clock/call-graph=no/", &dwarf, role);
+        assert_eq!(own.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), 0);
+        let fp = attr("cpu-clock", &Options { call_graph: Some(CallGraph::Fp), ..options() }, role);
+        assert_eq!(fp.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), sample::CALLCHAIN);
+    }
+
+    #[test]
+    fn one_event_tracks() {
+        let tracks = attr("cpu-clock", &options(), Role { tracks: true, leads: true, ..Role::default() });
+        let other = attr("cpu-clock", &options(), Role { leads: true, ..Role::default() });
+        for flag in [Flag::Mmap2, Flag::Comm, Flag::Task, Flag::BuildId] {
+            assert!(tracks.get(flag) && !other.get(flag), "{flag:?}");
+        }
+        let alone = tracker(&options(), Role { with_id: true, ..Role::default() }).unwrap();
+        assert!(!alone.attr().get(Flag::Disabled) && alone.attr().get(Flag::Mmap2));
+        assert_ne!(alone.attr().sample_type() & sample::IDENTIFIER, 0);
+    }
+
+    #[test]
+    fn branch_kinds_have_names() {
+        assert_eq!(branch_filter("any_call,u"), Ok(1 << 4 | branch::USER));
+        assert_eq!(branch_filter("u"), Ok(branch::ANY | branch::USER));
+        assert_eq!(branch_filter("any,sideways"), Err("sideways".to_owned()));
+    }
+
+    #[test]
+    fn what_is_given_up_ends() {
+        let spec = crate::event::parse("cycles:P", &Host::live()).unwrap()[0].events[0].clone();
+        let refused = io::Error::from_raw_os_error(errno::EINVAL);
+        let mut given_up = Concessions::default();
+        let mut steps = 0;
+        loop {
+            let mut request = request(&spec, &options(), Role { tracks: true, ..Role::default() }).unwrap();
+            given_up.apply(request.attr_mut());
+            match given_up.next(&refused, request.attr(), &spec) {
+                Some(more) => given_up = more,
+                None => break,
+            }
+            steps += 1;
+        }
+        assert!((4..12).contains(&steps), "{steps}");
+        assert_eq!((given_up.less_precise, usize::from(given_up.older)), (3, NEWER.len()));
+        let denied = io::Error::from_raw_os_error(errno::EACCES);
+        let attr = attr("cpu-clock", &options(), Role::default());
+        let next = Concessions::default().next(&denied, &attr, &spec);
+        assert!(next.is_some_and(|next| next.user_only));
+    }
+}

@@ -24,6 +24,8 @@ const PAGE_BITS: u32 = 12;
 const LATELY: usize = 1 << 12;
 /// Processes that lead to each other longer than this are a circle.
 const MOST_PARENTS: usize = 64;
+/// More pages and mappings than this are not kept: then every file that is known counts as hit.
+const MOST: usize = 1 << 20;
 /// The kernel's own addresses, on 64-bit machines.
 const KERNEL: u64 = 1 << 63;
 
@@ -43,6 +45,8 @@ pub struct Tally {
     pages: FxHashSet<(i32, u64)>,
     mappings: FxHashMap<i32, Vec<Mapping>>,
     parents: FxHashMap<i32, i32>,
+    /// Mappings in all.
+    mapped: usize,
 }
 
 #[derive(Debug)]
@@ -78,6 +82,7 @@ impl Tally {
             pages: FxHashSet::default(),
             mappings: FxHashMap::default(),
             parents: FxHashMap::default(),
+            mapped: 0,
         }
     }
 
@@ -128,14 +133,18 @@ impl Tally {
             &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
         if *place != key {
             *place = key;
-            self.pages.insert((pid, page));
+            if self.pages.len() < MOST {
+                self.pages.insert((pid, page));
+            }
         }
     }
 
     fn task(&mut self, raw: &RawRecord<'_>) {
         let map = match raw.parse() {
             Some(Record::Fork(task)) if task.thread.pid != task.parent.pid => {
-                self.parents.insert(task.thread.pid, task.parent.pid);
+                if self.parents.len() < MOST {
+                    self.parents.insert(task.thread.pid, task.parent.pid);
+                }
                 return;
             }
             Some(Record::Mmap(map)) => (map, None),
@@ -156,11 +165,15 @@ impl Tally {
         let pid = if is_kernel { -1 } else { thread.pid };
         let end = addr.saturating_add(len);
         let file = File { name: name.to_vec(), is_kernel, build_id, pid };
+        if self.mapped >= MOST {
+            return;
+        }
         let mappings = self.mappings.entry(pid).or_default();
         // A program that maps one thing again and again must not fill our memory.
         let again = mappings.iter().rev().take(64).any(|m| m.start == addr && m.end == end && m.file == file);
         if !again {
             mappings.push(Mapping { start: addr, end, file });
+            self.mapped += 1;
         }
     }
 
@@ -170,7 +183,7 @@ impl Tally {
         let mut add = |file| {
             files.entry(key_of(file)).or_insert(file);
         };
-        if all {
+        if all || self.pages.len() >= MOST {
             for mapping in self.mappings.values().flatten() {
                 add(&mapping.file);
             }
@@ -201,4 +214,74 @@ type Identity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
 
 fn key_of(file: &File) -> Identity<'_> {
     (file.is_kernel, &file.name, file.build_id.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::encode::Encoder;
+    use crate::record::{Mmap2, Records, Task, Thread};
+    use crate::sys::Attr;
+    use crate::sys::perf::sample;
+
+    fn thread(pid: i32) -> Thread {
+        Thread { pid, tid: pid }
+    }
+
+    fn map(pid: i32, addr: u64, name: &'static [u8], id: &'static [u8]) -> Mmap2<'static> {
+        let map = Mmap { thread: thread(pid), addr, len: 0x2000, pgoff: 0, is_data: false, name };
+        Mmap2 { map, file: FileId::BuildId(id), prot: 5, flags: 2 }
+    }
+
+    /// A sample of `ip` and a call chain, in user mode.
+    fn sample_record(pid: i32, ip: u64, chain: &[u64], out: &mut Vec<u8>) {
+        let size = 8 + 8 + 8 + 8 + chain.len() * 8;
+        out.extend(kind::SAMPLE.to_ne_bytes());
+        out.extend(2u16.to_ne_bytes());
+        out.extend((size as u16).to_ne_bytes());
+        out.extend(ip.to_ne_bytes());
+        out.extend(pid.to_ne_bytes());
+        out.extend(pid.to_ne_bytes());
+        out.extend((chain.len() as u64).to_ne_bytes());
+        chain.iter().for_each(|address| out.extend(address.to_ne_bytes()));
+    }
+
+    #[test]
+    fn files_are_hit_by_samples_of_their_process_and_its_children() {
+        let mut attr = Attr::new(1, 0);
+        attr.set_sample_type(sample::IP | sample::TID | sample::CALLCHAIN);
+        let layouts = Layouts::new([(&attr, &[][..])]);
+        let mut told = Encoder::new(0);
+        told.mmap2(&map(1, 0x10_0000, b"/bin/parent", &[1]));
+        told.mmap2(&map(1, 0x20_0000, b"/lib/called", &[2]));
+        told.mmap2(&map(1, 0x30_0000, b"/lib/idle", &[3]));
+        told.mmap2(&map(3, 0x10_0000, b"/bin/other", &[4]));
+        told.fork(&Task { thread: thread(2), parent: thread(1), time: PerfTime(0) });
+        told.kernel_mmap(KERNEL | 0x800, 0x10_0000, 0, b"[kernel.kallsyms]_text");
+        told.lost(7, 5);
+        let mut bytes = told.bytes().to_vec();
+        // CONTEXT_USER stands between the addresses.
+        sample_record(2, 0x10_1234, &[-512i64 as u64, 0x10_1234, 0x20_1000, KERNEL | 0x900], &mut bytes);
+        let mut tally = Tally::new(true);
+        Records::new(&bytes).for_each(|record| tally.note(&record, &layouts));
+        assert_eq!((tally.samples, tally.lost), (1, 5));
+        let names = |all| -> Vec<String> {
+            let files = tally.files(all).into_iter();
+            files.map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect()
+        };
+        assert_eq!(names(false), ["/bin/parent", "/lib/called", "[kernel.kallsyms]_text"]);
+        assert_eq!(names(true).len(), 5);
+    }
+
+    #[test]
+    fn processes_in_a_circle_end() {
+        let layouts = Layouts::default();
+        let mut told = Encoder::new(0);
+        told.fork(&Task { thread: thread(1), parent: thread(2), time: PerfTime(0) });
+        told.fork(&Task { thread: thread(2), parent: thread(1), time: PerfTime(0) });
+        let mut tally = Tally::new(true);
+        Records::new(told.bytes()).for_each(|record| tally.note(&record, &layouts));
+        tally.pages.insert((1, 5));
+        assert!(tally.files(false).is_empty());
+    }
 }

@@ -251,3 +251,26 @@ fn the_status_line_is_for_terminals() {
     let plain = record(&lab.path("y.data"), &["-a", "-e", "cpu-clock"], &["sleep", "1.2"]).expect(0);
     assert!(!plain.stderr.contains("recording "), "{}", plain.stderr);
 }
+
+#[test]
+fn a_ring_is_emptied_in_time_when_the_first_of_its_threads_has_ended() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("heirs");
+    let spin = || Command::new("sh").args(["-c", SPIN]).spawn().expect("sh starts");
+    let (mut first, mut second) = (spin(), spin());
+    let pids = format!("{},{}", first.id(), second.id());
+    // Without being woken, pmc would look some times a second only: then such small rings would have overflowed.
+    let pmc = start(&file, &["-p", &pids, "-F", "10000", "-g", "-m", "64K"], &[]);
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    std::thread::sleep(Duration::from_millis(1500));
+    kill("-INT", pmc.id());
+    let (_, said) = ended(pmc);
+    second.kill().expect("it runs");
+    second.wait().expect("it ends");
+    assert!(said.contains("none lost"), "{said}");
+    assert!(told(&said, " samples") > 5000, "{said}");
+}

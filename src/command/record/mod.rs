@@ -117,7 +117,7 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
         // The usual way to end a recording of something that runs on.
         (Some(signal::INT), None) if plan.command.is_empty() => Exit::Done,
         (Some(signal), _) => Exit::Interrupted(signal),
-        (None, Some(outcome)) if !run.is_full && plan.timeout_ns.is_none() => launch::exit_of(outcome.ended),
+        (None, Some(outcome)) if !run.is_full && !run.timed_out => launch::exit_of(outcome.ended),
         _ => Exit::Done,
     })
 }

@@ -72,6 +72,8 @@ pub(super) struct Run {
     pub(super) failed: Option<Error>,
     /// `--max-size` was reached.
     pub(super) is_full: bool,
+    /// `--timeout` ended it.
+    pub(super) timed_out: bool,
 }
 
 /// Why waiting ended.
@@ -198,7 +200,8 @@ impl Recording<'_> {
             // Closing tracepoints takes the kernel its time; nobody needs to wait for it.
             crate::sys::process::close_behind();
         }
-        Ok(Run { totals, lost, outcome: end.outcome, interrupted: end.interrupted(), failed, is_full })
+        let (outcome, interrupted, timed_out) = (end.outcome, end.interrupted(), end.timed_out);
+        Ok(Run { totals, lost, outcome, interrupted, failed, is_full, timed_out })
     }
 
     fn take_rest(&mut self) -> Result<()> {
@@ -387,8 +390,8 @@ impl Recording<'_> {
         let add = |fd: BorrowedFd<'_>, number: u64| {
             epoll::add(&poll, fd, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
         };
-        for (number, fd) in self.rings.descriptors_to_watch().enumerate() {
-            add(fd, number as u64).map_err(watching)?;
+        for (ring, fd) in self.rings.descriptors_to_watch() {
+            add(fd, ring as u64).map_err(watching)?;
         }
         add(self.signals.as_fd(), u64::MAX).map_err(watching)?;
         if let Some(orders) = self.control.as_ref().and_then(Control::readable) {
@@ -398,14 +401,21 @@ impl Recording<'_> {
         Ok(poll)
     }
 
-    /// A ring whose threads have all ended would wake us for ever; what it still holds is drained all the same.
-    fn forget(&self, poll: &std::os::fd::OwnedFd, number: u64) {
-        let fd = match number {
-            u64::MAX => self.control.as_ref().and_then(Control::readable),
-            _ => self.rings.descriptors_to_watch().nth(number as usize),
-        };
-        if let Some(fd) = fd {
+    /// A descriptor that has hung up would wake us for ever. Its ring may have other threads to write into it; what it still
+    /// holds is drained all the same.
+    fn forget(&mut self, poll: &std::os::fd::OwnedFd, number: u64) {
+        if number == u64::MAX {
+            if let Some(orders) = self.control.as_ref().and_then(Control::readable) {
+                let _ = epoll::delete(poll, orders);
+            }
+            return;
+        }
+        let ring = number as usize;
+        if let Some((_, fd)) = self.rings.descriptors_to_watch().find(|(at, _)| *at == ring) {
             let _ = epoll::delete(poll, fd);
+        }
+        if let Some(fd) = self.rings.watch_next(ring) {
+            let _ = epoll::add(poll, fd, epoll::EventData::new_u64(number), epoll::EventFlags::IN);
         }
     }
 }
