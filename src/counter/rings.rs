@@ -345,18 +345,21 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Shows what the backward rings hold, newest records first in each, and goes on. Bytes in all.
+    /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and one or two slices. Bytes in all.
     ///
     /// # Errors
     /// What `take` says.
-    pub fn snapshot<E>(&mut self, mut take: impl FnMut(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+    pub fn snapshot<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
         let mut bytes = 0;
         let Self { rings, open, .. } = self;
-        for mapped in rings.iter_mut().filter(|mapped| mapped.direction == Direction::Backward) {
+        for (index, mapped) in rings.iter_mut().enumerate() {
+            if mapped.direction == Direction::Forward {
+                continue;
+            }
             let fd = &open[mapped.open].fd;
             let paused = fd.pause(true).is_ok();
             let shown = match &mut mapped.ring {
-                Some(ring) => ring.snapshot(&mut take),
+                Some(ring) => ring.snapshot(|slices| take(index, slices)),
                 None => Ok(0),
             };
             if paused {
@@ -416,6 +419,24 @@ impl Rings {
             ring: open.ring,
             spot: open.spot,
         })
+    }
+
+    /// For each ring the id of the one event in it whose samples the kernel hands from listener to listener: software
+    /// events other than its clocks. `None` where there is no such event, or several.
+    pub fn passed_on(&self) -> Vec<Option<u64>> {
+        /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock, dummy, bpf-output.
+        const OTHERWISE: [u64; 4] = [0, 1, 9, 10];
+        let passed_on = |open: &&Open| {
+            let attr = &self.events[open.event].attr;
+            attr.kind() == kind::SOFTWARE && !OTHERWISE.contains(&attr.config())
+        };
+        let only = |ring: usize| {
+            let mut all = self.open.iter().filter(|open| open.ring == ring).filter(passed_on);
+            let first = all.next()?;
+            // Other threads' instances are the same event's: readers tell events apart, not instances.
+            all.all(|open| open.event == first.event).then_some(first.id)
+        };
+        (0..self.rings.len()).map(only).collect()
     }
 
     /// Records that the kernel could not put into a ring, by instance, where there are any (Linux 6.0).

@@ -38,6 +38,8 @@ pub struct Tally {
     pub lost: u64,
     /// Times that the kernel throttled an event.
     pub throttled: u64,
+    /// Samples with an id that is no event's of the recording.
+    pub strangers: u64,
     /// Time of the earliest and the latest sample.
     pub times: Option<(PerfTime, PerfTime)>,
     wants_hits: bool,
@@ -76,6 +78,7 @@ impl Tally {
             samples: 0,
             lost: 0,
             throttled: 0,
+            strangers: 0,
             times: None,
             wants_hits,
             lately: Box::new([0; LATELY]),
@@ -104,7 +107,10 @@ impl Tally {
 
     fn sample(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
         self.samples += 1;
-        let Some((_, sample)) = layouts.sample(raw) else { return };
+        let Some((_, sample)) = layouts.sample(raw) else {
+            self.strangers += 1;
+            return;
+        };
         if let Some(time) = sample.time() {
             let (first, last) = self.times.unwrap_or((time, time));
             self.times = Some((first.min(time), last.max(time)));

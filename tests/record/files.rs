@@ -50,6 +50,22 @@ fn every_reader_sees_the_same_samples() {
     }
 }
 
+/// A recording by perf, which on a busy machine does not always succeed at once.
+#[track_caller]
+fn perf_record(file: &Path, options: &[&str], work: &[&str]) {
+    let mut said = String::new();
+    for _ in 0..3 {
+        let mut command = Command::new("perf");
+        command.arg("record").args(options).arg("-o").arg(file).arg("--").args(work);
+        let run = command.stdin(Stdio::null()).output().expect("perf starts");
+        if run.status.success() {
+            return;
+        }
+        said = format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr));
+    }
+    panic!("perf record {options:?}: {said}");
+}
+
 /// Percent of samples by command and symbol, from perf's report.
 fn shares(file: &Path) -> BTreeMap<String, f64> {
     let text = perf(
@@ -74,9 +90,7 @@ fn perf_attributes_our_samples_as_it_does_its_own() {
     // The same instructions, twice: only the sampling's own chance differs.
     let work = ["sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"];
     record(&ours, &["-e", "cpu-clock:u"], &work).expect(0);
-    let mut command = Command::new("perf");
-    command.args(["record", "-q", "-e", "cpu-clock:u", "-o"]).arg(&theirs).arg("--").args(work);
-    assert!(command.stdin(Stdio::null()).status().expect("perf starts").success());
+    perf_record(&theirs, &["-e", "cpu-clock:u"], &work);
     let (ours, theirs) = (shares(&ours), shares(&theirs));
     for (what, share) in theirs.iter().filter(|(_, share)| **share > 5.0) {
         let mine = ours.get(what).copied().unwrap_or(0.0);
@@ -93,9 +107,7 @@ fn build_ids_are_those_that_perf_finds() {
     let lab = Lab::new();
     let (ours, theirs) = (lab.path("ours"), lab.path("theirs"));
     record(&ours, &["-e", "cpu-clock"], WORK).expect(0);
-    let mut command = Command::new("perf");
-    command.args(["record", "-q", "-e", "cpu-clock", "-o"]).arg(&theirs).arg("--").args(WORK);
-    assert!(command.stdin(Stdio::null()).status().expect("perf starts").success());
+    perf_record(&theirs, &["-e", "cpu-clock"], WORK);
     let ids = |file: &Path| -> BTreeMap<String, String> {
         let text = perf(&["buildid-list"], file);
         let rows = text.lines().filter_map(|line| line.split_once(' '));

@@ -158,3 +158,28 @@ fn what_does_not_fit_is_counted() {
         .expect("the scan reads");
     assert_eq!(in_file, lost);
 }
+
+#[test]
+fn two_recorders_do_not_spoil_each_others_files() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    // The kernel gives the samples of one recorder's page faults the ids of the other's.
+    let faults = "for i in 1 2 3; do ls -R /usr/share/doc >/dev/null; done";
+    let files: Vec<PathBuf> = (0..3).map(|number| lab.path(&format!("both-{number}"))).collect();
+    let recorders: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let mut pmc = kit::pmc();
+            pmc.args(["record", "-e", "cpu-clock,page-faults", "-a", "-F", "2000", "-o"]).arg(file);
+            pmc.args(["--", "sh", "-c", faults]).stderr(Stdio::piped()).spawn().expect("pmc starts")
+        })
+        .collect();
+    for (recorder, file) in recorders.into_iter().zip(&files) {
+        let run: kit::Ran = recorder.wait_with_output().expect("it ends").into();
+        let samples = told(&run.expect(0).stderr, " samples");
+        assert_eq!((perf_samples(file), our_samples(file)), (samples, samples));
+        assert!(perf(&["report", "--stdio"], file).contains("page-faults"));
+    }
+}

@@ -80,7 +80,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let features = sections::at_the_start(&host, &plan, &rings, &events);
-    let output = Output::create(&plan, events, features)?;
+    let output = Output::create(&plan, events, features, rings.passed_on())?;
     let recording = Recording {
         host: &host,
         plan: &plan,

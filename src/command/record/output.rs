@@ -10,7 +10,7 @@ use super::{sections, switch};
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
 use crate::record::encode::Encoder;
-use crate::record::{Layouts, walk};
+use crate::record::{HEADER, Layouts, kind, walk};
 
 /// Where records go.
 pub(super) struct Output<'a> {
@@ -24,6 +24,8 @@ pub(super) struct Output<'a> {
     /// Counts of the files before this one.
     pub(super) before: Totals,
     joint: Vec<u8>,
+    /// For each ring the id that a stranger's samples in it belong to: see [`Output::take_ring`].
+    owners: Vec<Option<u64>>,
     round: Encoder,
     /// Files that are finished, where there are several.
     pub(super) files: Vec<PathBuf>,
@@ -40,7 +42,12 @@ pub(super) struct Totals {
 
 impl<'a> Output<'a> {
     /// Begins the file. It can be read from now on.
-    pub(super) fn create(plan: &'a Plan, events: Vec<Event>, features: Features) -> Result<Self> {
+    pub(super) fn create(
+        plan: &'a Plan,
+        events: Vec<Event>,
+        features: Features,
+        owners: Vec<Option<u64>>,
+    ) -> Result<Self> {
         let layouts = Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())));
         let mut round = Encoder::new(0);
         round.finished_round();
@@ -53,6 +60,7 @@ impl<'a> Output<'a> {
             tally: Tally::new(plan.build_ids == BuildIds::Hit),
             before: Totals::default(),
             joint: Vec::new(),
+            owners,
             round,
             files: Vec::new(),
         };
@@ -77,6 +85,43 @@ impl<'a> Output<'a> {
         writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))
     }
 
+    /// Takes what a ring holds.
+    ///
+    /// Linux (6.2 to at least 6.18) hands one sample of a software event from one listener to the next and keeps the id of
+    /// the first: where two recorders listen to page faults on the same CPU, the samples of one bear an id of the other's. perf
+    /// refuses such a file. Which event they belong to is known where the ring has but one of that kind; elsewhere
+    /// they are left out and counted as lost.
+    pub(super) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+        let before = self.tally.strangers;
+        let Self { tally, layouts, joint, writer, .. } = self;
+        walk(slices, joint, |record| tally.note(record, layouts));
+        let Some(writer) = writer else { return Ok(()) };
+        let strangers = tally.strangers - before;
+        if strangers == 0 {
+            return writer.append(slices);
+        }
+        let owner = self.owners.get(ring).copied().flatten();
+        let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
+        walk(slices, joint, |record| {
+            let is_stranger = record.kind == kind::SAMPLE && layouts.sample(record).is_none();
+            match owner {
+                Some(id) if is_stranger && record.bytes.len() >= HEADER + 8 => {
+                    mended.extend_from_slice(&record.bytes[..HEADER]);
+                    // Every sample begins with its event's id where there are several events.
+                    mended.extend_from_slice(&id.to_ne_bytes());
+                    mended.extend_from_slice(&record.bytes[HEADER + 8..]);
+                }
+                _ if is_stranger => {}
+                _ => mended.extend_from_slice(record.bytes),
+            }
+        });
+        if owner.is_none() {
+            tally.samples -= strangers;
+            tally.lost += strangers;
+        }
+        writer.append(&[&mended])
+    }
+
     /// All rings were read once.
     pub(super) fn end_round(&mut self) -> Result<(), perfdata::Error> {
         let Self { writer, round, .. } = self;
@@ -89,13 +134,13 @@ impl<'a> Output<'a> {
     }
 
     /// Takes records out of a backward ring: newest first, the last perhaps torn.
-    pub(super) fn take_snapshot(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(super) fn take_snapshot(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let bytes = slices.concat();
         let mut records = crate::record::Records::new(&bytes);
         records.by_ref().for_each(drop);
         // What is behind the last whole record was written over.
         let whole = bytes.len() - records.rest().len();
-        self.take(&[&bytes[..whole]])
+        self.take_ring(ring, &[&bytes[..whole]])
     }
 
     /// Bytes of this file so far.

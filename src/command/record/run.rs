@@ -206,8 +206,8 @@ impl Recording<'_> {
 
     fn take_rest(&mut self) -> Result<()> {
         let Self { rings, output, .. } = self;
-        rings.drain(|_, slices| output.take(slices))?;
-        rings.snapshot(|slices| output.take_snapshot(slices))?;
+        rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         Ok(())
     }
@@ -226,7 +226,7 @@ impl Recording<'_> {
 
     fn drain(&mut self) -> Result<()> {
         let Self { rings, output, .. } = self;
-        let bytes = rings.drain(|_, slices| output.take(slices))?;
+        let bytes = rings.drain(|ring, slices| output.take_ring(ring, slices))?;
         // What a backward ring keeps is older than what the others have brought: then there are no rounds.
         if bytes > 0 && !rings.has_backward() {
             output.end_round()?;
@@ -238,7 +238,7 @@ impl Recording<'_> {
     /// Ends a file of a row and begins the next, which must know again what is there.
     fn switch(&mut self) -> Result<()> {
         let Self { rings, output, .. } = self;
-        rings.snapshot(|slices| output.take_snapshot(slices))?;
+        rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.switch()?;
         let mut out = Encoder::new(self.output.trailer());
