@@ -27,6 +27,7 @@ use crate::command::ending::Ending;
 use crate::command::launch;
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::{Instance, Rings};
+use crate::counter::sampling::CallGraph;
 use crate::error::{Error, Result, say};
 use crate::event::EventSpec;
 use crate::host::Host;
@@ -366,7 +367,9 @@ impl Recording<'_> {
 
     fn tell_process(&mut self, pid: u32, out: &mut Encoder) -> Result<()> {
         let telling = Telling {
-            data_mappings: self.plan.options.data_mappings,
+            // Whoever unwinds copies of stacks wants to know of data, too.
+            data_mappings: self.plan.options.data_mappings
+                || matches!(self.plan.options.call_graph, Some(CallGraph::Dwarf(_))),
             namespaces: self.plan.options.namespaces,
         };
         if let Some(threads) = self.host.threads(pid) {
