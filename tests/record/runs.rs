@@ -17,6 +17,9 @@ fn the_status_is_the_commands() {
     record(&file, &clock, &["sh", "-c", "exit 7"]).expect(7);
     record(&file, &clock, &["sh", "-c", "kill -9 $$"]).expect(137);
     record(&file, &clock, &["/nowhere/at/all"]).expect(127).says(&["/nowhere/at/all"]);
+    record(&lab.path("no/such/folder"), &clock, &["true"])
+        .expect(1)
+        .says(&["folder does not exist", "mkdir -p"]);
     record(&file, &clock, &[]).expect(2).says(&["nothing to record"]);
     record(&file, &["-e", "cpu-clock", "-p", "4194304"], &[]).expect(1).says(&["no process 4194304"]);
     record(&file, &["-e", "cpu-clock", "-F", "0"], &["true"]).expect(2).says(&["-F 0"]);

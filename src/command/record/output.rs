@@ -70,7 +70,16 @@ impl<'a> Output<'a> {
 
     fn begin(&self) -> Result<Writer> {
         let options = Options { compress: self.plan.compress };
-        Writer::create(&self.plan.output, &self.events, &self.features, options).map_err(Into::into)
+        let path = &self.plan.output;
+        Writer::create(path, &self.events, &self.features, options).map_err(|error| match error {
+            perfdata::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                let folder = path.parent().unwrap_or(path).display();
+                Error::io(format!("making {}", path.display()), source)
+                    .why("the folder does not exist")
+                    .try_this(format!("mkdir -p {folder}"))
+            }
+            other => other.into(),
+        })
     }
 
     /// Bytes of the `sample_id` behind each record.
