@@ -157,14 +157,6 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A count: what an event of a thread came to, as `READ` says it; `values` by its `read_format`.
-    pub fn read(&mut self, thread: Thread, values: &[u64]) {
-        self.begin(kind::READ, 0);
-        self.thread(thread);
-        values.iter().for_each(|&value| self.word(value));
-        self.end(true);
-    }
-
     /// Which ring, CPU and thread each id belongs to (−1: any); in as many records as it takes.
     pub fn id_index(&mut self, rows: &[[u64; 4]]) {
         for rows in rows.chunks(1000) {
