@@ -11,7 +11,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $devices = '/sys/bus/event_source/devices'
     $head = ''
     $found = switch -CaseSensitive ("$($words[1]):$option") {
-        { $_ -cin @('stat:-e', 'stat:--event') } {
+        { $_ -cin @('stat:-e', 'stat:--event', 'record:-e', 'record:--event') } {
             # A pmu/terms/ that is closed is behind us.
             $list = $wordToComplete
             if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
@@ -26,11 +26,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid') } {
+        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
-        { $_ -cin @('stat:-t', 'stat:--tid') } {
+        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
         }
@@ -62,6 +62,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
+            [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
@@ -144,6 +145,103 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metric-only', '--metric-only', [CompletionResultType]::ParameterName, 'Only metrics, no counts')
             [CompletionResult]::new('--topdown', '--topdown', [CompletionResultType]::ParameterName, 'Where the pipeline''s slots go (top-down level 1)')
             [CompletionResult]::new('--exact', '--exact', [CompletionResultType]::ParameterName, 'Never scale: where the events do not fit on the counters, split them over several runs')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;record' {
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
+            [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Keep only the tracepoint''s records for which this expression holds; the filters belong to the last -e, in order')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
+            [CompletionResult]::new('--count', '--count', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)')
+            [CompletionResult]::new('--unwind', '--unwind', [CompletionResultType]::ParameterName, 'With dwarf: deferred writes the copies, as perf does, to be unwound when the file is read')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Record these running processes, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Record these running processes, with all their threads')
+            [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Record these running threads')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Record these running threads')
+            [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Record all processes of this user (name or number)')
+            [CompletionResult]::new('--uid', '--uid', [CompletionResultType]::ParameterName, 'Record all processes of this user (name or number)')
+            [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)')
+            [CompletionResult]::new('--cgroup', '--cgroup', [CompletionResultType]::ParameterName, 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write to this file; `-`: to standard output, as a stream')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write to this file; `-`: to standard output, as a stream')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
+            [CompletionResult]::new('--mmap-pages', '--mmap-pages', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
+            [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Start recording this many milliseconds after the start; -1: only when --control says so')
+            [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Start recording this many milliseconds after the start; -1: only when --control says so')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End recording after this many milliseconds')
+            [CompletionResult]::new('--duration', '--duration', [CompletionResultType]::ParameterName, 'End recording after this many milliseconds')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …')
+            [CompletionResult]::new('--branch-filter', '--branch-filter', [CompletionResultType]::ParameterName, 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …')
+            [CompletionResult]::new('-I', '-I ', [CompletionResultType]::ParameterName, 'Record the registers at the interrupt: all, or those of a list; `?` lists them')
+            [CompletionResult]::new('--intr-regs', '--intr-regs', [CompletionResultType]::ParameterName, 'Record the registers at the interrupt: all, or those of a list; `?` lists them')
+            [CompletionResult]::new('--user-regs', '--user-regs', [CompletionResultType]::ParameterName, 'Record the registers of the process: all, or those of a list; `?` lists them')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number')
+            [CompletionResult]::new('--clockid', '--clockid', [CompletionResultType]::ParameterName, 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number')
+            [CompletionResult]::new('--switch-output', '--switch-output', [CompletionResultType]::ParameterName, 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)')
+            [CompletionResult]::new('--switch-max-files', '--switch-max-files', [CompletionResultType]::ParameterName, 'With --switch-output: keep only the newest N files')
+            [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'End the recording when the file is so large, such as 100M')
+            [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
+            [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
+            [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
+            [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
+            [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail when the kernel does not allow that many samples a second')
+            [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Record call chains (by frame pointers)')
+            [CompletionResult]::new('--kernel-callchains', '--kernel-callchains', [CompletionResultType]::ParameterName, 'The kernel''s part of call chains only')
+            [CompletionResult]::new('--user-callchains', '--user-callchains', [CompletionResultType]::ParameterName, 'The user part of call chains only')
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Record everything on all CPUs')
+            [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Record everything on all CPUs')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not record children that the command or the processes start')
+            [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not record children that the command or the processes start')
+            [CompletionResult]::new('--per-thread', '--per-thread', [CompletionResultType]::ParameterName, 'One ring for each thread instead of one for each CPU; no children')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Record no samples, only what is mapped and started')
+            [CompletionResult]::new('--no-samples', '--no-samples', [CompletionResultType]::ParameterName, 'Record no samples, only what is mapped and started')
+            [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'Record the time of each sample (the default)')
+            [CompletionResult]::new('--timestamp', '--timestamp', [CompletionResultType]::ParameterName, 'Record the time of each sample (the default)')
+            [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Record the period of each sample (the default where it varies)')
+            [CompletionResult]::new('--period', '--period', [CompletionResultType]::ParameterName, 'Record the period of each sample (the default where it varies)')
+            [CompletionResult]::new('--no-period', '--no-period', [CompletionResultType]::ParameterName, 'Do not record the period of samples')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Record data addresses and where data came from')
+            [CompletionResult]::new('--data', '--data', [CompletionResultType]::ParameterName, 'Record data addresses and where data came from')
+            [CompletionResult]::new('--phys-data', '--phys-data', [CompletionResultType]::ParameterName, 'Record physical addresses of data')
+            [CompletionResult]::new('--data-page-size', '--data-page-size', [CompletionResultType]::ParameterName, 'Record the size of the page that data lie in')
+            [CompletionResult]::new('--code-page-size', '--code-page-size', [CompletionResultType]::ParameterName, 'Record the size of the page that code lies in')
+            [CompletionResult]::new('-W', '-W ', [CompletionResultType]::ParameterName, 'Record the cost of the sampled instruction, where the hardware knows it')
+            [CompletionResult]::new('--weight', '--weight', [CompletionResultType]::ParameterName, 'Record the cost of the sampled instruction, where the hardware knows it')
+            [CompletionResult]::new('--transaction', '--transaction', [CompletionResultType]::ParameterName, 'Record flags of memory transactions')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Record the counts of each thread when it ends')
+            [CompletionResult]::new('--stat', '--stat', [CompletionResultType]::ParameterName, 'Record the counts of each thread when it ends')
+            [CompletionResult]::new('--sample-cpu', '--sample-cpu', [CompletionResultType]::ParameterName, 'Record the CPU of each sample')
+            [CompletionResult]::new('-R', '-R ', [CompletionResultType]::ParameterName, 'Record the raw data of all events that have some')
+            [CompletionResult]::new('--raw-samples', '--raw-samples', [CompletionResultType]::ParameterName, 'Record the raw data of all events that have some')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Record taken branches')
+            [CompletionResult]::new('--branch-any', '--branch-any', [CompletionResultType]::ParameterName, 'Record taken branches')
+            [CompletionResult]::new('--switch-events', '--switch-events', [CompletionResultType]::ParameterName, 'Record context switches')
+            [CompletionResult]::new('--namespaces', '--namespaces', [CompletionResultType]::ParameterName, 'Record namespaces')
+            [CompletionResult]::new('--all-cgroups', '--all-cgroups', [CompletionResultType]::ParameterName, 'Record cgroups')
+            [CompletionResult]::new('--all-user', '--all-user', [CompletionResultType]::ParameterName, 'Record in user mode only')
+            [CompletionResult]::new('--all-kernel', '--all-kernel', [CompletionResultType]::ParameterName, 'Record in the kernel only')
+            [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end')
+            [CompletionResult]::new('--snapshot', '--snapshot', [CompletionResultType]::ParameterName, 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end')
+            [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Keep the newest records in memory and write them at the end')
+            [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
+            [CompletionResult]::new('--no-buildid', '--no-buildid', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
+            [CompletionResult]::new('-N', '-N ', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: pmc keeps no cache of recorded files')
+            [CompletionResult]::new('--no-buildid-cache', '--no-buildid-cache', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: pmc keeps no cache of recorded files')
+            [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Build-ids of all mapped files, not only of those with samples')
+            [CompletionResult]::new('--buildid-mmap', '--buildid-mmap', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: mappings carry their build-id wherever the kernel can tell it')
+            [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Open everything, record nothing')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

@@ -5,6 +5,7 @@
 pub mod info;
 pub mod list;
 pub mod perfalloc;
+pub mod record;
 pub mod reserve;
 pub mod stat;
 
@@ -24,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Count events
     Stat(Box<stat::Stat>),
+    /// Sample where time goes, into a file
+    Record(Box<record::Record>),
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
     /// Reserve the hardware counters

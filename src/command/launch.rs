@@ -8,11 +8,16 @@ use std::io;
 use crate::counter::target::TargetError;
 use crate::error::{Error, Exit, Result};
 use crate::sys::errno;
-use crate::sys::process::{Ended, Held, Running};
+use crate::sys::process::{Ended, Held, Running, Stdout};
 
 /// Forks the command and holds it before it executes.
 pub(super) fn hold(command: &[OsString]) -> Result<Held> {
-    Held::start(command).map_err(|error| {
+    hold_with(command, Stdout::Shared)
+}
+
+/// As [`hold`], with a say in where the command's standard output goes.
+pub(super) fn hold_with(command: &[OsString], stdout: Stdout) -> Result<Held> {
+    Held::start_with(command, stdout).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
         if agains {

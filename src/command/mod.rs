@@ -2,10 +2,13 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod control;
+mod ending;
 mod info;
 mod launch;
 mod list;
 mod perfalloc;
+mod record;
 mod reserve;
 mod stat;
 
@@ -38,6 +41,7 @@ pub fn main() -> Exit {
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(*typed),
+        Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -10,6 +10,8 @@ pub mod machine;
 pub mod openable;
 pub mod refusal;
 pub mod reservation;
+pub mod rings;
+pub mod sampling;
 pub mod set;
 pub mod target;
 pub mod verdict;

@@ -8,11 +8,13 @@ pub mod cgroup;
 pub mod cpu;
 pub mod cpulist;
 pub mod holders;
+pub mod maps;
 pub mod pcp;
 pub mod pmu;
 pub mod process;
 pub mod settings;
 pub mod tracepoint;
+pub mod tracing;
 
 use std::path::{Path, PathBuf};
 

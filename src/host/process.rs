@@ -69,6 +69,13 @@ impl Host {
         field(&status, "Uid:")?.split_whitespace().next()?.parse().ok()
     }
 
+    /// The process that began this one; `None` if there is no such process.
+    pub fn parent(&self, pid: u32) -> Option<u32> {
+        let stat = self.bytes(format!("/proc/{pid}/stat"))?;
+        // `PID (COMM) STATE PPID …`, where the name may hold anything.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    }
+
     /// The number of a user given by name or number (`/etc/passwd`).
     pub fn user(&self, name: &str) -> Option<u32> {
         if let Ok(uid) = name.parse() {

@@ -20,6 +20,7 @@ mod header;
 mod reader;
 mod scan;
 mod source;
+pub mod tally;
 mod writer;
 
 pub use error::{Error, Note};
@@ -28,4 +29,5 @@ pub use feature::{Feature, Features};
 pub use header::Form;
 pub use reader::Reader;
 pub use scan::{Buffer, Chunk, Index};
+pub use tally::Tally;
 pub use writer::{Options, Writer};

@@ -9,7 +9,7 @@
 //!          at the end:            | records                                 | table | features |
 //! ```
 //! The header is complete from the first byte and names no features, so a reader takes the records up to the data size
-//! and ignores the rest; the size is renewed at most once a second, and always at the end of a record. Features are
+//! and ignores the rest; the size is renewed at most twice a second, and always at the end of a record. Features are
 //! appended by [`Writer::finish`], and only then their bits are set.
 
 mod compress;
@@ -26,8 +26,8 @@ use super::header::{FILE_HEADER, MAGIC, PIPE_HEADER};
 use super::{Error, Event, Form};
 use crate::record::{attr, kind};
 
-/// How long the data size in the header may lag behind.
-const LAG: Duration = Duration::from_secs(1);
+/// How long the data size in the header may lag behind: with the time that records wait in a ring, less than a second.
+const LAG: Duration = Duration::from_millis(400);
 /// Where the data section's size stands in the header.
 const DATA_SIZE_AT: u64 = 48;
 /// Where the feature bits stand.
@@ -220,12 +220,14 @@ impl Writer {
         self.tick()
     }
 
-    /// Renews the data size in the header if it lags behind by more than a second. To be called when there is nothing to append.
+    /// Renews the data size in the header if it lags behind for too long. To be called when there is nothing to append.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn tick(&mut self) -> Result<(), Error> {
-        if self.told != self.len && self.told_at.elapsed() >= LAG { self.tell_size() } else { Ok(()) }
+        // A size of 0 is what no reader wants to see: the first records are told at once.
+        let is_due = self.told == 0 || self.told_at.elapsed() >= LAG;
+        if self.told != self.len && is_due { self.tell_size() } else { Ok(()) }
     }
 
     fn tell_size(&mut self) -> Result<(), Error> {

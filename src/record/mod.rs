@@ -15,6 +15,7 @@
 pub mod attr;
 pub mod bytes;
 pub mod decode;
+pub mod encode;
 mod kernel;
 pub mod kind;
 pub mod layout;
@@ -22,12 +23,14 @@ pub mod sample;
 pub mod swap;
 pub mod tracepoint;
 mod user;
+mod walk;
 
 pub use bytes::{Cursor, Words};
 pub use kernel::*;
 pub use layout::{Layouts, SampleId, SampleLayout};
 pub use sample::{ChainEntry, Context, Parts, Sample};
 pub use user::*;
+pub use walk::walk;
 
 /// Bytes of a record's header.
 pub const HEADER: usize = 8;

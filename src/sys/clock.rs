@@ -30,3 +30,56 @@ pub fn local_date() -> String {
         date.tm_year + 1900
     )
 }
+
+/// The local time as digits: year to second, then hundredths: `2026112104050612`.
+pub fn local_stamp() -> String {
+    let now = clock_gettime(ClockId::Realtime);
+    // SAFETY: plain old data, for which zero is a value (the name of the zone is a null pointer).
+    let mut date: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live locals.
+    unsafe { libc::localtime_r(&raw const now.tv_sec, &raw mut date) };
+    format!(
+        "{:04}{:02}{:02}{:02}{:02}{:02}{:02}",
+        date.tm_year + 1900,
+        date.tm_mon + 1,
+        date.tm_mday,
+        date.tm_hour,
+        date.tm_min,
+        date.tm_sec,
+        now.tv_nsec / 10_000_000
+    )
+}
+
+/// The kernel's number of a clock, given by its name (with or without `CLOCK_`) or as a number.
+pub fn number(text: &str) -> Option<i32> {
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let name = text.to_ascii_lowercase();
+    Some(match name.strip_prefix("clock_").unwrap_or(&name) {
+        "realtime" | "real" => libc::CLOCK_REALTIME,
+        "monotonic" | "mono" => libc::CLOCK_MONOTONIC,
+        "monotonic_raw" | "raw" => libc::CLOCK_MONOTONIC_RAW,
+        "boottime" | "boot" => libc::CLOCK_BOOTTIME,
+        "tai" => libc::CLOCK_TAI,
+        _ => return None,
+    })
+}
+
+/// What a clock, by its number, shows now, and its resolution; nanoseconds. `None` if there is no such clock.
+pub fn read(number: i32) -> Option<(u64, u64)> {
+    let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let (mut now, mut step) = (zero, zero);
+    // SAFETY: both pointers are to live locals; an unknown number is answered with an error.
+    let failed = unsafe {
+        libc::clock_gettime(number, &raw mut now) != 0 || libc::clock_getres(number, &raw mut step) != 0
+    };
+    let ns = |time: libc::timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    (!failed).then(|| (ns(now), ns(step)))
+}
+
+/// CPU time that this process has used, in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -16,6 +16,7 @@ pub mod limits;
 pub mod lock;
 pub mod perf;
 pub mod process;
+pub mod ring;
 pub mod signal;
 
 pub use attr::Attr;

@@ -26,6 +26,75 @@ pub mod format {
     pub const LOST: u64 = b::PERF_FORMAT_LOST as u64;
 }
 
+/// `sample_type` bits (`enum perf_event_sample_format`).
+#[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
+pub mod sample {
+    pub const IP: u64 = 1;
+    pub const TID: u64 = 1 << 1;
+    pub const TIME: u64 = 1 << 2;
+    pub const ADDR: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 4;
+    pub const CALLCHAIN: u64 = 1 << 5;
+    pub const CPU: u64 = 1 << 7;
+    pub const PERIOD: u64 = 1 << 8;
+    pub const RAW: u64 = 1 << 10;
+    pub const BRANCH_STACK: u64 = 1 << 11;
+    pub const REGS_USER: u64 = 1 << 12;
+    pub const STACK_USER: u64 = 1 << 13;
+    pub const WEIGHT: u64 = 1 << 14;
+    pub const DATA_SRC: u64 = 1 << 15;
+    pub const IDENTIFIER: u64 = 1 << 16;
+    pub const TRANSACTION: u64 = 1 << 17;
+    pub const REGS_INTR: u64 = 1 << 18;
+    pub const PHYS_ADDR: u64 = 1 << 19;
+    pub const CGROUP: u64 = 1 << 21;
+    pub const DATA_PAGE_SIZE: u64 = 1 << 22;
+    pub const CODE_PAGE_SIZE: u64 = 1 << 23;
+    pub const WEIGHT_STRUCT: u64 = 1 << 24;
+}
+
+/// `branch_sample_type` bits (`enum perf_branch_sample_type`), by the names that perf's `-j` has for them.
+pub mod branch {
+    /// Name and bit.
+    pub const FILTERS: [(&str, u64); 21] = [
+        ("u", 1),
+        ("k", 1 << 1),
+        ("hv", 1 << 2),
+        ("any", 1 << 3),
+        ("any_call", 1 << 4),
+        ("any_ret", 1 << 5),
+        ("ind_call", 1 << 6),
+        ("abort_tx", 1 << 7),
+        ("in_tx", 1 << 8),
+        ("no_tx", 1 << 9),
+        ("cond", 1 << 10),
+        ("stack", CALL_STACK),
+        ("ind_jmp", 1 << 12),
+        ("call", 1 << 13),
+        ("no_flags", NO_FLAGS),
+        ("no_cycles", NO_CYCLES),
+        ("save_type", 1 << 16),
+        ("hw_index", HW_INDEX),
+        ("priv", 1 << 18),
+        ("counter", 1 << 19),
+        ("any_return", 1 << 5),
+    ];
+    /// User mode.
+    pub const USER: u64 = 1;
+    /// The three levels.
+    pub const LEVELS: u64 = 7;
+    /// Any taken branch.
+    pub const ANY: u64 = 1 << 3;
+    /// Calls and returns cancel out: what is left is the call stack.
+    pub const CALL_STACK: u64 = 1 << 11;
+    /// Without mispredictions.
+    pub const NO_FLAGS: u64 = 1 << 14;
+    /// Without cycles.
+    pub const NO_CYCLES: u64 = 1 << 15;
+    /// With the place in the hardware's own ring.
+    pub const HW_INDEX: u64 = 1 << 17;
+}
+
 /// `PERF_SAMPLE_IDENTIFIER`: the id stands first in every record.
 pub const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
@@ -139,6 +208,22 @@ impl EventFd {
         // SAFETY: `id` is a u64 alive during the call.
         checked(unsafe { kernel::ioctls::ID(self.fd.as_raw_fd(), &raw mut id) })?;
         Ok(id)
+    }
+
+    /// Leads this event's records into the ring that is mapped on `other`.
+    ///
+    /// # Errors
+    /// `EINVAL` unless both count on the same CPU (or, bound to none, the same task), with the same clock and direction.
+    pub fn set_output(&self, other: &Self) -> io::Result<()> {
+        // The bindings take the descriptor as the number that the kernel expects.
+        // SAFETY: both descriptors are ours and open.
+        checked(unsafe { kernel::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd() as _) })
+    }
+
+    /// Stops (or lets go on) the writing into the ring that is mapped on this event, while counting goes on.
+    pub fn pause(&self, on: bool) -> io::Result<()> {
+        // SAFETY: the descriptor is ours, the argument a plain number.
+        checked(unsafe { kernel::ioctls::PAUSE_OUTPUT(self.fd.as_raw_fd(), u32::from(on)) })
     }
 
     /// Sets a tracepoint's filter expression.

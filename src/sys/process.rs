@@ -29,6 +29,15 @@ pub struct Held {
     verdict: OwnedFd,
 }
 
+/// Where a command's standard output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdout {
+    /// Where ours goes.
+    Shared,
+    /// To standard error, since ours is a stream of its own.
+    ToStderr,
+}
+
 /// A command that runs.
 #[derive(Debug)]
 pub struct Running {
@@ -61,6 +70,14 @@ impl Held {
     /// # Errors
     /// `EINVAL` for an argument with a NUL in it, otherwise what `pipe2` and `fork` say.
     pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
+        Self::start_with(argv, Stdout::Shared)
+    }
+
+    /// As [`Held::start`], with a say in where the command's standard output goes.
+    ///
+    /// # Errors
+    /// As [`Held::start`].
+    pub fn start_with<S: AsRef<OsStr>>(argv: &[S], stdout: Stdout) -> io::Result<Self> {
         let words = argv
             .iter()
             .map(|word| CString::new(word.as_ref().as_bytes()))
@@ -91,6 +108,9 @@ impl Held {
                 };
                 if got != 1 {
                     libc::_exit(0); // The gate closed without a word: pmc gave up.
+                }
+                if stdout == Stdout::ToStderr {
+                    libc::dup2(2, 1);
                 }
                 libc::execvp(pointers[0], pointers.as_ptr());
                 let errno = *libc::__errno_location();

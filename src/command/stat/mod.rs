@@ -4,10 +4,9 @@
 //! plan ── wanted ──► run (once, -r N times, for each --vs command, for each pass of --exact) ──► shown ──► output
 //! ```
 //! [`plan`] turns what was typed into what it means, [`wanted`] into events; [`run`] measures once, [`shown`] makes
-//! tables of readings, [`output`] and [`serve`] carry text away, [`control`] takes orders meanwhile. This file repeats,
+//! tables of readings, [`output`] and [`serve`] carry text away, `control` takes orders meanwhile. This file repeats,
 //! compares and prints.
 
-mod control;
 mod output;
 mod plan;
 mod printer;
@@ -18,12 +17,12 @@ mod wanted;
 
 use std::ffi::OsString;
 
-use self::control::Control;
 use self::plan::Plan;
 use self::printer::Printer;
 use self::run::{Delay, Observer, Run, Setup, Snapshot, Surroundings, measure};
 use self::shown::{Machine, Shown, Span, why};
 use self::wanted::Wanted;
+use super::control::Control;
 use super::launch;
 use crate::cli;
 use crate::counter::fit;

@@ -18,7 +18,8 @@ use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::control::{Control, Order};
+use crate::command::control::{Control, Order};
+use crate::command::ending::Ending;
 use crate::command::launch;
 use crate::counter::set::{Opened, Options, Reading, Set, Spot};
 use crate::counter::target::{self, Cgroup};
@@ -28,7 +29,7 @@ use crate::host::process::Thread;
 use crate::host::{CpuList, Host};
 use crate::profile::counts::CpuTime;
 use crate::sys::clock::monotonic_ns;
-use crate::sys::process::{Ended, Held, Outcome, Running};
+use crate::sys::process::{Held, Outcome, Running};
 use crate::sys::signal::{self, Signals};
 use crate::sys::{errno, limits};
 
@@ -243,7 +244,8 @@ impl Measuring {
                 Order::Enable => self.switch.on(&self.set, hardware)?,
                 Order::Disable => self.switch.off(&self.set)?,
                 Order::Stop => self.end.stopped = true,
-                Order::Ping => {}
+                // A snapshot is `record`'s.
+                Order::Ping | Order::Snapshot => {}
             }
             control.acknowledge();
         }
@@ -384,49 +386,6 @@ fn wait(surroundings: &Surroundings<'_>, ns: Option<u64>) -> Result<()> {
     match poll(&mut fds, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(Error::io("waiting", error)),
-    }
-}
-
-/// What has come to end the measuring.
-#[derive(Default)]
-struct Ending {
-    outcome: Option<Outcome>,
-    stopped: bool,
-    timed_out: bool,
-    first_signal: Option<i32>,
-    /// A second signal: do not wait for the command any longer.
-    insisted: bool,
-}
-
-impl Ending {
-    fn over(&self) -> bool {
-        self.outcome.is_some() || self.stopped || self.timed_out || self.insisted
-    }
-
-    /// The first signal is passed on to the command, which then may end in its own way; a second one, or the first when
-    /// there is no command, ends the measuring at once.
-    fn signal(&mut self, caught: signal::Caught, command: Option<&Running>) {
-        if caught.signal == signal::CHLD {
-            return;
-        }
-        match command {
-            Some(command) if self.first_signal.is_none() => {
-                // What came from the keyboard, the command has got as well.
-                if !caught.from_terminal {
-                    command.kill(caught.signal);
-                }
-            }
-            _ => self.insisted = true,
-        }
-        self.first_signal = self.first_signal.or(Some(caught.signal));
-    }
-
-    /// The signal to die by: none if the command took it and ended in its own way.
-    fn interrupted(&self) -> Option<i32> {
-        match self.outcome {
-            Some(Outcome { ended: Ended::Exited(_), .. }) => None,
-            _ => self.first_signal,
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! counters()    how many counters a core has, as the CPU says it itself
 //! hypervisor()  who runs this virtual machine, as it says it itself
+//! REGISTER_NAMES  the registers that samples can hold
 //! ```
 
 /// Counters of a core, as its identification says.
@@ -23,9 +24,19 @@ pub struct CoreCounters {
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{counters, hypervisor};
+pub use x86_64::{REGISTER_NAMES, counters, hypervisor};
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::{counters, hypervisor};
+pub use aarch64::{REGISTER_NAMES, counters, hypervisor};
+
+/// All of [`REGISTER_NAMES`], as `sample_regs_user` and `sample_regs_intr` want them.
+pub const REGISTERS: u64 = {
+    let (mut mask, mut at) = (0, 0);
+    while at < REGISTER_NAMES.len() {
+        mask |= 1 << REGISTER_NAMES[at].1;
+        at += 1;
+    }
+    mask
+};

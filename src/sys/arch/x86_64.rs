@@ -32,6 +32,30 @@ pub fn counters() -> Option<CoreCounters> {
     }
 }
 
+/// The registers that samples can hold, by name and number (`asm/perf_regs.h`).
+pub const REGISTER_NAMES: [(&str, u32); 20] = [
+    ("ax", 0),
+    ("bx", 1),
+    ("cx", 2),
+    ("dx", 3),
+    ("si", 4),
+    ("di", 5),
+    ("bp", 6),
+    ("sp", 7),
+    ("ip", 8),
+    ("flags", 9),
+    ("cs", 10),
+    ("ss", 11),
+    ("r8", 16),
+    ("r9", 17),
+    ("r10", 18),
+    ("r11", 19),
+    ("r12", 20),
+    ("r13", 21),
+    ("r14", 22),
+    ("r15", 23),
+];
+
 /// Leaf 0xA: EAX[7:0] version, [15:8] general counters, [23:16] their width; EDX[4:0] fixed counters, [12:5] their width.
 fn intel(leaf: CpuidResult) -> Option<CoreCounters> {
     if leaf.eax & 0xff == 0 {

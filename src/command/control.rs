@@ -1,4 +1,4 @@
-//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting.
+//! `--control fd:CTL[,ACK]` and `fifo:CTL[,ACK]`: orders from another process while counting or recording.
 //!
 //! Receives bytes, hands on [`Order`]s; each is answered with `ack` and a newline on ACK, as perf answers.
 
@@ -17,6 +17,8 @@ pub(super) enum Order {
     Disable,
     Stop,
     Ping,
+    /// `record`: write what the rings hold.
+    Snapshot,
 }
 
 /// The channel.
@@ -37,7 +39,7 @@ impl Control {
     pub(super) fn open(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!("--control {text}: expected fd:CTL[,ACK] or fifo:CTL[,ACK]"))
-                .try_this("mkfifo ctl ack && pmc stat --control fifo:ctl,ack …")
+                .try_this("mkfifo ctl ack && pmc … --control fifo:ctl,ack …")
         };
         let (kind, ends) = text.split_once(':').ok_or_else(wrong)?;
         let (orders, acknowledge) = ends.split_once(',').map_or((ends, None), |(o, a)| (o, Some(a)));
@@ -91,6 +93,7 @@ impl Control {
                 "disable" => orders.push(Order::Disable),
                 "stop" => orders.push(Order::Stop),
                 "ping" => orders.push(Order::Ping),
+                "snapshot" => orders.push(Order::Snapshot),
                 "" => {}
                 other => say::warning(format!(
                     "--control: `{other}` is no order; orders are enable, disable, ping, stop"

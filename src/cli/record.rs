@@ -1,0 +1,268 @@
+//! `pmc record`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// Sample a command, running processes, or whole CPUs into a file that `pmc report` and `perf report` read.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc record -- ./program                       where does its time go?
+  pmc record -g -- ./program                    with stacks (frame pointers)
+  pmc record --call-graph dwarf -- ./program    with stacks, for programs without frame pointers
+  pmc record -g -p 1234 --timeout 10000         a running process, for ten seconds
+  pmc record -a -F 99                           the whole machine, until interrupted
+  pmc record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 1
+  pmc record -g -o - -- ./program | perf script -i -
+Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md.")]
+pub struct Record {
+    /// Events to sample (repeatable); the default is cycles, as precise as the machine can
+    #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
+    pub events: Vec<String>,
+
+    /// Keep only the tracepoint's records for which this expression holds; the filters belong to the last -e, in order
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
+    pub filter: Vec<String>,
+
+    /// Samples a second, or `max`
+    #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
+    pub freq: Option<String>,
+
+    /// Take a sample after so many occurrences
+    #[arg(short = 'c', long, value_name = "N")]
+    pub count: Option<String>,
+
+    /// Fail when the kernel does not allow that many samples a second
+    #[arg(long)]
+    pub strict_freq: bool,
+
+    /// Record call chains (by frame pointers)
+    #[arg(short = 'g')]
+    pub stacks: bool,
+
+    /// Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)
+    #[arg(long, value_name = "MODE")]
+    pub call_graph: Option<String>,
+
+    /// With dwarf: deferred writes the copies, as perf does, to be unwound when the file is read
+    #[arg(long, value_name = "WHEN", value_parser = ["deferred"])]
+    pub unwind: Option<String>,
+
+    /// Greatest number of frames in a call chain
+    #[arg(long, value_name = "N")]
+    pub max_stack: Option<u16>,
+
+    /// The kernel's part of call chains only
+    #[arg(long, conflicts_with = "user_callchains")]
+    pub kernel_callchains: bool,
+
+    /// The user part of call chains only
+    #[arg(long)]
+    pub user_callchains: bool,
+
+    /// Record everything on all CPUs
+    #[arg(short = 'a', long)]
+    pub all_cpus: bool,
+
+    /// Record everything on these CPUs, such as 0-3,8
+    #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
+    pub cpus: Option<String>,
+
+    /// Record these running processes, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    pub pids: Vec<String>,
+
+    /// Record these running threads
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with = "uid")]
+    pub tids: Vec<String>,
+
+    /// Record all processes of this user (name or number)
+    #[arg(short = 'u', long = "uid", value_name = "USER")]
+    pub uid: Option<String>,
+
+    /// Record only in this cgroup; a list goes with the events in order (needs -a or -C)
+    #[arg(short = 'G', long = "cgroup", value_name = "NAME,…")]
+    pub cgroups: Option<String>,
+
+    /// Do not record children that the command or the processes start
+    #[arg(short = 'i', long)]
+    pub no_inherit: bool,
+
+    /// One ring for each thread instead of one for each CPU; no children
+    #[arg(long, conflicts_with_all = ["all_cpus", "cpus"])]
+    pub per_thread: bool,
+
+    /// Write to this file; `-`: to standard output, as a stream
+    #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
+    pub output: PathBuf,
+
+    /// Size of a ring: pages, or bytes with B, K, M or G (a power of two)
+    #[arg(short = 'm', long, value_name = "SIZE")]
+    pub mmap_pages: Option<String>,
+
+    /// Start recording this many milliseconds after the start; -1: only when --control says so
+    #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true)]
+    pub delay: Option<i64>,
+
+    /// End recording after this many milliseconds
+    #[arg(long, visible_alias = "duration", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub timeout: Option<u32>,
+
+    /// Record no samples, only what is mapped and started
+    #[arg(short = 'n', long)]
+    pub no_samples: bool,
+
+    /// Record the time of each sample (the default)
+    #[arg(short = 'T', long)]
+    pub timestamp: bool,
+
+    /// Record the period of each sample (the default where it varies)
+    #[arg(short = 'P', long, overrides_with = "no_period")]
+    pub period: bool,
+
+    /// Do not record the period of samples
+    #[arg(long)]
+    pub no_period: bool,
+
+    /// Record data addresses and where data came from
+    #[arg(short = 'd', long)]
+    pub data: bool,
+
+    /// Record physical addresses of data
+    #[arg(long)]
+    pub phys_data: bool,
+
+    /// Record the size of the page that data lie in
+    #[arg(long)]
+    pub data_page_size: bool,
+
+    /// Record the size of the page that code lies in
+    #[arg(long)]
+    pub code_page_size: bool,
+
+    /// Record the cost of the sampled instruction, where the hardware knows it
+    #[arg(short = 'W', long)]
+    pub weight: bool,
+
+    /// Record flags of memory transactions
+    #[arg(long)]
+    pub transaction: bool,
+
+    /// Record the counts of each thread when it ends
+    #[arg(short = 's', long)]
+    pub stat: bool,
+
+    /// Record the CPU of each sample
+    #[arg(long)]
+    pub sample_cpu: bool,
+
+    /// Record the raw data of all events that have some
+    #[arg(short = 'R', long)]
+    pub raw_samples: bool,
+
+    /// Record taken branches
+    #[arg(short = 'b', long)]
+    pub branch_any: bool,
+
+    /// Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …
+    #[arg(short = 'j', long, value_name = "FILTER,…", action = ArgAction::Append)]
+    pub branch_filter: Vec<String>,
+
+    /// Record the registers at the interrupt: all, or those of a list; `?` lists them
+    #[arg(short = 'I', long, value_name = "REG,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub intr_regs: Option<String>,
+
+    /// Record the registers of the process: all, or those of a list; `?` lists them
+    #[arg(long, value_name = "REG,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub user_regs: Option<String>,
+
+    /// Record context switches
+    #[arg(long)]
+    pub switch_events: bool,
+
+    /// Record namespaces
+    #[arg(long)]
+    pub namespaces: bool,
+
+    /// Record cgroups
+    #[arg(long)]
+    pub all_cgroups: bool,
+
+    /// Record in user mode only
+    #[arg(long, conflicts_with = "all_kernel")]
+    pub all_user: bool,
+
+    /// Record in the kernel only
+    #[arg(long)]
+    pub all_kernel: bool,
+
+    /// The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number
+    #[arg(short = 'k', long, value_name = "CLOCK")]
+    pub clockid: Option<String>,
+
+    /// Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end
+    #[arg(short = 'S', long)]
+    pub snapshot: bool,
+
+    /// Keep the newest records in memory and write them at the end
+    #[arg(long)]
+    pub overwrite: bool,
+
+    /// Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "signal")]
+    pub switch_output: Option<String>,
+
+    /// With --switch-output: keep only the newest N files
+    #[arg(long, value_name = "N", requires = "switch_output")]
+    pub switch_max_files: Option<usize>,
+
+    /// End the recording when the file is so large, such as 100M
+    #[arg(long, value_name = "SIZE")]
+    pub max_size: Option<String>,
+
+    /// Compress (zstd, level 1 to 22)
+    #[arg(short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = clap::value_parser!(i32).range(0..=22))]
+    pub compression_level: Option<i32>,
+
+    /// Do not look for the build-ids of files
+    #[arg(short = 'B', long)]
+    pub no_buildid: bool,
+
+    /// Accepted for perf's sake: pmc keeps no cache of recorded files
+    #[arg(short = 'N', long)]
+    pub no_buildid_cache: bool,
+
+    /// Build-ids of all mapped files, not only of those with samples
+    #[arg(long)]
+    pub buildid_all: bool,
+
+    /// Accepted for perf's sake: mappings carry their build-id wherever the kernel can tell it
+    #[arg(long, hide = true)]
+    pub buildid_mmap: bool,
+
+    /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
+    #[arg(long, value_name = "fd:…|fifo:…")]
+    pub control: Option<String>,
+
+    /// What to do about a hardware reservation: auto, check, require, yield, off
+    #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
+    pub reserve: String,
+
+    /// Open everything, record nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Say more: what was opened, and how
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Say nothing but errors
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<std::ffi::OsString>,
+}

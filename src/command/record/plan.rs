@@ -1,0 +1,358 @@
+//! `pmc record`: from what was typed to what it means.
+//!
+//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap. Opens
+//! nothing; everything refused here is a usage error (status 2).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::switch::{self, Switch};
+use crate::cli::record::Record;
+use crate::command::launch;
+use crate::counter::reservation::Policy;
+use crate::counter::rings::pages_of;
+use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Options, Rate};
+use crate::counter::set::Levels;
+use crate::counter::target;
+use crate::error::{Error, Result};
+use crate::host::{CpuList, Host};
+use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
+use crate::sys::perf::sample;
+use crate::sys::{clock, page_size};
+
+/// Whom to record.
+#[derive(Debug, Clone)]
+pub(super) enum Scope {
+    /// The command and its descendants.
+    Command,
+    /// These processes, all threads.
+    Processes(Vec<u32>),
+    /// These threads.
+    Threads(Vec<u32>),
+    /// All processes of this user.
+    User(String),
+    /// Everything on these CPUs.
+    Cpus(CpuList),
+}
+
+/// When recording starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delay {
+    /// With the command.
+    None,
+    /// So many nanoseconds later.
+    Ns(u64),
+    /// When the control channel says so.
+    UntilTold,
+}
+
+/// What `pmc record` shall do.
+pub(super) struct Plan {
+    /// Event texts as typed; empty: cycles.
+    pub(super) events: Vec<String>,
+    /// Filters, for the last of `events`.
+    pub(super) filters: Vec<String>,
+    pub(super) scope: Scope,
+    pub(super) cgroups: Vec<String>,
+    pub(super) options: Options,
+    /// A frequency above the kernel's limit is an error, not a warning.
+    pub(super) strict_freq: bool,
+    /// `-F max`.
+    pub(super) freq_max: bool,
+    pub(super) per_thread: bool,
+    pub(super) ring_pages: Option<usize>,
+    pub(super) delay: Delay,
+    pub(super) timeout_ns: Option<u64>,
+    pub(super) command: Vec<OsString>,
+    pub(super) output: PathBuf,
+    pub(super) compress: Option<i32>,
+    pub(super) switch: Option<Switch>,
+    pub(super) most_files: Option<usize>,
+    pub(super) max_size: Option<u64>,
+    /// A snapshot at SIGUSR2.
+    pub(super) snapshots: bool,
+    pub(super) build_ids: BuildIds,
+    pub(super) control: Option<String>,
+    pub(super) reserve: Policy,
+    pub(super) dry_run: bool,
+    pub(super) quiet: bool,
+    pub(super) verbose: u8,
+}
+
+/// Whose build-ids stand in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BuildIds {
+    None,
+    /// Of the files that samples hit.
+    Hit,
+    All,
+}
+
+const MS: u64 = 1_000_000;
+
+impl Plan {
+    /// Makes the plan.
+    pub(super) fn new(typed: Record, host: &Host) -> Result<Self> {
+        let scope = scope(&typed, host)?;
+        if typed.command.is_empty() && matches!(scope, Scope::Command) {
+            return Err(Error::usage("nothing to record: no command, process or CPU was named")
+                .try_this("pmc record -- COMMAND, pmc record -p PID, or pmc record -a"));
+        }
+        if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
+            return Err(
+                Error::usage("cgroups can only be recorded on whole CPUs").try_this("add -a, or -C CPUS")
+            );
+        }
+        if typed.per_thread && matches!(scope, Scope::Cpus(_)) {
+            return Err(Error::usage("--per-thread needs threads, not CPUs").try_this("-p PID or -t TID"));
+        }
+        let delay = match typed.delay {
+            None | Some(0) => Delay::None,
+            Some(-1) => Delay::UntilTold,
+            Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
+            Some(ms) => {
+                return Err(Error::usage(format!(
+                    "-D {ms}: a delay is milliseconds, or -1 to wait for --control"
+                )));
+            }
+        };
+        if delay == Delay::UntilTold && typed.control.is_none() {
+            return Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
+                .try_this("add --control fifo:PATH"));
+        }
+        let backward = typed.overwrite || typed.snapshot;
+        // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always pays.
+        let inherit = !typed.no_inherit && !typed.per_thread && !matches!(scope, Scope::Threads(_));
+        let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
+        let mut branches = filters.into_iter().reduce(|all, one| all | one);
+        if typed.branch_any {
+            branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
+        }
+        let options = Options {
+            rate: rate(&typed, host)?,
+            call_graph: call_graph(&typed)?,
+            max_stack: typed.max_stack,
+            kernel_callchains: typed.kernel_callchains,
+            user_callchains: typed.user_callchains,
+            fields: fields(&typed),
+            period: match (typed.period, typed.no_period) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            },
+            data_mappings: typed.data,
+            branches,
+            intr_regs: typed.intr_regs.as_deref().map(|text| registers("--intr-regs", text)).transpose()?,
+            user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
+            clock: typed.clockid.as_deref().map(clock_of).transpose()?,
+            namespaces: typed.namespaces,
+            cgroups: typed.all_cgroups,
+            switches: typed.switch_events,
+            stat: typed.stat,
+            no_samples: typed.no_samples,
+            levels: match (typed.all_user, typed.all_kernel) {
+                (true, _) => Levels::User,
+                (_, true) => Levels::Kernel,
+                _ => Levels::AsWritten,
+            },
+            inherit,
+            backward,
+            time: true,
+        };
+        let is_stream = typed.output.as_os_str() == "-";
+        let switch = typed.switch_output.as_deref().map(switch::parse).transpose()?;
+        if is_stream && switch.is_some() {
+            return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
+        }
+        Ok(Self {
+            events: typed.events,
+            filters: typed.filter,
+            scope,
+            cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
+            options,
+            strict_freq: typed.strict_freq,
+            freq_max: typed.freq.as_deref() == Some("max"),
+            per_thread: typed.per_thread,
+            ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
+            delay,
+            timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
+            command: typed.command,
+            output: typed.output,
+            compress: typed.compression_level.filter(|&level| level > 0),
+            switch,
+            most_files: typed.switch_max_files,
+            max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
+            snapshots: typed.snapshot,
+            build_ids: match (typed.no_buildid, typed.buildid_all) {
+                (true, _) => BuildIds::None,
+                (_, true) => BuildIds::All,
+                _ => BuildIds::Hit,
+            },
+            control: typed.control,
+            reserve: typed.reserve.parse()?,
+            dry_run: typed.dry_run,
+            quiet: typed.quiet,
+            verbose: typed.verbose,
+        })
+    }
+
+    /// Whether the records go to standard output.
+    pub(super) fn is_stream(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+}
+
+fn scope(typed: &Record, host: &Host) -> Result<Scope> {
+    let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
+        let id = |word: &String| {
+            word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
+                Error::usage(format!("`{word}` is not a {what} id")).try_this("a list of numbers: 12,345")
+            })
+        };
+        list.iter().map(id).collect()
+    };
+    if !typed.pids.is_empty() {
+        return Ok(Scope::Processes(ids(&typed.pids, "process")?));
+    }
+    if !typed.tids.is_empty() {
+        return Ok(Scope::Threads(ids(&typed.tids, "thread")?));
+    }
+    if let Some(user) = &typed.uid {
+        return Ok(Scope::User(user.clone()));
+    }
+    let cpus = typed.cpus.as_deref().map(|text| {
+        text.parse::<CpuList>()
+            .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
+    });
+    let cpus = cpus.transpose()?;
+    if typed.all_cpus || cpus.is_some() {
+        return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
+    }
+    Ok(Scope::Command)
+}
+
+fn rate(typed: &Record, host: &Host) -> Result<Rate> {
+    let number = |option: &str, text: &str| {
+        text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
+            Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
+                match option {
+                    "-F" => "samples a second such as 999, or max",
+                    _ => "a number of occurrences such as 100000",
+                },
+            )
+        })
+    };
+    match (typed.freq.as_deref(), typed.count.as_deref()) {
+        (Some("max"), _) => {
+            let most = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
+            most.map(Rate::Frequency).ok_or_else(|| {
+                Error::usage("-F max: /proc/sys/kernel/perf_event_max_sample_rate cannot be read")
+                    .try_this("say a number")
+            })
+        }
+        (Some(text), _) => Ok(Rate::Frequency(number("-F", text)?)),
+        (_, Some(text)) => Ok(Rate::Period(number("-c", text)?)),
+        _ => Ok(Rate::Default),
+    }
+}
+
+fn call_graph(typed: &Record) -> Result<Option<CallGraph>> {
+    let Some(text) = typed.call_graph.as_deref() else {
+        return Ok(typed.stacks.then_some(CallGraph::Fp));
+    };
+    let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
+    let wrong = || {
+        Error::usage(format!("--call-graph {text}: expected fp, lbr or dwarf[,BYTES]"))
+            .try_this("--call-graph dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
+    };
+    match (mode, size) {
+        ("fp", None) => Ok(Some(CallGraph::Fp)),
+        ("lbr", None) => Ok(Some(CallGraph::Lbr)),
+        ("dwarf", None) => Ok(Some(CallGraph::Dwarf(DEFAULT_STACK))),
+        ("dwarf", Some(size)) => {
+            // The kernel takes a multiple of 8 that fits into a record with everything else.
+            let bytes: u32 = size.parse().map_err(|_| wrong())?;
+            let rounded = bytes.next_multiple_of(8);
+            if bytes == 0 || rounded > 65528 { Err(wrong()) } else { Ok(Some(CallGraph::Dwarf(rounded))) }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// The fields of samples that single options ask for.
+fn fields(typed: &Record) -> u64 {
+    let chosen = [
+        (typed.data, sample::ADDR | sample::DATA_SRC),
+        (typed.phys_data, sample::PHYS_ADDR),
+        (typed.data_page_size, sample::DATA_PAGE_SIZE),
+        (typed.code_page_size, sample::CODE_PAGE_SIZE),
+        (typed.weight, if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT }),
+        (typed.transaction, sample::TRANSACTION),
+        (typed.sample_cpu, sample::CPU),
+        (typed.raw_samples, sample::RAW),
+    ];
+    chosen.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field)
+}
+
+fn branches(text: &str) -> Result<u64> {
+    sampling::branch_filter(text).map_err(|word| {
+        let names: Vec<&str> = crate::sys::perf::branch::FILTERS.iter().map(|(name, _)| *name).collect();
+        Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
+            .try_this(format!("one of: {}", names.join(", ")))
+    })
+}
+
+fn registers(option: &str, text: &str) -> Result<u64> {
+    let names: Vec<&str> = REGISTER_NAMES.iter().map(|(name, _)| *name).collect();
+    let listed = || format!("one of: {}", names.join(", "));
+    match text {
+        "" => return Ok(REGISTERS),
+        "?" => {
+            return Err(Error::usage(format!("{option}: the registers of this machine")).try_this(listed()));
+        }
+        _ => {}
+    }
+    text.split(',').try_fold(0, |mask, word| {
+        let known = REGISTER_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
+        let (_, number) = known.ok_or_else(|| {
+            Error::usage(format!("{option}={text}: there is no register `{word}`")).try_this(listed())
+        })?;
+        Ok(mask | 1 << number)
+    })
+}
+
+fn clock_of(text: &str) -> Result<i32> {
+    clock::number(text).ok_or_else(|| {
+        Error::usage(format!("-k {text}: no clock of this name"))
+            .try_this("one of: realtime, monotonic, monotonic_raw, boottime, tai, or the kernel's number")
+    })
+}
+
+/// Bytes with a unit: `100M`.
+pub(super) fn size(option: &str, text: &str) -> Result<u64> {
+    let (digits, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
+        Some(b'B') => (&text[..text.len() - 1], 1),
+        Some(b'K') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'M') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'G') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| {
+        Error::usage(format!("{option} {text}: not a size")).try_this("such as 64K, 100M or 2G")
+    })
+}
+
+/// `-m`: pages, or bytes with a unit; rounded up to a power of two.
+fn ring_pages(text: &str) -> Result<usize> {
+    let pages = match text.parse::<u64>() {
+        Ok(pages) => pages.saturating_mul(page_size() as u64),
+        Err(_) => size("-m", text)?,
+    };
+    if pages == 0 || pages > 1 << 40 {
+        return Err(
+            Error::usage(format!("-m {text}: not the size of a ring")).try_this("such as 128 (pages) or 4M")
+        );
+    }
+    Ok(pages_of(pages))
+}

@@ -1,0 +1,89 @@
+//! The line that is shown while recording, and the line of truth at the end.
+//!
+//! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is wiped before
+//! anything else is said.
+
+use std::io::{IsTerminal, Write, stderr};
+
+use super::output::Totals;
+use crate::counter::rings::Instance;
+use crate::sys::clock::process_cpu_ns;
+use crate::units;
+
+/// Nanoseconds between two lines.
+const BEAT: u64 = 500_000_000;
+
+/// The line while recording.
+pub(super) struct Status {
+    is_on: bool,
+    start: u64,
+    last: u64,
+    /// Samples at the last line.
+    samples: u64,
+    is_shown: bool,
+}
+
+impl Status {
+    pub(super) fn new(quiet: bool, now: u64) -> Self {
+        Self { is_on: !quiet && stderr().is_terminal(), start: now, last: now, samples: 0, is_shown: false }
+    }
+
+    pub(super) fn show(&mut self, now: u64, totals: &Totals) {
+        let since = now - self.last;
+        if !self.is_on || since < BEAT {
+            return;
+        }
+        let rate = (totals.samples - self.samples) as f64 * 1e9 / since as f64;
+        let line = format!(
+            "\r\x1b[Krecording {}: {} samples, {}/s, {} lost, {}, own CPU {:.1}%",
+            units::duration((now - self.start) as f64),
+            units::thousands(totals.samples),
+            units::thousands(rate as u64),
+            units::thousands(totals.lost),
+            units::bytes(totals.bytes),
+            100.0 * process_cpu_ns() as f64 / (now - self.start).max(1) as f64,
+        );
+        let _ = stderr().write_all(line.as_bytes());
+        (self.last, self.samples, self.is_shown) = (now, totals.samples, true);
+    }
+
+    pub(super) fn clear(&mut self) {
+        if self.is_shown {
+            let _ = stderr().write_all(b"\r\x1b[K");
+            self.is_shown = false;
+        }
+    }
+}
+
+/// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a sample`.
+pub(super) fn truth(to: &str, totals: &Totals, lost: &[(Instance, u64)], cpu_ns: u64) -> String {
+    let missing = totals.lost.max(lost.iter().map(|(_, lost)| lost).sum());
+    let losses = match missing {
+        0 => "none lost".to_owned(),
+        _ => {
+            let share = 100.0 * missing as f64 / (missing + totals.samples).max(1) as f64;
+            let mut cpus: Vec<u32> = lost.iter().filter_map(|(instance, _)| instance.spot.cpu).collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            let on = match cpus.as_slice() {
+                [] => String::new(),
+                [one] => format!(" on CPU {one}"),
+                _ => format!(" on CPUs {}", cpus.into_iter().collect::<crate::host::CpuList>()),
+            };
+            format!("{} records lost ({share:.2}%{on})", units::thousands(missing))
+        }
+    };
+    let throttled = match totals.throttled {
+        0 => String::new(),
+        times => format!(", throttled {} times", units::thousands(times)),
+    };
+    let each = match totals.samples {
+        0 => format!("{} of CPU", units::duration(cpu_ns as f64)),
+        samples => format!("{} of CPU a sample", units::duration(cpu_ns as f64 / samples as f64)),
+    };
+    format!(
+        "{to}: {} samples, {losses}{throttled}, {}; {each}",
+        units::thousands(totals.samples),
+        units::bytes(totals.bytes)
+    )
+}

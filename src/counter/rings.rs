@@ -1,0 +1,537 @@
+//! Sampling events, opened in many places, whose records come out of few rings.
+//!
+//! Receives groups of events, [`Options`], and the spots (threads, CPUs) where they shall sample; hands on the records as
+//! they lie in the rings, and at the end what was lost. An event that the kernel refuses everywhere refuses the
+//! recording: a profile with a hole in it would be believed.
+//!
+//! ```text
+//!                      CPU 0             CPU 1
+//!   thread A  event 0  mapped: ring 0    mapped: ring 1     one ring a CPU: the kernel lets events share a ring
+//!             event 1  → ring 0          → ring 1           if they are bound to the same CPU (or, bound to none,
+//!   thread B  event 0  → ring 0          → ring 1           to the same thread)
+//!   children of A, B   → their parents' rings (inherit)
+//! ```
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use super::Allocated;
+use super::sampling::{self, Concessions, Options, Role};
+use super::set::Spot;
+use super::target::Cgroup;
+use crate::event::{EventGroup, EventSpec};
+use crate::sys::attr::{Flag, kind};
+use crate::sys::perf::{EventFd, Place, format};
+use crate::sys::ring::{Direction, Ring};
+use crate::sys::{Attr, errno, page_size};
+
+/// What is opened once for all spots.
+#[derive(Debug)]
+struct Event {
+    /// What the text asked for; `None` for the tracker.
+    spec: EventSpec,
+    cgroup: Option<Rc<Cgroup>>,
+    request: Allocated,
+    /// As the kernel took it.
+    attr: Attr,
+    leads: bool,
+    concessions: Concessions,
+}
+
+/// An event in one spot.
+#[derive(Debug)]
+struct Open {
+    event: usize,
+    spot: Spot,
+    fd: EventFd,
+    id: u64,
+    /// Index of its ring.
+    ring: usize,
+}
+
+/// A ring, and who it is mapped on.
+#[derive(Debug)]
+struct Mapped {
+    open: usize,
+    spot: Spot,
+    direction: Direction,
+    ring: Option<Ring>,
+    /// Who is waited for: any event that writes into the ring will do, as long as its thread lives.
+    watched: usize,
+}
+
+/// Where an id counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instance {
+    /// Index of the event.
+    pub event: usize,
+    /// The kernel's id.
+    pub id: u64,
+    /// Index of the ring.
+    pub ring: usize,
+    /// Where.
+    pub spot: Spot,
+}
+
+/// Why there is no recording.
+#[derive(Debug)]
+pub struct Refused {
+    /// What the kernel said.
+    pub error: io::Error,
+    /// The event's name.
+    pub name: String,
+    /// What it was asked.
+    pub attr: Attr,
+    /// Where.
+    pub spot: Spot,
+    /// Members of its kernel group that were open already.
+    pub group_before: usize,
+}
+
+/// Sampling events and their rings.
+#[derive(Debug)]
+pub struct Rings {
+    events: Vec<Event>,
+    /// Indices into `events`; the first of each leads.
+    groups: Vec<Vec<usize>>,
+    open: Vec<Open>,
+    rings: Vec<Mapped>,
+    on_exec: bool,
+    words: Vec<u64>,
+}
+
+/// How the events go together.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Setting {
+    /// Whole CPUs are sampled, not tasks.
+    pub system: bool,
+    /// The (held) task starts them when it executes its command.
+    pub on_exec: bool,
+    /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
+    pub tracker: bool,
+    /// Bytes of waiting records at which the recorder is woken.
+    pub watermark: u32,
+}
+
+impl Rings {
+    /// Makes the requests. Nothing is opened yet.
+    ///
+    /// # Errors
+    /// The event that cannot be sampled: one that the kernel does not count.
+    pub fn new(
+        groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+        options: &Options,
+        setting: Setting,
+    ) -> Result<Self, Box<Refused>> {
+        let several =
+            setting.tracker || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
+        let base = Role {
+            with_id: several,
+            system: setting.system,
+            watermark: setting.watermark,
+            ..Role::default()
+        };
+        let mut rings = Self {
+            events: Vec::new(),
+            groups: Vec::new(),
+            open: Vec::new(),
+            rings: Vec::new(),
+            on_exec: setting.on_exec,
+            words: Vec::new(),
+        };
+        for (group, cgroup) in groups {
+            let grouped = group.braces && group.events.len() > 1;
+            let mut members = Vec::new();
+            for (place, spec) in group.events.into_iter().enumerate() {
+                let role = Role {
+                    tracks: !setting.tracker && rings.events.is_empty(),
+                    leads: !grouped || place == 0,
+                    read_by_leader: group.leader_sampling,
+                    grouped,
+                    on_exec: setting.on_exec,
+                    ..base
+                };
+                let request =
+                    sampling::request(&spec, options, role).map_err(|error| unasked(error, &spec))?;
+                members.push(rings.events.len());
+                rings.add(spec, cgroup.clone(), request, role.leads);
+                if !grouped {
+                    rings.groups.push(std::mem::take(&mut members));
+                }
+            }
+            if grouped {
+                rings.groups.push(members);
+            }
+        }
+        if setting.tracker {
+            let request = sampling::tracker(options, base);
+            let spec = EventSpec::new("dummy:HG", crate::event::Source::Kernel(Attr::default()));
+            let request = request.map_err(|error| unasked(error, &spec))?;
+            rings.groups.push(vec![rings.events.len()]);
+            rings.add(spec, None, request, true);
+        }
+        Ok(rings)
+    }
+
+    fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<Cgroup>>, request: Allocated, leads: bool) {
+        let attr = request.attr().clone();
+        self.events.push(Event { spec, cgroup, request, attr, leads, concessions: Concessions::default() });
+    }
+
+    /// Descriptors that opening in this many spots takes.
+    pub fn descriptors(&self, spots: usize) -> u64 {
+        (self.events.len() * spots) as u64
+    }
+
+    /// Opens every event in this spot; `false` when the thread or CPU has gone.
+    ///
+    /// # Errors
+    /// The event that the kernel refuses.
+    pub fn open(&mut self, spot: Spot) -> Result<bool, Box<Refused>> {
+        let before = self.open.len();
+        for group in 0..self.groups.len() {
+            let mut leader = None;
+            for place in 0..self.groups[group].len() {
+                let event = self.groups[group][place];
+                if !self.events[event].takes(spot) {
+                    continue;
+                }
+                let lead = leader.map(|at: usize| &self.open[at].fd);
+                let opened = self.events[event].open(spot, lead).and_then(|fd| {
+                    let id = fd.id()?;
+                    Ok(Open { event, spot, fd, id, ring: usize::MAX })
+                });
+                match opened {
+                    Ok(open) => {
+                        leader = leader.or(Some(self.open.len()));
+                        self.open.push(open);
+                    }
+                    Err(error) if is_gone(&error, spot) => {
+                        self.open.truncate(before);
+                        return Ok(false);
+                    }
+                    Err(error) => {
+                        let Event { spec, request, .. } = &self.events[event];
+                        // What is told is the whole request: the last, bare one is nobody's wish.
+                        let (name, attr) = (spec.name.clone(), request.attr().clone());
+                        return Err(Box::new(Refused { error, name, attr, spot, group_before: place }));
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its ring. The pages.
+    ///
+    /// # Errors
+    /// The kernel's, when not even the smallest rings can be had.
+    pub fn map(&mut self, pages: usize) -> io::Result<usize> {
+        for at in 0..self.open.len() {
+            let direction = self.events[self.open[at].event].direction();
+            let spot = self.open[at].spot;
+            // The newest rings are the likeliest: spots come thread by thread, CPU by CPU.
+            let same = |mapped: &Mapped| {
+                mapped.direction == direction
+                    && mapped.spot.cpu == spot.cpu
+                    && (spot.cpu.is_some() || mapped.spot.tid == spot.tid)
+            };
+            let ring = match self.rings.iter().rposition(same) {
+                Some(ring) => ring,
+                None => {
+                    self.rings.push(Mapped { open: at, spot, direction, ring: None, watched: at });
+                    self.rings.len() - 1
+                }
+            };
+            self.open[at].ring = ring;
+        }
+        let mut pages = pages.next_power_of_two();
+        while let Err(error) = self.map_all(pages) {
+            let locked = matches!(error.raw_os_error(), Some(errno::EPERM | errno::ENOMEM));
+            if !locked || pages == 1 {
+                return Err(error);
+            }
+            pages /= 2;
+        }
+        for at in 0..self.open.len() {
+            let Open { fd, ring, .. } = &self.open[at];
+            let first = self.rings[*ring].open;
+            if first != at {
+                fd.set_output(&self.open[first].fd)?;
+            }
+        }
+        Ok(pages)
+    }
+
+    fn map_all(&mut self, pages: usize) -> io::Result<()> {
+        self.rings.iter_mut().for_each(|mapped| mapped.ring = None);
+        for mapped in &mut self.rings {
+            mapped.ring = Some(Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?);
+        }
+        Ok(())
+    }
+
+    /// How many rings the events opened so far need.
+    pub fn count(&self) -> usize {
+        let mut keys: Vec<_> = self
+            .open
+            .iter()
+            .map(|open| (open.spot.cpu, open.spot.tid.filter(|_| open.spot.cpu.is_none())))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len()
+    }
+
+    /// Sets a tracepoint's filter wherever the event is open.
+    ///
+    /// # Errors
+    /// The kernel's: `EINVAL` for an expression it does not understand.
+    pub fn set_filter(&self, event: usize, expression: &std::ffi::CStr) -> io::Result<()> {
+        self.open
+            .iter()
+            .filter(|open| open.event == event)
+            .try_for_each(|open| open.fd.set_filter(expression))
+    }
+
+    /// Starts what the kernel does not start by itself at exec.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn start(&self) -> io::Result<()> {
+        if self.on_exec { Ok(()) } else { self.enable_where(|_| true) }
+    }
+
+    /// Starts the events that `which` chooses, whatever started them before.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        self.leaders()
+            .filter(|open| which(&self.events[open.event].spec))
+            .try_for_each(|open| open.fd.enable(false))
+    }
+
+    /// Stops the events that `which` chooses. What tells of mappings and tasks goes on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
+        self.leaders()
+            .filter(|open| which(&self.events[open.event].spec))
+            .try_for_each(|open| open.fd.disable(false))
+    }
+
+    fn leaders(&self) -> impl Iterator<Item = &Open> {
+        self.open.iter().filter(|open| {
+            let event = &self.events[open.event];
+            // The tracker began with its opening and has no end.
+            event.leads && event.request.attr().get(Flag::Disabled)
+        })
+    }
+
+    /// Shows the waiting records of every forward ring to `take`: the ring's index, and one or two slices. Bytes in all.
+    ///
+    /// # Errors
+    /// What `take` says.
+    pub fn drain<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+        let mut bytes = 0;
+        for (index, mapped) in self.rings.iter_mut().enumerate() {
+            if let (Direction::Forward, Some(ring)) = (mapped.direction, &mut mapped.ring) {
+                bytes += ring.drain(|slices| take(index, slices))?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and one or two slices. Bytes in all.
+    ///
+    /// # Errors
+    /// What `take` says.
+    pub fn snapshot<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+        let mut bytes = 0;
+        let Self { rings, open, .. } = self;
+        for (index, mapped) in rings.iter_mut().enumerate() {
+            if mapped.direction == Direction::Forward {
+                continue;
+            }
+            let fd = &open[mapped.open].fd;
+            let paused = fd.pause(true).is_ok();
+            let shown = match &mut mapped.ring {
+                Some(ring) => ring.snapshot(|slices| take(index, slices)),
+                None => Ok(0),
+            };
+            if paused {
+                let _ = fd.pause(false);
+            }
+            bytes += shown?;
+        }
+        Ok(bytes)
+    }
+
+    /// Whether any ring keeps the newest records until a snapshot is taken.
+    pub fn has_backward(&self) -> bool {
+        self.rings.iter().any(|mapped| mapped.direction == Direction::Backward)
+    }
+
+    /// The descriptors to wait for, with the number of the ring: each becomes readable when its ring is as full as was
+    /// agreed, and hangs up when its thread and all who inherited from it have ended.
+    pub fn descriptors_to_watch(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let rings = self.rings.iter().enumerate();
+        rings
+            .filter(|(_, mapped)| mapped.direction == Direction::Forward)
+            .map(|(ring, mapped)| (ring, self.open[mapped.watched].fd.as_fd()))
+    }
+
+    /// Instead of the descriptor of a ring that has hung up: that of the next event that writes into it; `None` when there
+    /// is no more.
+    pub fn watch_next(&mut self, ring: usize) -> Option<BorrowedFd<'_>> {
+        let mapped = self.rings.get_mut(ring)?;
+        let next = (mapped.watched + 1..self.open.len()).find(|&at| self.open[at].ring == ring)?;
+        mapped.watched = next;
+        Some(self.open[next].fd.as_fd())
+    }
+
+    /// The events' names and requests as the kernel took them, with the ids of their instances.
+    pub fn events(&self) -> impl Iterator<Item = (&EventSpec, &Attr, Vec<u64>)> {
+        self.events.iter().enumerate().map(|(index, event)| {
+            let ids = self.open.iter().filter(|open| open.event == index).map(|open| open.id);
+            (&event.spec, &event.attr, ids.collect())
+        })
+    }
+
+    /// What each event gave up.
+    pub fn concessions(&self) -> impl Iterator<Item = (&EventSpec, Concessions)> {
+        self.events.iter().map(|event| (&event.spec, event.concessions))
+    }
+
+    /// Indices of the events of each kernel group.
+    pub fn groups(&self) -> &[Vec<usize>] {
+        &self.groups
+    }
+
+    /// Every id with its place.
+    pub fn instances(&self) -> impl Iterator<Item = Instance> {
+        self.open.iter().map(|open| Instance {
+            event: open.event,
+            id: open.id,
+            ring: open.ring,
+            spot: open.spot,
+        })
+    }
+
+    /// For each ring the id of the one event in it whose samples the kernel hands from listener to listener: software
+    /// events other than its clocks. `None` where there is no such event, or several.
+    pub fn passed_on(&self) -> Vec<Option<u64>> {
+        /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock, dummy, bpf-output.
+        const OTHERWISE: [u64; 4] = [0, 1, 9, 10];
+        let passed_on = |open: &&Open| {
+            let attr = &self.events[open.event].attr;
+            attr.kind() == kind::SOFTWARE && !OTHERWISE.contains(&attr.config())
+        };
+        let only = |ring: usize| {
+            let mut all = self.open.iter().filter(|open| open.ring == ring).filter(passed_on);
+            let first = all.next()?;
+            // Other threads' instances are the same event's: readers tell events apart, not instances.
+            all.all(|open| open.event == first.event).then_some(first.id)
+        };
+        (0..self.rings.len()).map(only).collect()
+    }
+
+    /// Records that the kernel could not put into a ring, by instance, where there are any (Linux 6.0).
+    pub fn lost(&mut self) -> Vec<(Instance, u64)> {
+        let mut all = Vec::new();
+        let Self { open, words, events, .. } = self;
+        for one in open.iter() {
+            let format = events[one.event].attr.read_format();
+            if format & format::LOST == 0 {
+                continue;
+            }
+            words.resize(3 + 3 * events.len(), 0);
+            let Ok(got) = one.fd.read(words) else { continue };
+            let times =
+                (format & (format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING)).count_ones() as usize;
+            // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours among them.
+            let lost = if format & format::GROUP == 0 {
+                words[..got].get(1 + times + 1)
+            } else {
+                words[..got]
+                    .get(1 + times..)
+                    .and_then(|rows| rows.chunks_exact(3).find(|row| row[1] == one.id))
+                    .map(|row| &row[2])
+            };
+            if let Some(&lost) = lost.filter(|&&lost| lost > 0) {
+                all.push((Instance { event: one.event, id: one.id, ring: one.ring, spot: one.spot }, lost));
+            }
+        }
+        all
+    }
+
+    /// How many open events the kernel takes some 35 ms each to close: tracepoints and probes.
+    pub fn slow_to_close(&self) -> usize {
+        self.open.iter().filter(|open| self.events[open.event].attr.kind() == kind::TRACEPOINT).count()
+    }
+}
+
+impl Event {
+    /// Whether the event can be in this spot at all.
+    fn takes(&self, spot: Spot) -> bool {
+        let has = |cpus: &Option<crate::host::CpuList>| match (cpus, spot.cpu) {
+            (Some(cpus), Some(cpu)) => cpus.contains(cpu),
+            _ => true,
+        };
+        has(&self.spec.cpus) && has(&self.spec.core_cpus)
+    }
+
+    fn direction(&self) -> Direction {
+        if self.attr.get(Flag::WriteBackward) { Direction::Backward } else { Direction::Forward }
+    }
+
+    /// Opens it, giving up piece by piece what the kernel may not have.
+    fn open(&mut self, spot: Spot, leader: Option<&EventFd>) -> io::Result<EventFd> {
+        let place = match (spot.tid, spot.cpu, self.cgroup.as_deref()) {
+            (_, Some(cpu), Some(cgroup)) => Place::CgroupOnCpu(cgroup.as_fd(), cpu),
+            (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
+            (Some(tid), None, _) => Place::Task(tid),
+            (None, Some(cpu), None) => Place::Cpu(cpu),
+            (None, None, _) => return Err(io::Error::from_raw_os_error(errno::EINVAL)),
+        };
+        let mut concessions = self.concessions;
+        loop {
+            let mut request = self.request.clone();
+            concessions.apply(request.attr_mut());
+            match request.open(place, leader) {
+                Ok(fd) => {
+                    self.concessions = concessions;
+                    self.attr = request.attr().clone();
+                    return Ok(fd);
+                }
+                Err(error) => match concessions.next(&error, request.attr(), &self.spec) {
+                    Some(less) => concessions = less,
+                    None => return Err(error),
+                },
+            }
+        }
+    }
+}
+
+/// The pages of a ring of about so many bytes: a power of two, at least one.
+pub fn pages_of(bytes: u64) -> usize {
+    let pages = bytes.div_ceil(page_size() as u64).max(1);
+    usize::try_from(pages).unwrap_or(usize::MAX / 2).next_power_of_two()
+}
+
+fn unasked(error: io::Error, spec: &EventSpec) -> Box<Refused> {
+    let attr = spec.attr().cloned().unwrap_or_default();
+    let spot = Spot { tid: None, cpu: None };
+    Box::new(Refused { error, name: spec.name.clone(), attr, spot, group_before: 0 })
+}
+
+fn is_gone(error: &io::Error, spot: Spot) -> bool {
+    match error.raw_os_error() {
+        Some(errno::ESRCH) => spot.tid.is_some(),
+        Some(errno::ENODEV) => spot.cpu.is_some() && spot.tid.is_none(),
+        _ => false,
+    }
+}

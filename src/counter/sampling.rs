@@ -1,0 +1,532 @@
+//! What a sampling event asks of the kernel: its text and the recorder's options become a `perf_event_attr`, by perf's rules.
+//!
+//! Receives an [`EventSpec`] with its place in its group, and [`Options`]; hands on the request, and the steps by which it
+//! is given up piece by piece when a kernel will not have it whole ([`Concessions`]). Opens nothing.
+//!
+//! Which record an event takes beside its samples:
+//!
+//! ```text
+//! the tracker   mmap, comm, fork, exit, ksymbol, … of its tasks or CPU: one event of a recording
+//! the others    samples only
+//! ```
+
+use std::io;
+
+use super::set::Levels;
+use super::{Allocated, Flags, Mode, allocate};
+use crate::event::{EventSpec, Source};
+use crate::sys::attr::{Flag, kind};
+use crate::sys::perf::{branch, format, sample};
+use crate::sys::{Attr, arch, errno};
+
+/// How often a sample is taken, for events whose text does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// perf's default: 4000 a second; tracepoints and breakpoints each time.
+    Default,
+    /// So many a second.
+    Frequency(u64),
+    /// After so many occurrences.
+    Period(u64),
+}
+
+/// perf's default, in hertz.
+pub const DEFAULT_FREQUENCY: u64 = 4000;
+
+/// Where call chains come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallGraph {
+    /// The kernel follows frame pointers.
+    Fp,
+    /// The processor's last branches, as a stack.
+    Lbr,
+    /// Registers and so many bytes of the stack, to be unwound later.
+    Dwarf(u32),
+}
+
+/// Bytes of stack that perf copies when nothing is said.
+pub const DEFAULT_STACK: u32 = 8192;
+
+/// What is asked of every event of a recording.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How often.
+    pub rate: Rate,
+    /// Stacks.
+    pub call_graph: Option<CallGraph>,
+    /// Greatest number of frames.
+    pub max_stack: Option<u16>,
+    /// `--kernel-callchains`: no user part.
+    pub kernel_callchains: bool,
+    /// `--user-callchains`: no kernel part.
+    pub user_callchains: bool,
+    /// More fields of samples ([`sample`]), as the options ask for them.
+    pub fields: u64,
+    /// `-P`, `--no-period`: the period's field, whatever the rate.
+    pub period: Option<bool>,
+    /// Data mappings are told too (`-d`).
+    pub data_mappings: bool,
+    /// Branch stacks with these filters.
+    pub branches: Option<u64>,
+    /// Registers at the interrupt.
+    pub intr_regs: Option<u64>,
+    /// Registers of the process.
+    pub user_regs: Option<u64>,
+    /// `clock_gettime(2)`'s number of the clock.
+    pub clock: Option<i32>,
+    /// Namespaces of tasks are told.
+    pub namespaces: bool,
+    /// Cgroups are told, and stand in samples.
+    pub cgroups: bool,
+    /// Context switches are told.
+    pub switches: bool,
+    /// Counts of threads are read when they end (`-s`).
+    pub stat: bool,
+    /// No samples (`-n`).
+    pub no_samples: bool,
+    /// Levels for all events.
+    pub levels: Levels,
+    /// Children are recorded too.
+    pub inherit: bool,
+    /// The ring keeps the newest (`--overwrite`).
+    pub backward: bool,
+    /// Timestamps; perf leaves them out only where there is one ring a thread.
+    pub time: bool,
+}
+
+/// An event's part in the recording.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Role {
+    /// It tells of mappings, names and tasks too.
+    pub tracks: bool,
+    /// It leads a group of the kernel, or is alone.
+    pub leads: bool,
+    /// `{…}:S`: the leader samples, this one is read with it.
+    pub read_by_leader: bool,
+    /// A kernel group has several members.
+    pub grouped: bool,
+    /// Several kinds of samples share the recording: each begins with its event's id.
+    pub with_id: bool,
+    /// It is bound to a whole CPU.
+    pub system: bool,
+    /// The kernel starts it when the held task executes its command.
+    pub on_exec: bool,
+    /// Bytes of waiting records at which the recorder is woken.
+    pub watermark: u32,
+}
+
+/// Makes the request for an event.
+///
+/// # Errors
+/// As [`allocate`]: what is no event of the kernel's cannot be sampled.
+pub fn request(spec: &EventSpec, options: &Options, role: Role) -> io::Result<Allocated> {
+    let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
+    let flags = Flags { descendants: options.inherit, ..Flags::default() };
+    let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
+    let attr = request.attr_mut();
+    attr.set(Flag::SampleIdAll, true);
+    attr.set(Flag::Disabled, role.leads);
+    attr.set(Flag::EnableOnExec, role.leads && role.on_exec);
+    attr.set(Flag::Watermark, true);
+    attr.set_wakeup(role.watermark.max(1));
+    let mut fields = sample::IP | sample::TID | options.fields;
+    let mut read_format = format::ID | format::LOST;
+    rate(options, attr, &mut fields);
+    if options.no_samples {
+        attr.set_freq(0);
+    }
+    if role.system {
+        fields |= sample::CPU;
+    }
+    if options.time && spec.qualifiers.time != Some(false) || spec.qualifiers.time == Some(true) {
+        fields |= sample::TIME;
+    }
+    if attr.kind() == kind::TRACEPOINT {
+        fields |= sample::RAW | sample::TIME | sample::CPU | sample::PERIOD;
+    }
+    if options.fields & sample::RAW != 0 {
+        fields |= sample::TIME | sample::CPU;
+    }
+    if spec.sample_read || role.read_by_leader {
+        fields |= sample::READ;
+        if role.grouped {
+            // The kernel reads a group only as it stands: not with what children have added.
+            read_format |= format::GROUP;
+            attr.set(Flag::Inherit, false);
+        }
+    }
+    call_graph(spec, options, attr, &mut fields);
+    branches(spec, options, attr, &mut fields);
+    registers(options, attr, &mut fields);
+    if options.stat {
+        read_format |= format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING;
+        attr.set(Flag::InheritStat, true);
+    }
+    if options.cgroups {
+        fields |= sample::CGROUP;
+    }
+    if role.tracks {
+        track(options, attr, options.data_mappings || fields & sample::STACK_USER != 0);
+    }
+    if let Some(clock) = options.clock {
+        attr.set(Flag::UseClockid, true);
+        attr.set_clockid(clock);
+    }
+    if spec.precise_max {
+        attr.set_precise_ip(3);
+    }
+    match options.levels {
+        Levels::AsWritten => {}
+        Levels::User => {
+            attr.set(Flag::ExcludeKernel, true);
+            attr.set(Flag::ExcludeUser, false);
+        }
+        Levels::Kernel => {
+            attr.set(Flag::ExcludeKernel, false);
+            attr.set(Flag::ExcludeUser, true);
+        }
+    }
+    attr.set(Flag::WriteBackward, spec.qualifiers.overwrite.unwrap_or(options.backward));
+    match options.period {
+        Some(true) => fields |= sample::PERIOD,
+        Some(false) => fields &= !sample::PERIOD,
+        None => {}
+    }
+    if role.with_id {
+        fields |= sample::IDENTIFIER;
+    }
+    if role.read_by_leader && !role.leads {
+        attr.set_freq(0);
+        attr.set(Flag::Freq, false);
+    }
+    attr.set_sample_type(fields);
+    attr.set_read_format(read_format);
+    Ok(request)
+}
+
+/// The event that only tells of mappings, names and tasks, and never samples.
+///
+/// # Errors
+/// As [`request`].
+pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
+    /// `PERF_COUNT_SW_DUMMY`.
+    const DUMMY: u64 = 9;
+    let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
+    attr.set_period(1);
+    let spec = EventSpec::new("dummy:HG", Source::Kernel(attr));
+    let plain = Options {
+        rate: Rate::Default,
+        call_graph: None,
+        fields: 0,
+        period: Some(false),
+        branches: None,
+        intr_regs: None,
+        user_regs: None,
+        stat: false,
+        no_samples: false,
+        backward: false,
+        levels: Levels::AsWritten,
+        ..options.clone()
+    };
+    // Data mappings belong to stacks that are copied, whichever event copies them.
+    let data_mappings = options.data_mappings || matches!(options.call_graph, Some(CallGraph::Dwarf(_)));
+    let role =
+        Role { tracks: true, leads: true, on_exec: false, read_by_leader: false, grouped: false, ..role };
+    let mut request = request(&spec, &Options { data_mappings, ..plain }, role)?;
+    let attr = request.attr_mut();
+    attr.set_period(1);
+    // It runs from the start: nothing that happens while we look around shall be missed.
+    attr.set(Flag::Disabled, false);
+    attr.set_read_format(attr.read_format() & !format::GROUP);
+    Ok(request)
+}
+
+/// The event's text decides; what a tracepoint or breakpoint has by itself (each time) yields to the options.
+fn rate(options: &Options, attr: &mut Attr, fields: &mut u64) {
+    let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
+    let written = attr.period() != 0 && !each_time;
+    if !written {
+        match options.rate {
+            Rate::Default if each_time => {}
+            Rate::Default => attr.set_freq(DEFAULT_FREQUENCY),
+            Rate::Frequency(hertz) => attr.set_freq(hertz),
+            Rate::Period(count) => attr.set_period(count),
+        }
+    }
+    if attr.get(Flag::Freq) {
+        *fields |= sample::PERIOD;
+    }
+}
+
+fn call_graph(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u64) {
+    let written = spec.qualifiers.call_graph.as_deref();
+    let size = |otherwise| spec.qualifiers.stack_size.unwrap_or(otherwise);
+    let chosen = match (written, options.call_graph) {
+        (Some("no"), _) => None,
+        (Some("lbr"), _) => Some(CallGraph::Lbr),
+        (Some("dwarf"), Some(CallGraph::Dwarf(bytes))) => Some(CallGraph::Dwarf(size(bytes))),
+        (Some("dwarf"), _) => Some(CallGraph::Dwarf(size(DEFAULT_STACK))),
+        (Some(_), _) => Some(CallGraph::Fp),
+        (None, Some(CallGraph::Dwarf(bytes))) => Some(CallGraph::Dwarf(size(bytes))),
+        (None, chosen) => chosen,
+    };
+    let Some(chosen) = chosen else { return };
+    *fields |= sample::CALLCHAIN;
+    if let Some(frames) = spec.qualifiers.max_stack.or(options.max_stack) {
+        attr.set_sample_max_stack(frames);
+    }
+    attr.set(Flag::ExcludeCallchainUser, options.kernel_callchains);
+    attr.set(Flag::ExcludeCallchainKernel, options.user_callchains);
+    match chosen {
+        CallGraph::Fp => {}
+        CallGraph::Lbr if options.branches.is_none() => {
+            *fields |= sample::BRANCH_STACK;
+            let how =
+                branch::USER | branch::CALL_STACK | branch::NO_CYCLES | branch::NO_FLAGS | branch::HW_INDEX;
+            attr.set_branch_sample_type(how);
+        }
+        // Branches of another kind were asked for: both cannot be, and perf then takes frame pointers.
+        CallGraph::Lbr => {}
+        CallGraph::Dwarf(bytes) => {
+            // The unwinder needs to know of data mappings, too; the address and its source are perf's way to ask for them.
+            *fields |= sample::REGS_USER | sample::STACK_USER | sample::ADDR | sample::DATA_SRC;
+            attr.set_sample_regs_user(arch::REGISTERS);
+            attr.set_sample_stack_user(bytes);
+            attr.set(Flag::ExcludeCallchainUser, true);
+        }
+    }
+}
+
+fn branches(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u64) {
+    let written = spec.qualifiers.branch_type.as_deref().and_then(|text| branch_filter(text).ok());
+    if let Some(filter) = written.or(options.branches) {
+        *fields |= sample::BRANCH_STACK;
+        attr.set_branch_sample_type(filter);
+    }
+}
+
+fn registers(options: &Options, attr: &mut Attr, fields: &mut u64) {
+    if let Some(mask) = options.intr_regs {
+        *fields |= sample::REGS_INTR;
+        attr.set_sample_regs_intr(mask);
+    }
+    if let Some(mask) = options.user_regs {
+        *fields |= sample::REGS_USER;
+        attr.set_sample_regs_user(attr.sample_regs_user() | mask);
+    }
+}
+
+fn track(options: &Options, attr: &mut Attr, data_mappings: bool) {
+    let flags = [
+        Flag::Mmap,
+        Flag::Mmap2,
+        Flag::Comm,
+        Flag::CommExec,
+        Flag::Task,
+        Flag::Ksymbol,
+        Flag::BpfEvent,
+        Flag::BuildId,
+    ];
+    for flag in flags {
+        attr.set(flag, true);
+    }
+    attr.set(Flag::MmapData, data_mappings);
+    attr.set(Flag::Namespaces, options.namespaces);
+    attr.set(Flag::Cgroup, options.cgroups);
+    attr.set(Flag::ContextSwitch, options.switches);
+}
+
+/// The filters of `-j`: names with commas between them; without a kind of branch, any.
+///
+/// # Errors
+/// The word that is none.
+pub fn branch_filter(text: &str) -> Result<u64, String> {
+    let mut mask = 0;
+    for word in text.split(',') {
+        let known = branch::FILTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
+        mask |= known.ok_or_else(|| word.to_owned())?.1;
+    }
+    Ok(if mask & !branch::LEVELS == 0 { mask | branch::ANY } else { mask })
+}
+
+/// What was given up so that the kernel takes an event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Concessions {
+    /// Only user mode, since this user may not see the kernel.
+    pub user_only: bool,
+    /// `precise_ip` had to be lower by so much.
+    pub less_precise: u8,
+    /// Host and guests together.
+    pub all_sides: bool,
+    /// Steps of [`NEWER`] that the kernel does not know.
+    pub older: u8,
+}
+
+/// What pmc asks for on its own account, the newest first: given up in this order.
+const NEWER: [fn(&mut Attr); 4] = [
+    // Linux 6.0
+    |attr| attr.set_read_format(attr.read_format() & !format::LOST),
+    // Linux 5.12
+    |attr| {
+        attr.set(Flag::BuildId, false);
+        let fields = attr.sample_type();
+        if fields & sample::WEIGHT_STRUCT != 0 {
+            attr.set_sample_type(fields & !sample::WEIGHT_STRUCT | sample::WEIGHT);
+        }
+    },
+    // Linux 5.1
+    |attr| {
+        attr.set(Flag::Ksymbol, false);
+        attr.set(Flag::BpfEvent, false);
+        attr.set_branch_sample_type(attr.branch_sample_type() & !branch::HW_INDEX);
+    },
+    // Linux 3.16
+    |attr| attr.set(Flag::CommExec, false),
+];
+
+impl Concessions {
+    /// The request without what was given up.
+    pub fn apply(self, attr: &mut Attr) {
+        if self.user_only {
+            attr.set(Flag::ExcludeKernel, true);
+            attr.set(Flag::ExcludeHv, true);
+        }
+        if self.all_sides {
+            attr.set(Flag::ExcludeGuest, false);
+            attr.set(Flag::ExcludeHost, false);
+        }
+        attr.set_precise_ip(attr.precise_ip().saturating_sub(self.less_precise));
+        NEWER.iter().take(self.older.into()).for_each(|give_up| give_up(attr));
+    }
+
+    /// The next thing to give up after this answer to `attr` (which has all of the present concessions); `None` when there
+    /// is nothing left.
+    pub fn next(self, error: &io::Error, attr: &Attr, spec: &EventSpec) -> Option<Self> {
+        let number = error.raw_os_error()?;
+        let sees_kernel = !attr.get(Flag::ExcludeKernel) && !attr.get(Flag::ExcludeUser);
+        if number == errno::EACCES && sees_kernel {
+            return Some(Self { user_only: true, ..self });
+        }
+        if !matches!(number, errno::EINVAL | errno::EOPNOTSUPP | errno::E2BIG | errno::ENOENT | errno::ENODEV)
+        {
+            return None;
+        }
+        if spec.precise_max && attr.precise_ip() > 0 {
+            return Some(Self { less_precise: self.less_precise + 1, ..self });
+        }
+        if number == errno::EINVAL && !self.all_sides && !spec.sides_chosen && attr.get(Flag::ExcludeGuest) {
+            return Some(Self { all_sides: true, ..self });
+        }
+        if matches!(number, errno::EINVAL | errno::E2BIG) && usize::from(self.older) < NEWER.len() {
+            return Some(Self { older: self.older + 1, ..self });
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+
+    fn options() -> Options {
+        Options {
+            rate: Rate::Default,
+            call_graph: None,
+            max_stack: None,
+            kernel_callchains: false,
+            user_callchains: false,
+            fields: 0,
+            period: None,
+            data_mappings: false,
+            branches: None,
+            intr_regs: None,
+            user_regs: None,
+            clock: None,
+            namespaces: false,
+            cgroups: false,
+            switches: false,
+            stat: false,
+            no_samples: false,
+            levels: Levels::AsWritten,
+            inherit: true,
+            backward: false,
+            time: true,
+        }
+    }
+
+    fn attr(text: &str, options: &Options, role: Role) -> Attr {
+        let spec = crate::event::parse(text, &Host::live()).unwrap()[0].events[0].clone();
+        request(&spec, options, role).unwrap().attr().clone()
+    }
+
+    #[test]
+    fn the_text_decides_before_the_options() {
+        let role = Role { leads: true, ..Role::default() };
+        let period = |text, rate| {
+            let attr = attr(text, &Options { rate, ..options() }, role);
+            (attr.period(), attr.get(Flag::Freq))
+        };
+        assert_eq!(period("cpu-clock", Rate::Default), (DEFAULT_FREQUENCY, true));
+        assert_eq!(period("cpu-clock", Rate::Frequency(99)), (99, true));
+        assert_eq!(period("cpu-clock", Rate::Period(5)), (5, false));
+        assert_eq!(period("cpu-clock/period=7/", Rate::Frequency(99)), (7, false));
+        assert_eq!(period("mem:0x1000", Rate::Default), (1, false));
+        assert_eq!(period("mem:0x1000", Rate::Period(9)), (9, false));
+    }
+
+    #[test]
+    fn stacks_are_asked_for_as_chosen() {
+        let role = Role { leads: true, ..Role::default() };
+        let dwarf = Options { call_graph: Some(CallGraph::Dwarf(4096)), ..options() };
+        let one = attr("cpu-clock", &dwarf, role);
+        assert_eq!((one.sample_stack_user(), one.sample_regs_user()), (4096, arch::REGISTERS));
+        assert!(one.get(Flag::ExcludeCallchainUser) && one.sample_type() & sample::STACK_USER != 0);
+        let own = attr("cpu-clock/call-graph=no/", &dwarf, role);
+        assert_eq!(own.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), 0);
+        let fp = attr("cpu-clock", &Options { call_graph: Some(CallGraph::Fp), ..options() }, role);
+        assert_eq!(fp.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), sample::CALLCHAIN);
+    }
+
+    #[test]
+    fn one_event_tracks() {
+        let tracks = attr("cpu-clock", &options(), Role { tracks: true, leads: true, ..Role::default() });
+        let other = attr("cpu-clock", &options(), Role { leads: true, ..Role::default() });
+        for flag in [Flag::Mmap2, Flag::Comm, Flag::Task, Flag::BuildId] {
+            assert!(tracks.get(flag) && !other.get(flag), "{flag:?}");
+        }
+        let alone = tracker(&options(), Role { with_id: true, ..Role::default() }).unwrap();
+        assert!(!alone.attr().get(Flag::Disabled) && alone.attr().get(Flag::Mmap2));
+        assert_ne!(alone.attr().sample_type() & sample::IDENTIFIER, 0);
+    }
+
+    #[test]
+    fn branch_kinds_have_names() {
+        assert_eq!(branch_filter("any_call,u"), Ok(1 << 4 | branch::USER));
+        assert_eq!(branch_filter("u"), Ok(branch::ANY | branch::USER));
+        assert_eq!(branch_filter("any,sideways"), Err("sideways".to_owned()));
+    }
+
+    #[test]
+    fn what_is_given_up_ends() {
+        let spec = crate::event::parse("cycles:P", &Host::live()).unwrap()[0].events[0].clone();
+        let refused = io::Error::from_raw_os_error(errno::EINVAL);
+        let mut given_up = Concessions::default();
+        let mut steps = 0;
+        loop {
+            let mut request = request(&spec, &options(), Role { tracks: true, ..Role::default() }).unwrap();
+            given_up.apply(request.attr_mut());
+            match given_up.next(&refused, request.attr(), &spec) {
+                Some(more) => given_up = more,
+                None => break,
+            }
+            steps += 1;
+        }
+        assert!((4..12).contains(&steps), "{steps}");
+        assert_eq!((given_up.less_precise, usize::from(given_up.older)), (3, NEWER.len()));
+        let denied = io::Error::from_raw_os_error(errno::EACCES);
+        let attr = attr("cpu-clock", &options(), Role::default());
+        let next = Concessions::default().next(&denied, &attr, &spec);
+        assert!(next.is_some_and(|next| next.user_only));
+    }
+}

@@ -1,0 +1,293 @@
+//! What passes by on its way into a file: how many samples, what was lost, which files were hit.
+//!
+//! Receives each record once, in any order; hands on counts, and for the `BUILD_ID` section the mapped files that samples
+//! lie in. Costs a few nanoseconds a record: a sample's addresses are only noted as pages, and are looked up in the
+//! mappings at the end.
+//!
+//! ```text
+//! sample: ip, chain ──page──► seen lately? (small table) ──no──► set of (process, page)
+//! MMAP, MMAP2, FORK ────────► mappings of each process, and whose they were before
+//!                                   at the end: pages × mappings = files
+//! ```
+//! Time is left out: a page counts for every file that its process, or one it was forked from, ever had there. So a
+//! file may be named that was not hit; none is missing.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::record::sample::CONTEXT_MAX;
+use crate::record::{CpuMode, FileId, Layouts, Mmap, RawRecord, Record, kind, misc};
+use crate::units::PerfTime;
+
+/// Bytes of the smallest page of any machine: mappings begin and end at multiples of it.
+const PAGE_BITS: u32 = 12;
+/// Places in the table of pages seen lately.
+const LATELY: usize = 1 << 12;
+/// Processes that lead to each other longer than this are a circle.
+const MOST_PARENTS: usize = 64;
+/// More pages and mappings than this are not kept: then every file that is known counts as hit.
+const MOST: usize = 1 << 20;
+/// The kernel's own addresses, on 64-bit machines.
+const KERNEL: u64 = 1 << 63;
+
+/// Counts and hits.
+#[derive(Debug)]
+pub struct Tally {
+    /// Samples.
+    pub samples: u64,
+    /// Records that found a ring full, as `LOST` records tell.
+    pub lost: u64,
+    /// Times that the kernel throttled an event.
+    pub throttled: u64,
+    /// Samples with an id that is no event's of the recording.
+    pub strangers: u64,
+    /// Time of the earliest and the latest sample.
+    pub times: Option<(PerfTime, PerfTime)>,
+    wants_hits: bool,
+    lately: Box<[u64; LATELY]>,
+    pages: FxHashSet<(i32, u64)>,
+    mappings: FxHashMap<i32, Vec<Mapping>>,
+    parents: FxHashMap<i32, i32>,
+    /// Mappings in all.
+    mapped: usize,
+}
+
+#[derive(Debug)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    file: File,
+}
+
+/// A mapped file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct File {
+    /// Path or bracketed word; foreign bytes.
+    pub name: Vec<u8>,
+    /// Whether it is the kernel or a module.
+    pub is_kernel: bool,
+    /// Its build-id, where the record told it.
+    pub build_id: Option<Vec<u8>>,
+    /// A process that has it mapped: its eyes see the file where ours may not.
+    pub pid: i32,
+}
+
+impl Tally {
+    /// `wants_hits`: whether to note which files are hit.
+    pub fn new(wants_hits: bool) -> Self {
+        Self {
+            samples: 0,
+            lost: 0,
+            throttled: 0,
+            strangers: 0,
+            times: None,
+            wants_hits,
+            lately: Box::new([0; LATELY]),
+            pages: FxHashSet::default(),
+            mappings: FxHashMap::default(),
+            parents: FxHashMap::default(),
+            mapped: 0,
+        }
+    }
+
+    /// Takes a record in.
+    #[inline]
+    pub fn note(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
+        match raw.kind {
+            kind::SAMPLE => self.sample(raw, layouts),
+            kind::LOST | kind::LOST_SAMPLES => match raw.parse() {
+                Some(Record::Lost(lost)) => self.lost += lost.lost,
+                Some(Record::LostSamples(lost)) => self.lost += lost,
+                _ => {}
+            },
+            kind::THROTTLE => self.throttled += 1,
+            kind::MMAP | kind::MMAP2 | kind::FORK => self.task(raw),
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
+        self.samples += 1;
+        let Some((_, sample)) = layouts.sample(raw) else {
+            self.strangers += 1;
+            return;
+        };
+        if let Some(time) = sample.time() {
+            let (first, last) = self.times.unwrap_or((time, time));
+            self.times = Some((first.min(time), last.max(time)));
+        }
+        if !self.wants_hits {
+            return;
+        }
+        let pid = sample.thread().map_or(0, |thread| thread.pid);
+        if let Some(ip) = sample.ip() {
+            let in_kernel = sample.cpu_mode() == CpuMode::Kernel;
+            self.hit(if in_kernel { -1 } else { pid }, ip);
+        }
+        for address in sample.callchain().unwrap_or_default().iter().filter(|&address| address < CONTEXT_MAX)
+        {
+            self.hit(if address >= KERNEL { -1 } else { pid }, address);
+        }
+    }
+
+    #[inline]
+    fn hit(&mut self, pid: i32, address: u64) {
+        let page = address >> PAGE_BITS;
+        // The pid stands above the page's 52 bits as far as it has room: who is not told apart only costs a place in the
+        // table, since the set below has the whole pid.
+        let key = page ^ (pid as u64) << 40 | 1 << 63;
+        let place =
+            &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];
+        if *place != key {
+            *place = key;
+            if self.pages.len() < MOST {
+                self.pages.insert((pid, page));
+            }
+        }
+    }
+
+    fn task(&mut self, raw: &RawRecord<'_>) {
+        let map = match raw.parse() {
+            Some(Record::Fork(task)) if task.thread.pid != task.parent.pid => {
+                if self.parents.len() < MOST {
+                    self.parents.insert(task.thread.pid, task.parent.pid);
+                }
+                return;
+            }
+            Some(Record::Mmap(map)) => (map, None),
+            Some(Record::Mmap2(map)) => {
+                let id = match map.file {
+                    FileId::BuildId(id) if !id.is_empty() => Some(id.to_vec()),
+                    _ => None,
+                };
+                (map.map, id)
+            }
+            _ => return,
+        };
+        let (Mmap { thread, addr, len, name, is_data, .. }, build_id) = map;
+        if is_data {
+            return;
+        }
+        let is_kernel = raw.misc & misc::CPUMODE_MASK == 1 || thread.pid < 0;
+        let pid = if is_kernel { -1 } else { thread.pid };
+        let end = addr.saturating_add(len);
+        let file = File { name: name.to_vec(), is_kernel, build_id, pid };
+        if self.mapped >= MOST {
+            return;
+        }
+        let mappings = self.mappings.entry(pid).or_default();
+        // A program that maps one thing again and again must not fill our memory.
+        let again = mappings.iter().rev().take(64).any(|m| m.start == addr && m.end == end && m.file == file);
+        if !again {
+            mappings.push(Mapping { start: addr, end, file });
+            self.mapped += 1;
+        }
+    }
+
+    /// The files with samples; with `all`, every mapped file. In the order of their names.
+    pub fn files(&self, all: bool) -> Vec<File> {
+        let mut files: FxHashMap<Identity<'_>, &File> = FxHashMap::default();
+        let mut add = |file| {
+            files.entry(key_of(file)).or_insert(file);
+        };
+        if all || self.pages.len() >= MOST {
+            for mapping in self.mappings.values().flatten() {
+                add(&mapping.file);
+            }
+        } else {
+            for &(pid, page) in &self.pages {
+                let address = page << PAGE_BITS;
+                let mut owner = Some(pid);
+                for _ in 0..MOST_PARENTS {
+                    let Some(pid) = owner else { break };
+                    for mapping in self.mappings.get(&pid).into_iter().flatten() {
+                        // The kernel's own text need not begin at a page's start.
+                        if mapping.start >> PAGE_BITS << PAGE_BITS <= address && address < mapping.end {
+                            add(&mapping.file);
+                        }
+                    }
+                    owner = self.parents.get(&pid).copied();
+                }
+            }
+        }
+        let mut files: Vec<File> = files.into_values().cloned().collect();
+        files.sort_unstable();
+        files
+    }
+}
+
+/// What makes a file the same whoever mapped it.
+type Identity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
+
+fn key_of(file: &File) -> Identity<'_> {
+    (file.is_kernel, &file.name, file.build_id.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::encode::Encoder;
+    use crate::record::{Mmap2, Records, Task, Thread};
+    use crate::sys::Attr;
+    use crate::sys::perf::sample;
+
+    fn thread(pid: i32) -> Thread {
+        Thread { pid, tid: pid }
+    }
+
+    fn map(pid: i32, addr: u64, name: &'static [u8], id: &'static [u8]) -> Mmap2<'static> {
+        let map = Mmap { thread: thread(pid), addr, len: 0x2000, pgoff: 0, is_data: false, name };
+        Mmap2 { map, file: FileId::BuildId(id), prot: 5, flags: 2 }
+    }
+
+    /// A sample of `ip` and a call chain, in user mode.
+    fn sample_record(pid: i32, ip: u64, chain: &[u64], out: &mut Vec<u8>) {
+        let size = 8 + 8 + 8 + 8 + chain.len() * 8;
+        out.extend(kind::SAMPLE.to_ne_bytes());
+        out.extend(2u16.to_ne_bytes());
+        out.extend((size as u16).to_ne_bytes());
+        out.extend(ip.to_ne_bytes());
+        out.extend(pid.to_ne_bytes());
+        out.extend(pid.to_ne_bytes());
+        out.extend((chain.len() as u64).to_ne_bytes());
+        chain.iter().for_each(|address| out.extend(address.to_ne_bytes()));
+    }
+
+    #[test]
+    fn files_are_hit_by_samples_of_their_process_and_its_children() {
+        let mut attr = Attr::new(1, 0);
+        attr.set_sample_type(sample::IP | sample::TID | sample::CALLCHAIN);
+        let layouts = Layouts::new([(&attr, &[][..])]);
+        let mut told = Encoder::new(0);
+        told.mmap2(&map(1, 0x10_0000, b"/bin/parent", &[1]));
+        told.mmap2(&map(1, 0x20_0000, b"/lib/called", &[2]));
+        told.mmap2(&map(1, 0x30_0000, b"/lib/idle", &[3]));
+        told.mmap2(&map(3, 0x10_0000, b"/bin/other", &[4]));
+        told.fork(&Task { thread: thread(2), parent: thread(1), time: PerfTime(0) });
+        told.kernel_mmap(KERNEL | 0x800, 0x10_0000, 0, b"[kernel.kallsyms]_text");
+        told.lost(7, 5);
+        let mut bytes = told.bytes().to_vec();
+        // CONTEXT_USER stands between the addresses.
+        sample_record(2, 0x10_1234, &[-512i64 as u64, 0x10_1234, 0x20_1000, KERNEL | 0x900], &mut bytes);
+        let mut tally = Tally::new(true);
+        Records::new(&bytes).for_each(|record| tally.note(&record, &layouts));
+        assert_eq!((tally.samples, tally.lost), (1, 5));
+        let names = |all| -> Vec<String> {
+            let files = tally.files(all).into_iter();
+            files.map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect()
+        };
+        assert_eq!(names(false), ["/bin/parent", "/lib/called", "[kernel.kallsyms]_text"]);
+        assert_eq!(names(true).len(), 5);
+    }
+
+    #[test]
+    fn processes_in_a_circle_end() {
+        let layouts = Layouts::default();
+        let mut told = Encoder::new(0);
+        told.fork(&Task { thread: thread(1), parent: thread(2), time: PerfTime(0) });
+        told.fork(&Task { thread: thread(2), parent: thread(1), time: PerfTime(0) });
+        let mut tally = Tally::new(true);
+        Records::new(told.bytes()).for_each(|record| tally.note(&record, &layouts));
+        tally.pages.insert((1, 5));
+        assert!(tally.files(false).is_empty());
+    }
+}

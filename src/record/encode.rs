@@ -1,0 +1,218 @@
+//! Records that a recorder makes itself: what was there before the kernel began to tell.
+//!
+//! Receives typed fields; appends the bytes that the kernel would have written, with a `sample_id` of zeros behind them
+//! (time 0: before everything else), as perf's own synthesized records have it. Where the facts come from is the
+//! recorder's business.
+//!
+//! ```text
+//! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
+//! ```
+
+use super::{FileId, HEADER, Mmap2, Namespaces, Task, Thread, kind, misc};
+
+/// The longest text that leaves room for everything else in a record.
+const LONGEST_TEXT: usize = 1 << 15;
+
+/// Writes records one behind the other.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    out: Vec<u8>,
+    trailer: usize,
+    start: usize,
+}
+
+impl Encoder {
+    /// `trailer`: bytes of the `sample_id` that the recording's events give every record.
+    pub fn new(trailer: usize) -> Self {
+        Self { out: Vec::new(), trailer, start: 0 }
+    }
+
+    /// What was written so far.
+    pub fn bytes(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// Forgets what was written.
+    pub fn clear(&mut self) {
+        self.out.clear();
+    }
+
+    fn begin(&mut self, kind: u32, misc: u16) {
+        self.start = self.out.len();
+        self.out.extend(kind.to_ne_bytes());
+        self.out.extend(misc.to_ne_bytes());
+        self.out.extend(0u16.to_ne_bytes());
+    }
+
+    fn thread(&mut self, thread: Thread) {
+        self.out.extend(thread.pid.to_ne_bytes());
+        self.out.extend(thread.tid.to_ne_bytes());
+    }
+
+    fn word(&mut self, word: u64) {
+        self.out.extend(word.to_ne_bytes());
+    }
+
+    fn half(&mut self, half: u32) {
+        self.out.extend(half.to_ne_bytes());
+    }
+
+    /// The text with at least one NUL, padded to a multiple of 8.
+    fn text(&mut self, text: &[u8]) {
+        let text = &text[..text.len().min(LONGEST_TEXT)];
+        self.out.extend(text);
+        self.out.resize(self.out.len() + (text.len() + 1).next_multiple_of(8) - text.len(), 0);
+    }
+
+    fn end(&mut self, has_trailer: bool) {
+        if has_trailer {
+            self.out.resize(self.out.len() + self.trailer, 0);
+        }
+        let size = (self.out.len() - self.start) as u16;
+        self.out[self.start + HEADER - 2..self.start + HEADER].copy_from_slice(&size.to_ne_bytes());
+    }
+
+    /// A thread's name.
+    pub fn comm(&mut self, thread: Thread, comm: &[u8]) {
+        self.begin(kind::COMM, 0);
+        self.thread(thread);
+        // The kernel's field has 16 bytes.
+        self.text(&comm[..comm.len().min(15)]);
+        self.end(true);
+    }
+
+    /// A thread, and who began it.
+    pub fn fork(&mut self, task: &Task) {
+        self.begin(kind::FORK, 0);
+        for id in [task.thread.pid, task.parent.pid, task.thread.tid, task.parent.tid] {
+            self.out.extend(id.to_ne_bytes());
+        }
+        self.word(task.time.ns());
+        self.end(true);
+    }
+
+    /// A mapping of a process.
+    pub fn mmap2(&mut self, mmap: &Mmap2<'_>) {
+        let data = if mmap.map.is_data { misc::MMAP_DATA } else { 0 };
+        let by_build_id = matches!(mmap.file, FileId::BuildId(_));
+        self.begin(kind::MMAP2, USER | data | if by_build_id { misc::MMAP_BUILD_ID } else { 0 });
+        self.thread(mmap.map.thread);
+        self.word(mmap.map.addr);
+        self.word(mmap.map.len);
+        self.word(mmap.map.pgoff);
+        match mmap.file {
+            FileId::Inode { major, minor, inode, generation } => {
+                self.half(major);
+                self.half(minor);
+                self.word(inode);
+                self.word(generation);
+            }
+            FileId::BuildId(id) => {
+                let id = &id[..id.len().min(20)];
+                let mut field = [0; 24];
+                field[0] = id.len() as u8;
+                field[4..4 + id.len()].copy_from_slice(id);
+                self.out.extend(field);
+            }
+        }
+        self.half(mmap.prot);
+        self.half(mmap.flags);
+        self.text(mmap.map.name);
+        self.end(true);
+    }
+
+    /// A piece of the kernel's text: itself, or a module.
+    pub fn kernel_mmap(&mut self, addr: u64, len: u64, pgoff: u64, name: &[u8]) {
+        self.begin(kind::MMAP, KERNEL);
+        self.thread(Thread { pid: -1, tid: 0 });
+        self.word(addr);
+        self.word(len);
+        self.word(pgoff);
+        self.text(name);
+        self.end(true);
+    }
+
+    /// A task's namespaces: device and inode of net, uts, ipc, pid, user, mnt, cgroup.
+    pub fn namespaces(&mut self, namespaces: &Namespaces<'_>) {
+        self.begin(kind::NAMESPACES, 0);
+        self.thread(namespaces.thread);
+        self.word(namespaces.links.len() as u64 / 2);
+        self.out.extend(namespaces.links.as_bytes());
+        self.end(true);
+    }
+
+    /// A cgroup's number and path.
+    pub fn cgroup(&mut self, id: u64, path: &[u8]) {
+        self.begin(kind::CGROUP, 0);
+        self.word(id);
+        self.text(path);
+        self.end(true);
+    }
+
+    /// Records that found the ring full and that no record of the kernel's tells any more.
+    pub fn lost(&mut self, id: u64, lost: u64) {
+        self.begin(kind::LOST, 0);
+        self.word(id);
+        self.word(lost);
+        self.end(true);
+    }
+
+    /// Which ring, CPU and thread each id belongs to (−1: any); in as many records as it takes.
+    pub fn id_index(&mut self, rows: &[[u64; 4]]) {
+        for rows in rows.chunks(1000) {
+            self.begin(kind::ID_INDEX, 0);
+            self.word(rows.len() as u64);
+            rows.as_flattened().iter().for_each(|&word| self.word(word));
+            self.end(false);
+        }
+    }
+
+    /// A pass over all rings is done.
+    pub fn finished_round(&mut self) {
+        self.begin(kind::FINISHED_ROUND, 0);
+        self.end(false);
+    }
+
+    /// All that was there before is told.
+    pub fn finished_init(&mut self) {
+        self.begin(kind::FINISHED_INIT, 0);
+        self.end(false);
+    }
+}
+
+/// `misc` of records about the kernel, and about processes.
+const KERNEL: u16 = 1;
+const USER: u16 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Mmap, Record, Records};
+    use crate::units::PerfTime;
+
+    #[test]
+    fn what_is_encoded_is_what_is_parsed() {
+        let thread = Thread { pid: 7, tid: 8 };
+        let map =
+            Mmap { thread, addr: 0x1000, len: 0x2000, pgoff: 0x3000, is_data: false, name: b"/bin/\xff" };
+        let by_id = Mmap2 { map, file: FileId::BuildId(&[1, 2, 3]), prot: 5, flags: 2 };
+        let inode = FileId::Inode { major: 8, minor: 1, inode: 77, generation: 0 };
+        let by_inode = Mmap2 { file: inode, map: Mmap { is_data: true, ..map }, ..by_id };
+        let task = Task { thread, parent: Thread { pid: 1, tid: 2 }, time: PerfTime(0) };
+        let mut encoder = Encoder::new(24);
+        encoder.comm(thread, b"a name that is far too long");
+        encoder.fork(&task);
+        encoder.mmap2(&by_id);
+        encoder.mmap2(&by_inode);
+        encoder.kernel_mmap(1 << 63, 5, 6, b"[kernel.kallsyms]_text");
+        encoder.finished_round();
+        let mut records = Records::new(encoder.bytes());
+        let parsed: Vec<_> = records.by_ref().map(|r| (r.bytes.len() % 8, r.parse())).collect();
+        assert!(records.rest().is_empty() && parsed.iter().all(|(rest, _)| *rest == 0));
+        let parsed: Vec<Record<'_>> = parsed.into_iter().filter_map(|(_, record)| record).collect();
+        assert!(matches!(&parsed[0], Record::Comm(comm) if comm.comm == b"a name that is "));
+        assert_eq!(parsed[1..4], [Record::Fork(task), Record::Mmap2(by_id), Record::Mmap2(by_inode)]);
+        assert!(matches!(&parsed[4], Record::Mmap(map) if map.thread.pid == -1 && map.len == 5));
+        assert_eq!(parsed[5], Record::FinishedRound);
+    }
+}

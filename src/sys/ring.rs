@@ -1,0 +1,258 @@
+//! A ring of records that the kernel fills and we empty: memory shared with it, and the order in which both look at it.
+//!
+//! Receives an open event; hands on slices of whole records, straight from the ring. Decides nothing about what they say.
+//! The header page and the two ways to use the ring:
+//!
+//! ```text
+//! page 0: … | data_head (1024) | data_tail (1032) | …          pages 1 to 2^n: the ring
+//!
+//! forward   tail ─────────────► head          head and tail run free; position in the ring: modulo its size.
+//!           |■■■■■■■■■■■■■■■■■■■|             Full: the kernel drops records and counts them.
+//!
+//!           |■■■■■ head      tail ■■■■■■|     Wrapped: two slices, the second at the start of the ring.
+//!
+//! backward  head ─────────────► older …       The kernel writes downwards from 0, over what is oldest, and
+//!           |newest … oldest| torn            never looks at the tail. Read only while paused.
+//! ```
+//! Source: `struct perf_event_mmap_page` in `include/uapi/linux/perf_event.h`; `kernel/events/ring_buffer.c`.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use perf_event_open_sys::bindings::perf_event_mmap_page;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::page_size;
+use super::perf::EventFd;
+
+/// Which way the kernel writes, and what it does when the ring is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Upwards; drops what finds no room.
+    Forward,
+    /// Downwards, over the oldest records (`write_backward`): a flight recorder.
+    Backward,
+}
+
+/// A mapped ring.
+#[derive(Debug)]
+pub struct Ring {
+    start: NonNull<c_void>,
+    /// Bytes mapped, header page included.
+    bytes: usize,
+    /// Bytes of the ring: a power of two.
+    size: u64,
+    direction: Direction,
+    /// Forward: how far we have read. Backward: the head at the last reading.
+    tail: u64,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread; whoever owns the `Ring` is the only one that moves the tail.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps a ring of `pages` (a power of two) behind the header page. Other events are led into it by
+    /// [`EventFd::set_output`].
+    ///
+    /// # Errors
+    /// The kernel's: `EPERM` when that is more locked memory than is allowed, `EINVAL` when `pages` is no power of two or
+    /// the event inherits without being bound to a CPU.
+    pub fn map(event: &EventFd, pages: usize, direction: Direction) -> io::Result<Self> {
+        let page = page_size();
+        let bytes =
+            pages.checked_add(1).and_then(|all| all.checked_mul(page)).ok_or(io::ErrorKind::OutOfMemory)?;
+        // The kernel asks for write access where it shall respect our tail, and for none where it shall not.
+        let access = match direction {
+            Direction::Forward => ProtFlags::READ | ProtFlags::WRITE,
+            Direction::Backward => ProtFlags::READ,
+        };
+        // SAFETY: the kernel chooses the place, so nothing that exists is replaced.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, event.as_fd(), 0) }?;
+        let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes, size: (pages * page) as u64, direction, tail: 0 })
+    }
+
+    /// Bytes of the ring, without its header page.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes that wait to be read in a forward ring.
+    pub fn waiting(&self) -> u64 {
+        self.head().wrapping_sub(self.tail).min(self.size)
+    }
+
+    /// Shows all waiting records of a forward ring to `take`, as one slice or, where the ring wraps, two (a record may lie
+    /// across both), and gives their room back to the kernel. Bytes read.
+    ///
+    /// # Errors
+    /// What `take` says; the records then stay in the ring.
+    pub fn drain<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+        let head = self.head();
+        let len = head.wrapping_sub(self.tail);
+        if len == 0 || self.direction == Direction::Backward {
+            return Ok(0);
+        }
+        // More than the ring holds cannot be: then nothing of it can be trusted, and reading starts anew at the head.
+        if len <= self.size {
+            // SAFETY: the kernel writes only outside of [tail, head) until the tail moves, which happens below, after the
+            // slices are gone; so nobody writes to these bytes while they are borrowed.
+            let (first, second) = unsafe { self.slices(self.tail, len) };
+            match second {
+                [] => take(&[first])?,
+                _ => take(&[first, second])?,
+            }
+        }
+        self.tail = head;
+        // ORDERING: release, so that our reads of the records come before the kernel sees their room as free. Pairs with the
+        // control dependency in __perf_output_begin(), which reads data_tail before it stores new records.
+        self.word(TAIL).store(head, Ordering::Release);
+        Ok(len)
+    }
+
+    /// Shows what a backward ring holds to `take`, newest first, as one or two slices. The last record may be cut off, where
+    /// newer ones were written over it. The event must be paused ([`EventFd::pause`]) and stay so meanwhile. What an
+    /// earlier call has shown is not shown again. Bytes shown.
+    ///
+    /// # Errors
+    /// What `take` says.
+    pub fn snapshot<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+        let head = self.head();
+        // The head runs downwards from 0: what was written since then lies between it and where it was.
+        let len = self.tail.wrapping_sub(head).min(self.size);
+        if len > 0 && self.direction == Direction::Backward {
+            // SAFETY: the event is paused (the caller's duty), so the kernel writes nothing; were it not, bytes of records
+            // might change while they are read, which readers of foreign memory bear (no value of them is an invalid one).
+            let (first, second) = unsafe { self.slices(head, len) };
+            match second {
+                [] => take(&[first])?,
+                _ => take(&[first, second])?,
+            }
+        }
+        self.tail = head;
+        Ok(len)
+    }
+
+    fn head(&self) -> u64 {
+        // ORDERING: acquire, so that our reads of the records come after this one. Pairs with the smp_wmb() before the store to
+        // data_head in perf_output_put_handle(): whatever lies before that head has been written.
+        self.word(HEAD).load(Ordering::Acquire)
+    }
+
+    /// The `len` bytes from `from` on, which runs free.
+    ///
+    /// # Safety
+    /// `len` is at most the ring's size, and nobody writes to these bytes as long as the slices live.
+    unsafe fn slices(&self, from: u64, len: u64) -> (&[u8], &[u8]) {
+        let (at, len) = ((from & (self.size - 1)) as usize, len as usize);
+        let first = len.min(self.size as usize - at);
+        // SAFETY: the ring begins behind the header page and is `size` bytes long; `at + first` and `len - first` do not reach
+        // beyond it. The rest is the caller's promise.
+        unsafe {
+            let ring = self.start.as_ptr().cast::<u8>().add(page_size());
+            (std::slice::from_raw_parts(ring.add(at), first), std::slice::from_raw_parts(ring, len - first))
+        }
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: both offsets lie in the header page, which is mapped as long as `self`, and are multiples of 8; the kernel
+        // reads and writes these words whole. `data_tail` is stored to only in forward rings, whose page is writable.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(offset).cast::<u64>()) }
+    }
+}
+
+const HEAD: usize = std::mem::offset_of!(perf_event_mmap_page, data_head);
+const TAIL: usize = std::mem::offset_of!(perf_event_mmap_page, data_tail);
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: this is our mapping, nobody else has its address, and no reference into it outlives a call.
+        let _ = unsafe { munmap(self.start.as_ptr(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::Attr;
+    use crate::sys::attr::{Flag, kind};
+    use crate::sys::perf::Place;
+
+    #[test]
+    fn words_lie_where_the_header_has_them() {
+        assert_eq!((HEAD, TAIL), (1024, 1032));
+    }
+
+    /// Page faults of our own, a record each.
+    fn faults(backward: bool) -> Option<EventFd> {
+        let mut attr = Attr::new(kind::SOFTWARE, 2);
+        attr.set_period(1);
+        attr.set_sample_type(1 | 8); // IP, ADDR
+        attr.set(Flag::ExcludeKernel, true);
+        attr.set(Flag::WriteBackward, backward);
+        EventFd::open(&attr, Place::Task(0), None).ok()
+    }
+
+    fn touch(pages: usize) {
+        let memory = memmap2::MmapMut::map_anon(pages * page_size()).unwrap();
+        let mut memory = memory;
+        for page in memory.chunks_mut(page_size()) {
+            page[0] = 1;
+        }
+    }
+
+    /// Whole records of 24 bytes, as they were asked for above.
+    fn count(slices: &[&[u8]]) -> usize {
+        let bytes = slices.concat();
+        let (mut at, mut records) = (0, 0);
+        while let Some(size) =
+            bytes.get(at + 6..at + 8).map(|s| usize::from(u16::from_ne_bytes([s[0], s[1]])))
+        {
+            if size < 8 || at + size > bytes.len() {
+                break;
+            }
+            at += size;
+            records += 1;
+        }
+        records
+    }
+
+    #[test]
+    fn records_come_out_whole_across_the_wrap() {
+        let Some(event) = faults(false) else { return };
+        let mut ring = Ring::map(&event, 1, Direction::Forward).unwrap();
+        let (mut records, mut split, mut bytes) = (0, 0, 0);
+        for _ in 0..20 {
+            touch(50);
+            let drained = ring.drain(|slices| {
+                records += count(slices);
+                split += usize::from(slices.len() == 2);
+                assert_eq!(slices.concat().len() % 8, 0);
+                Ok::<(), ()>(())
+            });
+            bytes += drained.unwrap();
+        }
+        assert!(records >= 1000, "{records} records of 1000 faults");
+        assert!(split >= 2 && bytes > 4 * ring.size(), "{split} wraps in {bytes} bytes");
+        assert_eq!(ring.drain(|_| Ok::<(), ()>(())), Ok(0));
+    }
+
+    #[test]
+    fn a_backward_ring_keeps_the_newest() {
+        let Some(event) = faults(true) else { return };
+        let mut ring = Ring::map(&event, 1, Direction::Backward).unwrap();
+        touch(2000);
+        event.pause(true).unwrap();
+        let mut records = 0;
+        let shown = ring.snapshot(|slices| {
+            records = count(slices);
+            Ok::<(), ()>(())
+        });
+        assert_eq!(shown, Ok(ring.size()));
+        assert_eq!(records as u64, ring.size() / 24);
+        assert_eq!(ring.snapshot(|_| Ok::<(), ()>(())), Ok(0));
+    }
+}

@@ -1,0 +1,261 @@
+//! What stands in the files.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use pmc::record::{Record, Task};
+
+/// Options, and how often perf's script shows more or fewer lines than samples (never, if it shows all).
+const KINDS: &[(&str, &[&str])] = &[
+    ("flat", &["-e", "cpu-clock"]),
+    ("fp", &["-e", "cpu-clock", "-g"]),
+    ("dwarf", &["-e", "cpu-clock", "--call-graph", "dwarf,4096"]),
+    ("many", &["-e", "cpu-clock,page-faults,minor-faults", "-g"]),
+    ("group", &["-e", "{cpu-clock,page-faults}:S"]),
+    ("tracepoints", &["-e", "sched:sched_switch,sched:sched_process_exec", "-a"]),
+    ("everywhere", &["-e", "cpu-clock", "-a", "-g"]),
+    ("compressed", &["-e", "cpu-clock", "-g", "-z"]),
+    ("thread", &["-e", "cpu-clock", "--per-thread"]),
+    ("told", &["-e", "cpu-clock", "--switch-events", "--namespaces", "--all-cgroups", "-k", "mono"]),
+    ("data", &["-e", "page-faults", "-c", "1", "-d", "--phys-data", "--data-page-size", "--code-page-size"]),
+    ("fields", &["-e", "cpu-clock", "-W", "-T", "-P", "-s", "--intr-regs=ip,sp", "--user-regs=ip,sp,bp"]),
+    ("overwrite", &["-e", "cpu-clock", "--overwrite"]),
+    ("all-ids", &["-e", "cpu-clock", "--buildid-all"]),
+];
+
+#[test]
+fn every_reader_sees_the_same_samples() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    for (name, options) in KINDS {
+        let file = lab.path(name);
+        let run = record(&file, options, WORK).expect(0);
+        let samples = told(&run.stderr, " samples");
+        assert!(samples > 0, "{name}: {}", run.stderr);
+        assert!(run.stderr.contains("none lost"), "{name}: {}", run.stderr);
+        assert_eq!(our_samples(&file), samples, "{name}");
+        assert_eq!(second_opinion(&file), samples, "{name}");
+        let stats = perf(&["report", "--stats"], &file);
+        let line = stats.lines().find(|line| line.trim_start().starts_with("SAMPLE events:"));
+        let theirs = line.and_then(|l| l.split_whitespace().nth(2)).and_then(|n| n.parse().ok());
+        assert_eq!(theirs, Some(samples), "{name}: {stats}");
+        let reader = Reader::open(&file).expect("pmc reads it");
+        assert!(reader.notes().is_empty(), "{name}: {:?}", reader.notes());
+        assert!(!perf(&["report", "--stdio"], &file).is_empty());
+        let events = perf(&["evlist", "-v"], &file);
+        assert!(reader.events().iter().all(|event| events.contains(&event.name())), "{name}: {events}");
+        assert!(perf(&["report", "--header-only"], &file).contains("# cpudesc"), "{name}");
+    }
+}
+
+/// A recording by perf, which on a busy machine does not always succeed at once.
+#[track_caller]
+fn perf_record(file: &Path, options: &[&str], work: &[&str]) {
+    let mut said = String::new();
+    for _ in 0..3 {
+        let mut command = Command::new("perf");
+        command.arg("record").args(options).arg("-o").arg(file).arg("--").args(work);
+        let run = command.stdin(Stdio::null()).output().expect("perf starts");
+        if run.status.success() {
+            return;
+        }
+        said = format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr));
+    }
+    panic!("perf record {options:?}: {said}");
+}
+
+/// Percent of samples by command and symbol, from perf's report.
+fn shares(file: &Path) -> BTreeMap<String, f64> {
+    let text = perf(
+        &["report", "--stdio", "--no-children", "-g", "none", "-s", "comm,dso", "-F", "overhead,comm,dso"],
+        file,
+    );
+    let rows = text.lines().filter(|line| !line.starts_with('#') && line.contains('%'));
+    rows.filter_map(|line| {
+        let (share, what) = line.trim().split_once('%')?;
+        Some((what.split_whitespace().collect::<Vec<_>>().join(" "), share.parse().ok()?))
+    })
+    .collect()
+}
+
+#[test]
+fn perf_attributes_our_samples_as_it_does_its_own() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (ours, theirs) = (lab.path("ours"), lab.path("theirs"));
+    // The same instructions, twice: only the sampling's own chance differs.
+    let work = ["sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"];
+    record(&ours, &["-e", "cpu-clock:u"], &work).expect(0);
+    perf_record(&theirs, &["-e", "cpu-clock:u"], &work);
+    let (ours, theirs) = (shares(&ours), shares(&theirs));
+    for (what, share) in theirs.iter().filter(|(_, share)| **share > 5.0) {
+        let mine = ours.get(what).copied().unwrap_or(0.0);
+        assert!((mine - share).abs() < 10.0, "{what}: perf {share}%, pmc {mine}%\n{ours:?}\n{theirs:?}");
+    }
+    assert!(!ours.keys().any(|what| what.contains("[unknown]")), "{ours:?}");
+}
+
+#[test]
+fn build_ids_are_those_that_perf_finds() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (ours, theirs) = (lab.path("ours"), lab.path("theirs"));
+    record(&ours, &["-e", "cpu-clock"], WORK).expect(0);
+    perf_record(&theirs, &["-e", "cpu-clock"], WORK);
+    let ids = |file: &Path| -> BTreeMap<String, String> {
+        let text = perf(&["buildid-list"], file);
+        let rows = text.lines().filter_map(|line| line.split_once(' '));
+        rows.map(|(id, name)| (name.trim().to_owned(), id.to_owned())).collect()
+    };
+    let (ours_ids, theirs) = (ids(&ours), ids(&theirs));
+    assert!(ours_ids.keys().any(|name| name.contains("kernel.kallsyms")), "{ours_ids:?}");
+    for name in ["/libc.so.6", "/ls"] {
+        let of = |ids: &BTreeMap<String, String>| {
+            ids.iter().find(|(n, _)| n.ends_with(name)).map(|(_, id)| id.clone())
+        };
+        assert!(of(&ours_ids).is_some() && of(&ours_ids) == of(&theirs), "{name}: {ours_ids:?} {theirs:?}");
+    }
+    let without = lab.path("without");
+    record(&without, &["-e", "cpu-clock", "-B"], WORK).expect(0);
+    assert!(Reader::open(&without).expect("pmc reads it").features().build_ids.is_none());
+    let all = lab.path("all");
+    record(&all, &["-e", "cpu-clock", "--buildid-all"], &["true"]).expect(0);
+    assert!(ids(&all).keys().any(|name| name.ends_with("/true")));
+}
+
+#[test]
+fn what_ran_before_is_told_before_the_first_sample() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("running");
+    let mut target = Command::new("sh").args(["-c", SPIN]).spawn().expect("sh starts");
+    let pid = target.id();
+    let run = record(&file, &["-e", "cpu-clock", "-p", &pid.to_string(), "--timeout", "300"], &[]);
+    target.kill().expect("it runs");
+    target.wait().expect("it ends");
+    run.expect(0);
+    let reader = Reader::open(&file).expect("pmc reads it");
+    let (mut comm, mut maps, mut fork, mut kernel, mut first) = (false, 0, false, false, None);
+    let mut number = 0;
+    reader
+        .scan(|raw| {
+            number += 1;
+            match raw.parse() {
+                Some(Record::Sample(_)) => first = first.or(Some(number)),
+                _ if first.is_some() => {}
+                Some(Record::Comm(c)) => comm |= c.thread.pid as u32 == pid && c.comm == b"sh",
+                Some(Record::Mmap2(map)) => maps += usize::from(map.map.thread.pid as u32 == pid),
+                Some(Record::Mmap(map)) => kernel |= map.name.starts_with(b"[kernel.kallsyms]"),
+                Some(Record::Fork(Task { thread, .. })) => fork |= thread.pid as u32 == pid,
+                _ => {}
+            }
+        })
+        .expect("the scan reads");
+    assert!(
+        comm && fork && kernel && maps >= 3,
+        "comm {comm}, fork {fork}, kernel {kernel}, {maps} mappings"
+    );
+    assert!(first.is_some(), "no sample");
+    assert!(!perf(&["script"], &file).contains("[unknown] ([unknown])"));
+}
+
+#[test]
+fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
+    if !ready() {
+        return;
+    }
+    let binary = env!("CARGO_BIN_EXE_pmc");
+    for options in ["-g", "-z", "-e page-faults,cpu-clock"] {
+        let line = format!(
+            "{binary} record -q -e cpu-clock {options} -o - -- sh -c 'echo of the command; ls -R /usr/share/doc >/dev/null' | perf script -i -"
+        );
+        let run = Command::new("sh").args(["-c", &line]).stdin(Stdio::null()).output().expect("sh starts");
+        let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        assert!(out.contains("cpu-clock") && out.contains("ls "), "{options}: {out} {err}");
+        assert!(err.contains("of the command") && !err.contains("Error"), "{options}: {err}");
+    }
+}
+
+#[test]
+fn one_file_follows_another() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let base = lab.path("row.data");
+    record(&base, &["-e", "cpu-clock", "--switch-output=1s", "-a"], &["sleep", "2.4"]).expect(0);
+    let files = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(base.parent().expect("a folder")).expect("the folder");
+        let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        files.sort();
+        files
+    };
+    assert_eq!(files().len(), 3, "{:?}", files());
+    for file in files() {
+        let samples = perf_samples(&file);
+        assert!(samples > 100, "{}", file.display());
+        // Each knows what ran before it began; perf shows `:TID` for whom it does not know. Who ends that very moment may be.
+        let names = perf(&["script", "-F", "comm,ip,sym"], &file);
+        let unknown = names.lines().filter(|l| l.trim_start().starts_with(':') && !l.contains(":-1")).count();
+        assert!(unknown * 50 < samples, "{unknown} of {samples}: {names}");
+        std::fs::remove_file(file).expect("it goes");
+    }
+    let shell = format!(
+        "for i in 1 2 3; do sleep 0.3; kill -USR2 $PPID; done; sleep 0.3; {}",
+        "ls -R /usr/share/doc"
+    );
+    record(
+        &base,
+        &["-e", "cpu-clock", "--switch-output", "--switch-max-files", "2", "-a"],
+        &["sh", "-c", &shell],
+    )
+    .expect(0);
+    assert_eq!(files().len(), 2, "{:?}", files());
+    assert!(files().iter().all(|file| our_samples(file) > 0));
+}
+
+#[test]
+fn a_snapshot_holds_the_newest() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let base = lab.path("snap.data");
+    // Far more than a ring of one page holds, then two snapshots.
+    let shell = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; kill -USR2 $PPID; sleep 0.3; exec ls /";
+    record(&base, &["-e", "cpu-clock", "-S", "-m", "1", "-F", "10000"], &["sh", "-c", shell]).expect(0);
+    let entries = std::fs::read_dir(base.parent().expect("a folder")).expect("the folder");
+    let files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    let most = files.iter().map(|file| our_samples(file)).max();
+    assert!(most.is_some_and(|most| most > 20 && most < 500), "{most:?}");
+    assert!(files.iter().all(|file| perf_samples(file) == our_samples(file)));
+}
+
+#[test]
+fn only_what_the_filter_lets_through_is_recorded() {
+    if !ready() || !kit::need("tracefs", Path::new("/sys/kernel/tracing/events/sched").exists(), "no tracefs")
+    {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("filtered");
+    let options = ["-e", "sched:sched_switch", "--filter", "next_comm == \"sleep\"", "-a"];
+    record(&file, &options, &["sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; done"]).expect(0);
+    let lines = perf(&["script"], &file);
+    let switches = || lines.lines().filter(|line| line.contains("sched_switch:"));
+    assert!(switches().count() >= 5, "{lines}");
+    assert!(switches().all(|line| line.contains("next_comm=sleep")), "{lines}");
+    record(&file, &["-e", "sched:sched_switch", "--filter", "nonsense == 1"], &["true"])
+        .expect(1)
+        .says(&["--filter", "EINVAL", "pmc list"]);
+    record(&file, &["-e", "cpu-clock", "--filter", "x == 1"], &["true"]).expect(2).says(&["no tracepoint"]);
+}

@@ -1,0 +1,185 @@
+//! Nothing recorded is lost: killed recorders, full disks, thousands of processes and threads.
+
+use super::*;
+use pmc::record::Record;
+
+/// Numbers from a fixed seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+fn monotonic() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
+#[test]
+fn a_killed_recorder_leaves_a_file_with_all_but_the_last_second() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let mut dice = Dice(20_261_121);
+    for number in 0..24 {
+        let file = lab.path(&format!("killed-{number}"));
+        let shape: &[&str] = [&["-g"][..], &[], &["-z"], &["-e", "page-faults"]][number % 4];
+        let mut pmc = kit::pmc();
+        pmc.args(["record", "-q", "-e", "cpu-clock", "-k", "mono", "-a", "-F", "2000"])
+            .args(shape)
+            .arg("-o")
+            .arg(&file);
+        let start = monotonic();
+        let mut pmc = pmc.args(["--", "sh", "-c", SPIN]).spawn().expect("pmc starts");
+        std::thread::sleep(std::time::Duration::from_millis(300 + dice.roll(1700)));
+        let killed = monotonic();
+        let children =
+            std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
+        pmc.kill().expect("it runs");
+        pmc.wait().expect("it ends");
+        for child in children.split_whitespace() {
+            let _ = Command::new("kill").args(["-9", child]).status();
+        }
+        let times = perf(&["script", "-F", "time", "-G"], &file);
+        let last = times
+            .lines()
+            .filter_map(|line| line.trim().trim_end_matches(':').parse::<f64>().ok())
+            .reduce(f64::max);
+        if killed - start > 1.3 {
+            let last = last.unwrap_or_else(|| panic!("{number}: no sample after {:.2} s", killed - start));
+            assert!(killed - last < 1.0, "{number}: the last sample is {:.2} s old", killed - last);
+        }
+        let reader = Reader::open(&file).expect("pmc reads it");
+        let samples = reader.scan(|_| {}).expect("the scan reads").count(kind::SAMPLE) as usize;
+        let perfs = times.lines().filter(|line| !line.trim().is_empty()).count();
+        assert!(samples >= perfs, "{number}: pmc {samples}, perf {perfs}");
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = lab.path("disk");
+    std::fs::create_dir(&disk).expect("a folder");
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&disk).status();
+    if !kit::need("mount", mount.is_ok_and(|s| s.success()), "a tmpfs cannot be mounted") {
+        return;
+    }
+    for shape in [&["-g"][..], &["-z"]] {
+        let file = disk.join(format!("full{}", shape[0]));
+        let options = [&["-e", "cpu-clock", "-a", "-F", "20000", "--call-graph", "dwarf"], shape].concat();
+        let run = record(&file, &options, &["sh", "-c", SPIN]);
+        let samples = (perf_samples(&file), our_samples(&file));
+        let _ = std::fs::remove_file(&file);
+        let run = run.expect(1).says(&["No space left", "ENOSPC", "readable", "-o"]);
+        assert!(samples.0 > 20 && samples.0 == samples.1, "{samples:?} {}", run.stderr);
+    }
+    let _ = Command::new("umount").arg(&disk).status();
+}
+
+/// Forks, names given by exec, and exits in a file.
+#[track_caller]
+fn tasks(file: &Path) -> (usize, usize, usize) {
+    let (mut forks, mut execs, mut exits) = (0, 0, 0);
+    let reader = Reader::open(file).expect("pmc reads it");
+    reader
+        .scan(|raw| match raw.parse() {
+            Some(Record::Fork(_)) => forks += 1,
+            Some(Record::Exit(_)) => exits += 1,
+            Some(Record::Comm(comm)) => execs += usize::from(comm.is_exec),
+            _ => {}
+        })
+        .expect("the scan reads");
+    (forks, execs, exits)
+}
+
+#[test]
+fn five_thousand_short_processes_lose_nothing() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("processes");
+    let shell = "i=0; while [ $i -lt 5000 ]; do /bin/true; i=$((i+1)); done";
+    let run = record(&file, &["-e", "cpu-clock", "-g"], &["sh", "-c", shell]).expect(0).says(&["none lost"]);
+    let (forks, execs, exits) = tasks(&file);
+    assert!(forks >= 5000 && execs >= 5000 && exits >= 5000, "{forks} forks, {execs} execs, {exits} exits");
+    assert_eq!(perf_samples(&file).min(1), 1);
+    assert_eq!(our_samples(&file), told(&run.stderr, " samples"));
+}
+
+#[test]
+fn two_thousand_threads_lose_nothing() {
+    if !ready() || !kit::need_program("python3") {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("threads");
+    let program = "import threading\n\
+        gate = threading.Event()\n\
+        threads = [threading.Thread(target=gate.wait) for _ in range(2000)]\n\
+        [t.start() for t in threads]; gate.set(); [t.join() for t in threads]";
+    let run =
+        record(&file, &["-e", "cpu-clock", "-g"], &["python3", "-c", program]).expect(0).says(&["none lost"]);
+    let (forks, _, exits) = tasks(&file);
+    assert!(forks >= 2000 && exits >= 2000, "{forks} forks, {exits} exits");
+    assert_eq!(our_samples(&file), told(&run.stderr, " samples"));
+    assert!(!perf(&["report", "--stdio"], &file).is_empty());
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("lossy");
+    // One page for copies of 32 KiB: not one of them fits.
+    let options = ["-e", "cpu-clock", "-m", "1", "--call-graph", "dwarf,32768"];
+    let run =
+        record(&file, &options, &["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).expect(0);
+    let lost = told(&run.stderr, " records lost");
+    assert!(lost > 0, "{}", run.stderr);
+    let mut in_file = 0;
+    let reader = Reader::open(&file).expect("pmc reads it");
+    reader
+        .scan(|raw| {
+            if let Some(Record::Lost(record)) = raw.parse() {
+                in_file += record.lost as usize;
+            }
+        })
+        .expect("the scan reads");
+    assert_eq!(in_file, lost);
+}
+
+#[test]
+fn two_recorders_do_not_spoil_each_others_files() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    // The kernel gives the samples of one recorder's page faults the ids of the other's.
+    let faults = "for i in 1 2 3; do ls -R /usr/share/doc >/dev/null; done";
+    let files: Vec<PathBuf> = (0..3).map(|number| lab.path(&format!("both-{number}"))).collect();
+    let recorders: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let mut pmc = kit::pmc();
+            pmc.args(["record", "-e", "cpu-clock,page-faults", "-a", "-F", "2000", "-o"]).arg(file);
+            pmc.args(["--", "sh", "-c", faults]).stderr(Stdio::piped()).spawn().expect("pmc starts")
+        })
+        .collect();
+    for (recorder, file) in recorders.into_iter().zip(&files) {
+        let run: kit::Ran = recorder.wait_with_output().expect("it ends").into();
+        let samples = told(&run.expect(0).stderr, " samples");
+        assert_eq!((perf_samples(file), our_samples(file)), (samples, samples));
+        assert!(perf(&["report", "--stdio"], file).contains("page-faults"));
+    }
+}

@@ -1,0 +1,279 @@
+//! How recordings begin and end: statuses, signals, orders, users, terminals.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[test]
+fn the_status_is_the_commands() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("status");
+    let clock = ["-e", "cpu-clock"];
+    record(&file, &clock, &["true"]).expect(0);
+    record(&file, &clock, &["sh", "-c", "exit 7"]).expect(7);
+    record(&file, &clock, &["sh", "-c", "kill -9 $$"]).expect(137);
+    record(&file, &clock, &["/nowhere/at/all"]).expect(127).says(&["/nowhere/at/all"]);
+    record(&lab.path("no/such/folder"), &clock, &["true"])
+        .expect(1)
+        .says(&["folder does not exist", "mkdir -p"]);
+    record(&file, &clock, &[]).expect(2).says(&["nothing to record"]);
+    record(&file, &["-e", "cpu-clock", "-p", "4194304"], &[]).expect(1).says(&["no process 4194304"]);
+    record(&file, &["-e", "cpu-clock", "-F", "0"], &["true"]).expect(2).says(&["-F 0"]);
+    record(&file, &["-e", "cpu-clock", "-F", "9999999", "--strict-freq"], &["true"])
+        .expect(2)
+        .says(&["sysctl"]);
+    record(&file, &["-e", "cpu-clock", "-F", "9999999"], &["true"]).expect(0).says(&["which are taken"]);
+    record(&file, &["-e", "cpu-clock", "--call-graph", "guess"], &["true"])
+        .expect(2)
+        .says(&["fp, lbr or dwarf"]);
+    record(&file, &["-e", "cpu-clock", "-j", "sideways"], &["true"]).expect(2).says(&["any_call"]);
+    record(&file, &["-e", "cpu-clock", "-b"], &["true"]).expect(1).says(&["EOPNOTSUPP"]);
+    record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
+}
+
+#[test]
+fn a_former_recording_is_kept() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, old) = (lab.path("perf.data"), lab.path("perf.data.old"));
+    record(&file, &["-e", "cpu-clock"], WORK).expect(0);
+    let before = std::fs::read(&file).expect("it is there");
+    record(&file, &["-e", "cpu-clock"], &["true"]).expect(0);
+    assert!(std::fs::read(&old).expect("it is kept") == before);
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+}
+
+/// Starts a recording and waits until it runs: its file has a header.
+#[track_caller]
+fn start(file: &Path, options: &[&str], command: &[&str]) -> std::process::Child {
+    let mut pmc = kit::pmc();
+    pmc.args(["record", "-e", "cpu-clock"]).args(options).arg("-o").arg(file);
+    if !command.is_empty() {
+        pmc.arg("--").args(command);
+    }
+    let child = pmc.stderr(Stdio::piped()).spawn().expect("pmc starts");
+    let begin = Instant::now();
+    while std::fs::metadata(file).map_or(0, |meta| meta.len()) < 1000 {
+        assert!(begin.elapsed() < Duration::from_secs(10), "no file");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    child
+}
+
+fn kill(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts").success());
+}
+
+#[track_caller]
+fn ended(mut child: std::process::Child) -> (std::process::ExitStatus, String) {
+    let begin = Instant::now();
+    while child.try_wait().expect("it is ours").is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "pmc does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    (child.wait().expect("it ended"), said)
+}
+
+#[test]
+fn signals_end_a_recording_cleanly() {
+    use std::os::unix::process::ExitStatusExt;
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    for (signal, number) in [("-INT", None), ("-TERM", Some(15)), ("-HUP", Some(1))] {
+        let file = lab.path(&format!("system{signal}"));
+        let pmc = start(&file, &["-a"], &[]);
+        kill(signal, pmc.id());
+        let (status, said) = ended(pmc);
+        assert_eq!(status.signal(), number, "{signal}: {said}");
+        assert_eq!(our_samples(&file), told(&said, " samples"), "{signal}");
+        assert!(Reader::open(&file).expect("pmc reads it").notes().is_empty(), "{signal}");
+        assert!(perf_samples(&file) > 10);
+    }
+    let file = lab.path("command");
+    let pmc = start(&file, &[], &["sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.05; done"]);
+    kill("-TERM", pmc.id());
+    let (status, said) = ended(pmc);
+    assert_eq!(status.code(), Some(5), "the command took the signal and ended in its own way: {said}");
+}
+
+#[test]
+fn a_target_that_dies_ends_the_recording() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("died");
+    for options in [&["-p"][..], &["--per-thread", "-p"]] {
+        let mut target = Command::new("sh").args(["-c", SPIN]).spawn().expect("sh starts");
+        let pid = target.id().to_string();
+        let pmc = start(&file, &[options, &[pid.as_str()]].concat(), &[]);
+        target.kill().expect("it runs");
+        target.wait().expect("it ends");
+        let (status, said) = ended(pmc);
+        assert!(status.success(), "{said}");
+        assert!(our_samples(&file) > 100 && perf_samples(&file) == our_samples(&file), "{said}");
+    }
+}
+
+#[test]
+fn time_and_size_end_a_recording() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("limited");
+    let begin = Instant::now();
+    record(&file, &["-e", "cpu-clock", "--timeout", "300"], &["sh", "-c", SPIN]).expect(0);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    let samples = our_samples(&file);
+    assert!((100..5000).contains(&samples), "{samples}");
+    let run = record(
+        &file,
+        &["-e", "cpu-clock", "-a", "-g", "-F", "5000", "--max-size", "200K"],
+        &["sh", "-c", SPIN],
+    );
+    run.expect(0).says(&["--max-size"]);
+    assert!((200 << 10..8 << 20).contains(&std::fs::metadata(&file).expect("it is there").len()));
+    assert!(perf_samples(&file) > 0);
+    record(
+        &file,
+        &["-e", "cpu-clock", "-D", "400"],
+        &["sh", "-c", "ls -R /usr/share/doc >/dev/null; sleep 0.6"],
+    )
+    .expect(0);
+    assert!(our_samples(&file) < 20, "the work was over when the recording began");
+}
+
+#[test]
+fn orders_are_carried_out() {
+    if !ready() || !kit::need_program("mkfifo") {
+        return;
+    }
+    let lab = Lab::new();
+    let (file, orders, answers) = (lab.path("ordered"), lab.path("orders"), lab.path("answers"));
+    assert!(Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo starts").success());
+    let control = format!("fifo:{},{}", orders.display(), answers.display());
+    let pmc = start(&file, &["-D", "-1", "--control", &control], &["sh", "-c", SPIN]);
+    let mut ctl = std::fs::OpenOptions::new().write(true).open(&orders).expect("the fifo opens");
+    let mut ack = std::fs::OpenOptions::new().read(true).write(true).open(&answers).expect("the fifo opens");
+    let mut order = |word: &str| {
+        writeln!(ctl, "{word}").expect("the order is taken");
+        let mut answer = [0; 4];
+        ack.read_exact(&mut answer).expect("an answer comes");
+        assert_eq!(&answer, b"ack\n", "{word}");
+    };
+    order("ping");
+    std::thread::sleep(Duration::from_millis(300));
+    order("enable");
+    std::thread::sleep(Duration::from_millis(400));
+    order("disable");
+    std::thread::sleep(Duration::from_millis(400));
+    order("stop");
+    let (_, said) = ended(pmc);
+    let samples = told(&said, " samples");
+    assert!((400..3000).contains(&samples), "some 0.4 s of 4000 a second: {said}");
+    assert_eq!(perf_samples(&file), samples);
+}
+
+#[test]
+fn a_user_without_rights_records_own_programs() {
+    if !ready() || !kit::need_program("setpriv") {
+        return;
+    }
+    let lab = Lab::new();
+    let folder = lab.path("theirs");
+    std::fs::create_dir(&folder).expect("a folder");
+    for path in [lab.0.path(), folder.as_path()] {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("ours");
+    }
+    let file = folder.join("user.data");
+    // The built binary may lie where only root looks.
+    let binary = folder.join("pmc");
+    std::fs::copy(env!("CARGO_BIN_EXE_pmc"), &binary).expect("a copy");
+    let user = |arguments: &[&str]| -> kit::Ran {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary).arg("record");
+        command.args(["-e", "cpu-clock", "-o"]).arg(&file).args(arguments).current_dir(&folder);
+        command.stdin(Stdio::null()).output().expect("setpriv starts").into()
+    };
+    let run = user(&["-g", "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).expect(0);
+    let run = run.says(&["user mode only", "none lost"]);
+    assert_eq!(our_samples(&file), told(&run.stderr, " samples"));
+    assert!(our_samples(&file) > 10);
+    // More than may be locked: smaller rings, and it is said.
+    user(&["-m", "64M", "--", "true"]).expect(0).says(&["rings of", "instead of"]);
+    user(&["-a", "--", "true"]).expect(1).says(&["EACCES", "perf_event_paranoid"]);
+}
+
+/// Runs a line with standard output and error on a terminal.
+fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
+    let mut script = Command::new("script");
+    script.args(["-qec", line, "/dev/null"]).current_dir(lab.0.path()).stdin(Stdio::null());
+    script.output().expect("script starts").into()
+}
+
+#[test]
+fn a_terminal_gets_no_binary() {
+    if !ready() || !kit::need_program("script") {
+        return;
+    }
+    let lab = Lab::new();
+    let line = format!("{} record -e cpu-clock -o - -- true", env!("CARGO_BIN_EXE_pmc"));
+    let run = on_a_terminal(&line, &lab);
+    let run = run.expect(2);
+    assert!(
+        run.stdout.contains("standard output is a terminal") && !run.stdout.contains("PERFILE2"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn the_status_line_is_for_terminals() {
+    if !ready() || !kit::need_program("script") {
+        return;
+    }
+    let lab = Lab::new();
+    let line = format!("{} record -a -e cpu-clock -o x.data -- sleep 1.4", env!("CARGO_BIN_EXE_pmc"));
+    let run = on_a_terminal(&line, &lab);
+    let run = run.expect(0).prints(&["recording", "samples", "/s", "own CPU", "\r\u{1b}[K"]);
+    assert!(run.stdout.trim_end().ends_with("of CPU a sample"), "{}", run.stdout);
+    let plain = record(&lab.path("y.data"), &["-a", "-e", "cpu-clock"], &["sleep", "1.2"]).expect(0);
+    assert!(!plain.stderr.contains("recording "), "{}", plain.stderr);
+}
+
+#[test]
+fn a_ring_is_emptied_in_time_when_the_first_of_its_threads_has_ended() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("heirs");
+    let spin = || Command::new("sh").args(["-c", SPIN]).spawn().expect("sh starts");
+    let (mut first, mut second) = (spin(), spin());
+    let pids = format!("{},{}", first.id(), second.id());
+    // Without being woken, pmc would look some times a second only: then such small rings would have overflowed.
+    let pmc = start(&file, &["-p", &pids, "-F", "10000", "-g", "-m", "64K"], &[]);
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    std::thread::sleep(Duration::from_millis(1500));
+    kill("-INT", pmc.id());
+    let (_, said) = ended(pmc);
+    second.kill().expect("it runs");
+    second.wait().expect("it ends");
+    assert!(said.contains("none lost"), "{said}");
+    assert!(told(&said, " samples") > 5000, "{said}");
+}
