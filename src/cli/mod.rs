@@ -5,6 +5,7 @@
 pub mod info;
 pub mod list;
 pub mod perfalloc;
+pub mod report;
 pub mod reserve;
 pub mod stat;
 
@@ -26,6 +27,8 @@ pub enum Command {
     Stat(Box<stat::Stat>),
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
+    /// Show where the time went in a recording
+    Report(report::Report),
     /// Reserve the hardware counters
     Reserve(reserve::Reserve),
     /// List the events that can be counted here, each tried

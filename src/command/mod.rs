@@ -2,10 +2,12 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod header;
 mod info;
 mod launch;
 mod list;
 mod perfalloc;
+mod report;
 mod reserve;
 mod stat;
 
@@ -39,6 +41,7 @@ fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(*typed),
         Command::Info(typed) => info::run(&typed),
+        Command::Report(typed) => report::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

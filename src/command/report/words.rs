@@ -1,0 +1,39 @@
+//! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs.
+
+use crate::profile::sampled::table::Words;
+use crate::session::Session;
+
+/// The words of a recording.
+pub(in crate::command) struct Names<'a> {
+    session: &'a Session,
+    comms: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    pub(in crate::command) fn new(session: &'a Session) -> Self {
+        let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
+        Self { session, comms }
+    }
+}
+
+impl Words for Names<'_> {
+    fn comm(&self, comm: u32) -> &str {
+        self.comms.get(comm as usize).map_or("[unknown]", String::as_str)
+    }
+
+    fn cgroup(&self, id: u64) -> String {
+        match self.session.cgroups.get(&id) {
+            Some(path) => String::from_utf8_lossy(path).into_owned(),
+            None => id.to_string(),
+        }
+    }
+
+    fn socket(&self, cpu: u64) -> Option<i64> {
+        let topology = self.session.reader.features().cpu_topology.as_ref()?;
+        topology.cpus.get(usize::try_from(cpu).ok()?).map(|(_, socket)| i64::from(*socket))
+    }
+
+    fn payload(&self, _number: u64) -> String {
+        String::new()
+    }
+}

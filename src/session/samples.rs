@@ -1,0 +1,484 @@
+//! Pass 2: samples become rows, one for each distinct combination of event, stack, name and what else is asked for.
+//!
+//! Receives chunks in any order on any number of threads; each thread adds up into tables of its own, which are merged at
+//! the end. Stacks are interned as the kernel wrote them, before any address is looked at, so memory and most of the
+//! work follow distinct stacks, not samples.
+//!
+//! ```text
+//!   chunk 0  chunk 2  …  -> worker A: stacks, rows --+
+//!   chunk 1  chunk 3  …  -> worker B: stacks, rows --+-> one set of stacks, one set of rows
+//! ```
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::intern::{Lists, bytes};
+use super::{CommId, Layer, Moment, Session};
+use crate::perfdata::{self, Buffer, Chunk};
+use crate::record::layout::bits;
+use crate::record::sample::CONTEXT_MAX;
+use crate::record::{CpuMode, Layouts, Parts, RawRecord, Sample, Words, kind};
+
+/// A property of samples that rows are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// The process.
+    Pid,
+    /// The thread.
+    Tid,
+    /// The CPU.
+    Cpu,
+    /// The time, in slices of so many nanoseconds.
+    Time(u64),
+    /// The cgroup's number.
+    Cgroup,
+    /// The cost that the hardware told.
+    Weight,
+    /// The period.
+    Period,
+    /// The address of the data.
+    Addr,
+    /// The tracepoint's payload: a number in [`Samples::payloads`], or `u64::MAX`.
+    Payload,
+}
+
+/// What is asked of pass 2.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// What rows are told apart by, besides event, stack and name.
+    pub extras: Vec<Extra>,
+    /// Take no notice of names: all rows have the same.
+    pub ignore_comms: bool,
+    /// Take no notice of callers.
+    pub ignore_stacks: bool,
+    /// Only these spans of time (nanoseconds, ends included); empty: all.
+    pub times: Vec<(u64, u64)>,
+    /// Only these CPUs.
+    pub cpus: Option<FxHashSet<u32>>,
+    /// Only these processes; the others are counted as filtered.
+    pub pids: Option<FxHashSet<i32>>,
+    /// Only these threads.
+    pub tids: Option<FxHashSet<i32>>,
+    /// Only these names.
+    pub comms: Option<FxHashSet<CommId>>,
+}
+
+/// What was added up.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Value {
+    /// Number of samples.
+    pub samples: u64,
+    /// Sum of their periods: occurrences of the event.
+    pub period: u64,
+    /// Sum of the squares of the periods: what the sampling error follows from.
+    pub squares: f64,
+    /// Sum of their weights.
+    pub weight: u64,
+}
+
+impl Value {
+    fn of(period: u64, weight: u64) -> Self {
+        Self { samples: 1, period, squares: (period as f64) * (period as f64), weight }
+    }
+}
+
+impl std::ops::AddAssign for Value {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.period = self.period.saturating_add(other.period);
+        self.squares += other.squares;
+        self.weight = self.weight.saturating_add(other.weight);
+    }
+}
+
+/// What a row is told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// Index of the event.
+    pub event: u32,
+    /// Number of the stack.
+    pub stack: u32,
+    /// The thread's name; `u32::MAX` where nobody said it.
+    pub comm: u32,
+    /// Number of the list of extras.
+    pub extra: u32,
+}
+
+/// What pass 2 found.
+#[derive(Debug, Default)]
+pub struct Samples {
+    /// The sums.
+    pub rows: Vec<(Key, Value)>,
+    /// The stacks: tag is the layer, words are as in a record (context markers and addresses, innermost first).
+    pub stacks: Lists,
+    /// The extras of rows, in the order of [`Wanted::extras`].
+    pub extras: Lists,
+    /// Payloads of tracepoints, padded to words; the tag is their event.
+    pub payloads: Lists,
+    /// Sums of each event, filtered samples included.
+    pub totals: Vec<Value>,
+    /// What the filters of pid, tid and name took out.
+    pub filtered: Vec<Value>,
+    /// Samples that belong to no known event, or are cut short.
+    pub unknown: u64,
+    /// First and last time, in nanoseconds; `None` without times.
+    pub span: Option<(u64, u64)>,
+}
+
+/// Makes [`Walk`]s.
+pub trait Unwind: Sync {
+    /// One for a thread.
+    fn walker(&self) -> Box<dyn Walk + '_>;
+}
+
+/// Turns registers and a copy of the stack into a call chain.
+pub trait Walk {
+    /// Appends the chain, innermost first, return addresses as they are.
+    fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>);
+}
+
+/// Runs pass 2. `progress` is told how many samples more are done, from several threads.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn collect(
+    session: &Session,
+    wanted: &Wanted,
+    unwind: Option<&dyn Unwind>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Samples, perfdata::Error> {
+    let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::READ != 0);
+    // Counter values are differences to the reading before: those need the file's order.
+    let workers = if reads { 1 } else { rayon::current_num_threads().min(session.index.chunks.len()).max(1) };
+    let mut start = 0;
+    let chunks: Vec<(Moment, &Chunk)> = session
+        .index
+        .chunks
+        .iter()
+        .map(|chunk| {
+            let here = start;
+            start += chunk.bytes();
+            (here, chunk)
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = |_| {
+        let mut worker = Worker::new(session, wanted, unwind, reads);
+        let mut buffer = Buffer::default();
+        while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if chunk.samples == 0 {
+                continue;
+            }
+            let mut at = *position;
+            for raw in session.reader.load(chunk, &mut buffer)? {
+                if raw.kind == kind::SAMPLE {
+                    worker.sample(&raw, at);
+                }
+                at += raw.bytes.len() as u64;
+            }
+            progress(chunk.samples.into());
+        }
+        Ok(worker.finish())
+    };
+    let parts: Result<Vec<Samples>, _> = (0..workers).into_par_iter().map(work).collect();
+    Ok(merge(parts?, wanted))
+}
+
+/// What is remembered of the thread whose sample came last: the next is often its too.
+#[derive(Clone, Copy)]
+struct Last {
+    pid: i32,
+    layer: Layer,
+    /// The span in which `layer` holds.
+    from: Moment,
+}
+
+struct Worker<'a> {
+    session: &'a Session,
+    wanted: &'a Wanted,
+    layouts: &'a Layouts,
+    walker: Option<Box<dyn Walk + 'a>>,
+    reads: bool,
+    /// The last value of each counter.
+    read: FxHashMap<u64, u64>,
+    last: Option<Last>,
+    rows: FxHashMap<Key, Value>,
+    out: Samples,
+    chain: Vec<u64>,
+    scratch: Vec<u8>,
+    words: Vec<u64>,
+}
+
+/// The marker that stands before addresses of this mode.
+fn marker(mode: CpuMode) -> u64 {
+    let number: i64 = match mode {
+        CpuMode::Unknown => -4000,
+        CpuMode::Kernel => -128,
+        CpuMode::User => -512,
+        CpuMode::Hypervisor => -32,
+        CpuMode::GuestKernel => -2176,
+        CpuMode::GuestUser => -2560,
+    };
+    number as u64
+}
+
+impl<'a> Worker<'a> {
+    fn new(session: &'a Session, wanted: &'a Wanted, unwind: Option<&'a dyn Unwind>, reads: bool) -> Self {
+        let events = session.reader.events().len();
+        let out = Samples {
+            totals: vec![Value::default(); events],
+            filtered: vec![Value::default(); events],
+            ..Samples::default()
+        };
+        Self {
+            session,
+            wanted,
+            layouts: session.reader.layouts(),
+            walker: unwind.map(Unwind::walker),
+            reads,
+            read: FxHashMap::default(),
+            last: None,
+            rows: FxHashMap::default(),
+            out,
+            chain: Vec::new(),
+            scratch: Vec::new(),
+            words: Vec::new(),
+        }
+    }
+
+    fn sample(&mut self, raw: &RawRecord<'_>, position: Moment) {
+        let Some((event, sample)) = self.layouts.sample(raw) else {
+            self.out.unknown += 1;
+            return;
+        };
+        let time = sample.time().map(|time| time.0);
+        if !self.is_wanted(&sample, time) {
+            return;
+        }
+        if let Some(time) = time {
+            let (first, last) = self.out.span.unwrap_or((time, time));
+            self.out.span = Some((first.min(time), last.max(time)));
+        }
+        if self.reads && sample.layout().sample_type() & bits::READ != 0 {
+            let Some(values) = sample.parts().and_then(|parts| parts.read) else {
+                self.out.unknown += 1;
+                return;
+            };
+            for value in values.iter() {
+                let id = value.id.or(sample.id()).unwrap_or(0);
+                let before = self.read.insert(id, value.value).unwrap_or(0);
+                let period = value.value.wrapping_sub(before);
+                let member = if value.id.is_some() { self.layouts.event_of(id) } else { Some(event) };
+                if let (Some(member), true) = (member, period > 0) {
+                    self.add(member, &sample, time, position, period);
+                }
+            }
+            return;
+        }
+        let period = sample.period().unwrap_or_else(|| self.session.reader.events()[event].attr.period());
+        self.add(event, &sample, time, position, period);
+    }
+
+    fn is_wanted(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
+        let Wanted { times, cpus, .. } = self.wanted;
+        let at = time.unwrap_or(0);
+        (times.is_empty() || times.iter().any(|(from, to)| (*from..=*to).contains(&at)))
+            && cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+    }
+
+    fn add(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment, period: u64) {
+        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let thread = sample.thread().unwrap_or_default();
+        let weight = if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) != 0 {
+            sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
+        } else {
+            0
+        };
+        let value = Value::of(period, weight);
+        self.out.totals[event] += value;
+        let comm = if self.wanted.ignore_comms && self.wanted.comms.is_none() {
+            None
+        } else {
+            self.session.history.comm(thread.pid, thread.tid, moment)
+        };
+        let Wanted { pids, tids, comms, .. } = self.wanted;
+        let passes = pids.as_ref().is_none_or(|pids| pids.contains(&thread.pid))
+            && tids.as_ref().is_none_or(|tids| tids.contains(&thread.tid))
+            && comms.as_ref().is_none_or(|comms| comm.is_some_and(|comm| comms.contains(&comm)));
+        if !passes {
+            self.out.filtered[event] += value;
+            return;
+        }
+        let comm = if self.wanted.ignore_comms { None } else { comm };
+        let layer = self.layer(thread.pid, moment);
+        let stack = self.stack(sample, layer);
+        let extra = self.extra(event, sample, time, period, weight);
+        let key = Key { event: event as u32, stack, comm: comm.map_or(u32::MAX, |comm| comm.0), extra };
+        *self.rows.entry(key).or_default() += value;
+    }
+
+    fn layer(&mut self, pid: i32, moment: Moment) -> Layer {
+        match self.last {
+            // Within a chunk time goes on: asking again for the same moment is common, for an earlier one rare.
+            Some(last) if last.pid == pid && last.from == moment => last.layer,
+            _ => {
+                let layer = self.session.history.layer(pid, moment);
+                self.last = Some(Last { pid, layer, from: moment });
+                layer
+            }
+        }
+    }
+
+    /// The number of the sample's stack.
+    fn stack(&mut self, sample: &Sample<'_>, layer: Layer) -> u32 {
+        let mode = sample.cpu_mode();
+        let ip = sample.ip();
+        let chain = if self.wanted.ignore_stacks { None } else { sample.callchain() };
+        let has_copy = sample.layout().sample_type() & bits::STACK_USER != 0 && !self.wanted.ignore_stacks;
+        if !has_copy && let Some(chain) = chain {
+            let starts_well = chain.get(0).is_some_and(|word| word >= CONTEXT_MAX)
+                && chain.get(1).is_some_and(|word| word < CONTEXT_MAX && ip.is_none_or(|ip| ip == word));
+            if starts_well {
+                return self.out.stacks.add(layer.0, chain);
+            }
+        }
+        self.chain.clear();
+        self.chain.extend([marker(mode), ip.unwrap_or(0)]);
+        if let Some(chain) = chain {
+            self.append(chain, ip);
+        }
+        if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
+            unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
+        }
+        bytes(&self.chain, &mut self.scratch);
+        self.out.stacks.add(layer.0, Words::new(&self.scratch))
+    }
+
+    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly so).
+    fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
+        let first = chain.iter().position(|word| word < CONTEXT_MAX);
+        let Some(first) = first else { return };
+        let same_context = first == 0 || chain.get(first - 1) == self.chain.first().copied();
+        let mut rest = chain.iter().skip(first);
+        if same_context || ip.is_none() {
+            if ip.is_none() {
+                self.chain.clear();
+                self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
+                self.chain.push(chain.get(first).unwrap_or(0));
+            }
+            rest.next();
+        } else {
+            // The sample is in another context than its chain begins with.
+            self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
+        }
+        self.chain.extend(rest);
+    }
+
+    fn extra(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, period: u64, weight: u64) -> u32 {
+        if self.wanted.extras.is_empty() {
+            return 0;
+        }
+        self.words.clear();
+        let thread = sample.thread().unwrap_or_default();
+        for extra in &self.wanted.extras {
+            let word = match extra {
+                Extra::Pid => thread.pid as u64,
+                Extra::Tid => thread.tid as u64,
+                Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
+                Extra::Time(slice) => time.unwrap_or(0) / (*slice).max(1),
+                Extra::Cgroup => sample.parts().and_then(|parts| parts.cgroup).unwrap_or(0),
+                Extra::Weight => weight,
+                Extra::Period => period,
+                Extra::Addr => sample.addr().unwrap_or(0),
+                Extra::Payload => match sample.parts().and_then(|parts| parts.raw) {
+                    Some(raw) => {
+                        self.scratch.clear();
+                        self.scratch.extend_from_slice(raw);
+                        self.scratch.resize(raw.len().next_multiple_of(8), 0);
+                        u64::from(self.out.payloads.add(event as u32, Words::new(&self.scratch)))
+                    }
+                    None => u64::MAX,
+                },
+            };
+            self.words.push(word);
+        }
+        bytes(&self.words, &mut self.scratch);
+        self.out.extras.add(0, Words::new(&self.scratch))
+    }
+
+    fn finish(mut self) -> Samples {
+        self.out.rows = self.rows.into_iter().collect();
+        self.out
+    }
+}
+
+/// Adds the user part, unwound from the copied stack, behind the kernel's.
+fn unwound(walker: &mut dyn Walk, layer: Layer, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
+    if mode == CpuMode::User {
+        // The walk begins with the sampled address itself.
+        let ip = chain.get(1).copied().unwrap_or(0);
+        chain.truncate(1);
+        walker.walk(layer, parts, chain);
+        if chain.len() == 1 {
+            chain.push(ip);
+        }
+    } else {
+        chain.push(marker(CpuMode::User));
+        let before = chain.len();
+        walker.walk(layer, parts, chain);
+        if chain.len() == before {
+            chain.pop();
+        }
+    }
+}
+
+/// Joins what the workers found.
+fn merge(parts: Vec<Samples>, wanted: &Wanted) -> Samples {
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    let mut rows: FxHashMap<Key, Value> = FxHashMap::default();
+    let mut is_first = true;
+    let payload_at = wanted.extras.iter().position(|extra| *extra == Extra::Payload);
+    for part in parts {
+        if std::mem::take(&mut is_first) {
+            rows = std::mem::take(&mut all.rows).into_iter().collect();
+        }
+        let stacks: Vec<u32> = part.stacks.iter().map(|(tag, words)| all.stacks.add(tag, words)).collect();
+        let payloads: Vec<u32> = part.payloads.iter().map(|(tag, words)| all.payloads.add(tag, words)).collect();
+        let mut scratch = Vec::new();
+        let extras: Vec<u32> = part
+            .extras
+            .iter()
+            .map(|(tag, words)| {
+                let mut words: Vec<u64> = words.iter().collect();
+                if let Some(word) = payload_at.and_then(|at| words.get_mut(at)) {
+                    *word = payloads.get(*word as usize).map_or(u64::MAX, |number| u64::from(*number));
+                }
+                bytes(&words, &mut scratch);
+                all.extras.add(tag, Words::new(&scratch))
+            })
+            .collect();
+        for (key, value) in part.rows {
+            let extra = extras.get(key.extra as usize).copied().unwrap_or(0);
+            *rows.entry(Key { stack: stacks[key.stack as usize], extra, ..key }).or_default() += value;
+        }
+        for (sum, more) in all.totals.iter_mut().zip(&part.totals) {
+            *sum += *more;
+        }
+        for (sum, more) in all.filtered.iter_mut().zip(&part.filtered) {
+            *sum += *more;
+        }
+        all.unknown += part.unknown;
+        all.span = match (all.span, part.span) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+    }
+    if !is_first {
+        all.rows = rows.into_iter().collect();
+    }
+    // Whatever thread came first: the same file gives the same order.
+    all
+}
