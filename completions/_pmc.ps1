@@ -102,7 +102,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--metrics', '--metrics', [CompletionResultType]::ParameterName, 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …')
             [CompletionResult]::new('--metric', '--metric', [CompletionResultType]::ParameterName, 'A metric of your own: ''name=expression over events''')
             [CompletionResult]::new('--vs', '--vs', [CompletionResultType]::ParameterName, 'Compare commands, run alternately (repeatable)')
-            [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Keep an OpenMetrics scrape file current (with -I)')
+            [CompletionResult]::new('--openmetrics', '--openmetrics', [CompletionResultType]::ParameterName, 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form')
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Serve OpenMetrics over HTTP at this address (with -I)')
             [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')

@@ -62,7 +62,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --metrics 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …'
             cand --metric 'A metric of your own: ''name=expression over events'''
             cand --vs 'Compare commands, run alternately (repeatable)'
-            cand --openmetrics 'Keep an OpenMetrics scrape file current (with -I)'
+            cand --openmetrics 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form'
             cand --listen 'Serve OpenMetrics over HTTP at this address (with -I)'
             cand --control 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
             cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'

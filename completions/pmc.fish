@@ -51,7 +51,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start co
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''

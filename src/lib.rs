@@ -14,7 +14,7 @@
 //!   event                                 event text -> perf_event_attr
 //!   host                 perfdata         /proc, /sys as values, rooted anywhere | records <-> perf.data
 //!           sys    record                 the kernel: all `unsafe`, all libc | bytes <-> typed records
-//!           error  units  text            words and numbers
+//!           error  units  text  address   words and numbers
 //! ```
 
 pub mod address;

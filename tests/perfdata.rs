@@ -403,3 +403,121 @@ fn an_existing_recording_is_kept_and_nobody_else_reads_ours() {
     assert_eq!(reader.features().hostname.as_deref(), Some("here"));
     assert_eq!(reader.notes(), []);
 }
+
+/// The text that `perf script` prints of each payload.
+fn perf_traces(file: &Path) -> Vec<String> {
+    perf(&["script", "-F", "trace"], file).lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn tracepoints_are_printed_as_perf_script_prints_them() {
+    if !kit::need_program("perf") || !kit::need_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("traces");
+    let wanted = [
+        "sched:sched_switch",
+        "sched:sched_process_exec",
+        "sched:sched_wakeup",
+        "sched:sched_stat_runtime",
+        "kmem:kmalloc",
+        "kmem:mm_page_alloc",
+        "syscalls:sys_enter_openat",
+        "raw_syscalls:sys_enter",
+        "irq:softirq_entry",
+        "timer:hrtimer_start",
+        "writeback:writeback_dirty_inode",
+        "block:block_rq_issue",
+        "signal:signal_generate",
+        "workqueue:workqueue_execute_start",
+        "rcu:rcu_utilization",
+        "exceptions:page_fault_user",
+        "mmap:vm_unmapped_area",
+        "task:task_newtask",
+        "ext4:ext4_da_write_begin",
+        "sched:sched_process_fork",
+        "kmem:mm_page_free",
+        "skb:kfree_skb",
+        "filemap:mm_filemap_add_to_page_cache",
+    ];
+    let here = |event: &&&str| Path::new("/sys/kernel/tracing/events").join(event.replace(':', "/")).exists();
+    let events: Vec<&str> = wanted.iter().filter(here).copied().collect();
+    if !kit::need("tracefs", events.len() > 10, "tracefs is not mounted") {
+        return;
+    }
+    let mut run = Command::new("perf");
+    let run = run.args(["record", "-a", "-m", "8M", "-e", &events.join(","), "-o"]).arg(&file);
+    let run = run.args(["--", "sh", "-c", "ls -R /usr/share/doc >/dev/null; echo x >x; sync; rm x"]);
+    let run = run.current_dir(lab.0.path()).stdin(Stdio::null()).output().expect("perf starts");
+    assert!(run.status.success());
+    let reader = Reader::open(&file).expect("pmc reads it");
+    let data = reader.features().tracing_data.as_ref().expect("tracing data");
+    let data = pmc::record::tracepoint::TracingData::parse(&data.0).expect("they parse");
+    assert!(data.formats().filter(|f| f.system != "ftrace").count() >= events.len());
+    let kallsyms = std::fs::read_to_string("/proc/kallsyms").expect("kallsyms");
+    let mut symbols = BTreeMap::new();
+    for line in kallsyms.lines() {
+        let mut words = line.split_whitespace();
+        let address = words.next().and_then(|a| u64::from_str_radix(a, 16).ok()).unwrap_or(0);
+        symbols.insert(address, words.nth(1).unwrap_or("").to_owned());
+    }
+    let name_of = |address: u64| {
+        let (start, name) = symbols.range(..=address).next_back()?;
+        (address - start < 1 << 20).then(|| (name.clone(), address - start))
+    };
+    let names = pmc::record::tracepoint::Names { code: &name_of, texts: Some(&data.texts) };
+    let mut ours = Vec::new();
+    let index = reader.scan(|_| {}).expect("the scan reads");
+    let mut buffer = Buffer::default();
+    for chunk in &index.chunks {
+        for raw in reader.load(chunk, &mut buffer).expect("it loads") {
+            let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
+            let bytes = sample.parts().and_then(|p| p.raw).expect("a payload");
+            let format = data.format(reader.events()[event].attr.config()).expect("a format");
+            let payload = pmc::record::tracepoint::Payload { bytes, is_foreign: reader.is_foreign() };
+            ours.push((format.name.clone(), format.print(payload, names)));
+        }
+    }
+    // Records of one moment on two CPUs have no order, so the lines are compared as a bag.
+    let theirs = perf_traces(&file);
+    assert_eq!(ours.len(), theirs.len());
+    let mut bag: BTreeMap<&str, i64> = BTreeMap::new();
+    theirs.iter().for_each(|line| *bag.entry(line.as_str()).or_default() += 1);
+    let mut by_event: BTreeMap<&str, (u64, u64, &str)> = BTreeMap::new();
+    for (name, line) in &ours {
+        let row = by_event.entry(name).or_default();
+        row.0 += 1;
+        let left = bag.entry(line.trim()).or_default();
+        *left -= 1;
+        if *left < 0 {
+            (row.1, row.2) = (row.1 + 1, line);
+        }
+    }
+    assert!(by_event.len() >= 10, "{by_event:?}");
+    let only_theirs: Vec<_> = bag.iter().filter(|(_, n)| **n > 0).take(10).collect();
+    assert!(by_event.values().all(|(_, differ, _)| *differ == 0), "{by_event:#?}\n{only_theirs:#?}");
+}
+
+#[test]
+fn most_of_the_kernels_formats_are_understood() {
+    let events = Path::new("/sys/kernel/tracing/events");
+    if !kit::need_root() || !kit::need("tracefs", events.join("sched").exists(), "tracefs is not mounted") {
+        return;
+    }
+    let (mut all, mut printable, mut not) = (0, 0, Vec::new());
+    for system in std::fs::read_dir(events).expect("tracefs lists").flatten().filter(|e| e.path().is_dir()) {
+        for event in std::fs::read_dir(system.path()).expect("a system lists").flatten() {
+            let Ok(text) = std::fs::read_to_string(event.path().join("format")) else { continue };
+            let format = pmc::record::tracepoint::Format::parse(&system.file_name().to_string_lossy(), &text);
+            let format = format.unwrap_or_else(|| panic!("{} does not parse", event.path().display()));
+            all += 1;
+            if format.is_printable() {
+                printable += 1
+            } else {
+                not.push(format!("{}:{}", format.system, format.name))
+            }
+        }
+    }
+    assert!(printable * 100 >= all * 97, "{printable} of {all}: not {not:?}");
+}

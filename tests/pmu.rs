@@ -1,7 +1,7 @@
-//! `pmc` on hardware counters: one boot of the emulated machine of `tests/pmu/`, many checks.
+//! `pmc` on hardware counters: a few boots of the emulated machine of `tests/pmu/`, many checks.
 //!
 //! ```text
-//! cargo test ── cross-build pmc and guest/work.c ──> OUT ── boot: run every command of BATCH ──> OUT/NAME.{out,err,status}
+//! cargo test ── cross-build pmc and guest/work.c ──> OUT ── boot MACHINES: run every command of each ──> OUT/NAME.{out,err,status}
 //!                                                                                                └─ one test a NAME
 //! ```
 //! The guest runs one instruction a cycle and a nanosecond, so what a loop of known length must count is known.
@@ -77,6 +77,27 @@ const BATCH: &[(&str, &str)] = &[
     ("watching", "$T info"),
 ];
 
+/// The same in a machine where an instruction takes four cycles.
+const SLOW_BATCH: &[(&str, &str)] = &[
+    ("slow", "$T stat -x, -e cycles:u,instructions:u work 10000000"),
+    ("slow_table", "$T stat -e cycles,instructions work 10000000"),
+];
+
+/// The same in a machine of two CPUs, whose counters all follow one count of instructions: good for plumbing, not for figures.
+const TWIN_BATCH: &[(&str, &str)] = &[
+    ("each_cpu", "$T stat -x, -a -A -e instructions:u work 10000000"),
+    ("one_cpu", "$T stat -x, -C 1 -A -e instructions:u,page-faults taskset -c 1 work 10000000"),
+    ("each_core", "$T stat -x, -a --per-core -e cycles work 10000000"),
+    (
+        "moving",
+        "$T stat -x, -e instructions:u sh -c 'taskset -c 0 work 10000000; taskset -c 1 work 10000000'",
+    ),
+];
+
+/// The machines, as options of run.sh, and what runs in them.
+const MACHINES: &[(&[&str], &[(&str, &str)])] =
+    &[(&[], BATCH), (&["-i", "shift=2"], SLOW_BATCH), (&["-s", "2"], TWIN_BATCH)];
+
 /// Commands that only pmc has.
 const OURS: &[&str] = &["exact", "info", "watching", "large_group_table"];
 
@@ -109,7 +130,7 @@ fn guest(name: &str) -> Option<Ran> {
     Some(Ran { status: read("status").trim().parse().ok(), stdout: read("out"), stderr: read("err") })
 }
 
-/// Builds what the guest needs, boots it, runs the batch; where the results are.
+/// Builds what the guest needs, boots the machines, runs their batches; where the results are.
 fn boot() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pmu");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
@@ -133,12 +154,20 @@ fn boot() -> PathBuf {
                 .env("PMURIG_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest-target")),
         );
     }
-    let mut script = format!("T={}\n", tool());
-    for (name, command) in BATCH {
-        script += &format!("( {command} ) >{name}.out 2>{name}.err\necho $? >{name}.status\n");
+    for (options, batch) in MACHINES {
+        let mut script = format!("T={}\n", tool());
+        for (name, command) in *batch {
+            script += &format!("( {command} ) >{name}.out 2>{name}.err\necho $? >{name}.status\n");
+        }
+        fs::write(out.join("batch"), script).expect("the batch can be written");
+        succeed(
+            Command::new(here.join("run.sh"))
+                .args(["-t", "300", "-d"])
+                .arg(&out)
+                .args(*options)
+                .arg("sh ./batch"),
+        );
     }
-    fs::write(out.join("batch"), script).expect("the batch can be written");
-    succeed(Command::new(here.join("run.sh")).args(["-t", "300", "-d"]).arg(&out).arg("sh ./batch"));
     out
 }
 
@@ -217,6 +246,36 @@ fn cycles_and_instructions_count_a_loop_of_known_length() {
     near(rows[1].value(), LOOP, 0.10);
     near(rows[0].value(), rows[1].value(), 0.001);
     assert!(rows.iter().all(|row| row.share == 100.0), "{rows:?}");
+}
+
+#[test]
+fn cycles_and_instructions_are_not_mistaken_for_each_other() {
+    let (Some(ran), Some(table)) = (guest("slow"), guest("slow_table")) else { return };
+    let rows = plain(ran, 2);
+    near(rows[1].value(), LOOP, 0.005);
+    near(rows[0].value(), 4.0 * rows[1].value(), 0.005);
+    table.expect(0).says(&["0.25"]);
+}
+
+#[test]
+fn each_cpu_has_its_counters() {
+    let (Some(each), Some(one), Some(cores)) = (guest("each_cpu"), guest("one_cpu"), guest("each_core"))
+    else {
+        return;
+    };
+    let places = |ran: Ran, columns| -> Vec<String> {
+        rows(&ran.expect(0), columns, 0).iter().map(|row| row.fields[0].clone()).collect()
+    };
+    assert_eq!(places(each, 1), ["CPU0", "CPU1"]);
+    assert_eq!(places(one.clone(), 1), ["CPU1", "CPU1"]);
+    near(rows(&one, 1, 0)[0].value(), LOOP, 0.30);
+    assert_eq!(places(cores, 2).len(), 2);
+}
+
+#[test]
+fn a_task_that_moves_is_counted_on_every_cpu() {
+    let Some(ran) = guest("moving") else { return };
+    near(plain(ran, 1)[0].value(), 2.0 * LOOP, 0.15);
 }
 
 #[test]

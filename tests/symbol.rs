@@ -1,5 +1,6 @@
 //! Symbols against other people's opinion: small programs are compiled here and every address is compared with
 //! `addr2line`, `nm`, `c++filt` and the kernel's own lists.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod kit;
 
@@ -188,8 +189,11 @@ fn gnu(path: &Path, addresses: &[u64]) -> Vec<Vec<String>> {
     all
 }
 
-/// Compares every address of the text; returns how many there were and how many agreed.
-fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<(u64, Vec<String>, Vec<String>)>) {
+/// An address, what we say of it, what addr2line says.
+type Difference = (u64, Vec<String>, Vec<String>);
+
+/// Compares every address of the text; returns how many there were and where the two differ.
+fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<Difference>) {
     let (start, end) = text(&built.path);
     let addresses: Vec<u64> = (start..end).step_by(step as usize).collect();
     let theirs = gnu(&built.path, &addresses);

@@ -1,5 +1,6 @@
 //! Unwinding against the compiler's own unwinder: a program copies its registers and its stack and says what
 //! `backtrace(3)` finds at the same place.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 mod kit;
 
@@ -230,5 +231,25 @@ fn rubbish_is_survived() {
         }
         walker.walk(&whole, &registers, &stack, 127, &mut chain);
         assert!(chain.len() <= 127);
+    }
+}
+
+#[test]
+fn rules_that_never_end_are_refused() {
+    if !kit::need_program("gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The rule of the frame's address is an expression: jump three bytes back, to itself.
+    for (escape, usable) in
+        [(".cfi_escape 0x0f,3,0x2f,0xfd,0xff", false), (".cfi_escape 0x0f,2,0x77,8", true)]
+    {
+        let source = format!(".globl main\nmain: .cfi_startproc\n{escape}\nnop\nret\n.cfi_endproc\n");
+        std::fs::write(folder.path().join("a.s"), source).unwrap();
+        let built =
+            Command::new("gcc").args(["a.s", "-o", "prog"]).current_dir(folder.path()).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let bytes = std::fs::read(folder.path().join("prog")).unwrap();
+        assert_eq!(Tables::read(&bytes, None).is_some(), usable, "{escape}");
     }
 }

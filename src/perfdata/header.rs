@@ -125,7 +125,7 @@ impl Header {
         let malformed =
             |what| Error::Malformed { path: source.path().to_owned(), what, at: self.attrs.offset };
         let entry = usize::try_from(self.attr_size).unwrap_or(0);
-        if entry < attr::SMALLEST + 16 || entry > 1 << 16 {
+        if !(attr::SMALLEST + 16..=1 << 16).contains(&entry) {
             return Err(malformed("the header says a size of attrs that no perf writes"));
         }
         let mut bytes = source

@@ -90,11 +90,11 @@ impl Reader {
         let end = if unfinished { source.len() } else { start.saturating_add(size) };
         if unfinished {
             self.notes.push(Note::Unfinished);
+        } else if end > source.len() {
+            // The table of features would stand behind the records.
+            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len() });
         } else {
             self.read_features(source, header, end)?;
-        }
-        if end > source.len() {
-            self.notes.push(Note::Torn { at: source.len(), lost: end - source.len() });
         }
         let end = end.min(source.len());
         if start < end {

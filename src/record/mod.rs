@@ -20,6 +20,7 @@ pub mod kind;
 pub mod layout;
 pub mod sample;
 pub mod swap;
+pub mod tracepoint;
 mod user;
 
 pub use bytes::{Cursor, Words};

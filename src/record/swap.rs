@@ -229,11 +229,8 @@ fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
             t.u64()?;
         }
     }
-    if has(bits::WEIGHT_STRUCT) {
-        t.u32()?;
-        t.u16()?;
-        t.u16()?;
-    } else if has(bits::WEIGHT) {
+    if has(bits::WEIGHT | bits::WEIGHT_STRUCT) {
+        // The parts of the struct are declared in the other order there: as a number it is the same.
         t.u64()?;
     }
     t.words(u64::from(has(bits::DATA_SRC)) + u64::from(has(bits::TRANSACTION)))?;

@@ -32,7 +32,7 @@ impl BuildId {
 
     /// From hexadecimal digits.
     pub fn parse(hex: &str) -> Option<Self> {
-        if hex.len() % 2 != 0 || !hex.is_ascii() {
+        if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
             return None;
         }
         let bytes: Option<Vec<u8>> =

@@ -28,13 +28,14 @@ const MOST_FILE: u64 = 32 << 20;
 /// All files; the ones unused for longest go.
 const MOST_ALL: u64 = 256 << 20;
 /// Deeper lists of inlined functions are not believed.
-const MOST_FRAMES: u64 = 4000;
+const MOST_FRAMES: u64 = 1000;
 
 /// What is kept about one build-id.
 #[derive(Debug)]
 pub struct Cache {
     path: PathBuf,
     /// The debug file that the entries come from: path, size, time of change.
+    /// Size and time of change of the debug file.
     fingerprint: String,
     entries: FxHashMap<u64, Vec<LineFrame>>,
 }
@@ -45,7 +46,8 @@ impl Cache {
         let path = folder.join("symbols").join(build_id.path());
         let meta = fs::metadata(source).ok();
         let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
-        let fingerprint = format!("{}:{}:{}:{}", source.display(), stamp.0, stamp.1, stamp.2);
+        // Not its path: the same file is reached through the roots of many processes.
+        let fingerprint = format!("{}:{}:{}", stamp.0, stamp.1, stamp.2);
         let entries = read(&path).and_then(|body| decode(&body, &fingerprint)).unwrap_or_default();
         if !entries.is_empty() {
             // The time of change is the time of use: what is used stays.
@@ -66,10 +68,11 @@ impl Cache {
     pub fn add<'a>(&mut self, entries: impl Iterator<Item = (u64, &'a Vec<LineFrame>)>) {
         self.entries.extend(entries.map(|(address, frames)| (address, frames.clone())));
         let body = encode(&self.entries, &self.fingerprint);
-        if body.len() as u64 <= MOST_FILE && write(&self.path, &body).is_ok() {
-            if let Some(all) = self.path.parent().and_then(Path::parent) {
-                prune(all, MOST_ALL);
-            }
+        if body.len() as u64 <= MOST_FILE
+            && write(&self.path, &body).is_ok()
+            && let Some(all) = self.path.parent().and_then(Path::parent)
+        {
+            prune(all, MOST_ALL);
         }
     }
 }

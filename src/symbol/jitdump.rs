@@ -20,6 +20,9 @@ use rustc_hash::FxHashMap;
 use super::painted::Painted;
 use crate::sys::file_map::{FileMap, open_regular};
 
+/// Address, line, and number of the file.
+type Line = (u64, u32, u32);
+
 /// A piece of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
@@ -34,7 +37,7 @@ pub struct Code {
     /// Where its bytes lie in the file.
     bytes: std::ops::Range<usize>,
     /// Address, line and file, by address.
-    lines: Vec<(u64, u32, u32)>,
+    lines: Vec<Line>,
 }
 
 /// A parsed file.
@@ -121,7 +124,7 @@ impl Jitdump {
         let mut at = header.u32()? as usize;
         let mut by_index: FxHashMap<u64, u32> = FxHashMap::default();
         let mut file_numbers: FxHashMap<String, u32> = FxHashMap::default();
-        let mut pending: FxHashMap<u64, Vec<(u64, u32, u32)>> = FxHashMap::default();
+        let mut pending: FxHashMap<u64, Vec<Line>> = FxHashMap::default();
         loop {
             let mut head = Bytes { left: all.get(at..)?, big };
             let (id, size, time) = (head.u32()?, head.u32()? as usize, head.u64()?);
@@ -136,14 +139,14 @@ impl Jitdump {
                     }
                 }
                 1 => {
-                    if let Some((start, index)) = moved(&mut record) {
-                        if let Some(code) = by_index.get(&index).map(|at| self.codes[*at as usize].clone()) {
-                            let shift = start.wrapping_sub(code.start);
-                            let lines =
-                                code.lines.iter().map(|(a, l, f)| (a.wrapping_add(shift), *l, *f)).collect();
-                            by_index.insert(index, self.codes.len() as u32);
-                            self.put(Code { start, time, lines, ..code });
-                        }
+                    if let Some((start, index)) = moved(&mut record)
+                        && let Some(code) = by_index.get(&index).map(|at| self.codes[*at as usize].clone())
+                    {
+                        let shift = start.wrapping_sub(code.start);
+                        let lines =
+                            code.lines.iter().map(|(a, l, f)| (a.wrapping_add(shift), *l, *f)).collect();
+                        by_index.insert(index, self.codes.len() as u32);
+                        self.put(Code { start, time, lines, ..code });
                     }
                 }
                 2 => {
@@ -167,7 +170,7 @@ impl Jitdump {
         &mut self,
         record: &mut Bytes<'_>,
         numbers: &mut FxHashMap<String, u32>,
-    ) -> Option<(u64, Vec<(u64, u32, u32)>)> {
+    ) -> Option<(u64, Vec<Line>)> {
         let (start, count) = (record.u64()?, record.u64()?);
         let mut lines = Vec::new();
         for _ in 0..count {

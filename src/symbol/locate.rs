@@ -84,12 +84,12 @@ fn own_file(module: &Module, options: &Options, found: &mut Found) {
             Err(_) => {}
         }
     }
-    if let (Some(build_id), true) = (module.build_id, options.debuginfod) {
-        if let Some(image) = ask_debuginfod("executable", build_id) {
-            found.binary = Some(image);
-            found.missing.clear();
-            return;
-        }
+    if let (Some(build_id), true) = (module.build_id, options.debuginfod)
+        && let Some(image) = ask_debuginfod("executable", build_id)
+    {
+        found.binary = Some(image);
+        found.missing.clear();
+        return;
     }
     if found.missing.is_empty() {
         let said =

@@ -53,10 +53,10 @@ fn slots(file: &File<'_>) -> FxHashMap<u64, String> {
         else {
             continue;
         };
-        if let Ok(name) = symbol.name_bytes() {
-            if !name.is_empty() {
-                slots.insert(slot, String::from_utf8_lossy(name).into_owned());
-            }
+        if let Ok(name) = symbol.name_bytes()
+            && !name.is_empty()
+        {
+            slots.insert(slot, String::from_utf8_lossy(name).into_owned());
         }
     }
     slots

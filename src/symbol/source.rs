@@ -131,7 +131,16 @@ impl Loaded {
             }
         }
         self.table = builder.finish();
-        self.trust.binary = self.found.binary.as_ref().map(|image| image.path.clone());
+        // People know a file by the name that its process used, not by the way through /proc.
+        let shown = |image: &Image| {
+            let path = if image.path.starts_with("/proc") {
+                locate::strip_deleted(&module.path)
+            } else {
+                &image.path
+            };
+            path.to_owned()
+        };
+        self.trust.binary = self.found.binary.as_ref().map(shown);
         self.trust.debug = self.found.debug.as_ref().map(|image| image.path.clone());
         self.trust.lines = lines;
         self.trust.missing.append(&mut self.found.missing);
@@ -237,10 +246,10 @@ impl Loaded {
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
-        if !file.path.is_absolute() {
-            if let Some(path) = kernel::module_files(&release).remove(name) {
-                file.path = path;
-            }
+        if !file.path.is_absolute()
+            && let Some(path) = kernel::module_files(&release).remove(name)
+        {
+            file.path = path;
         }
         if file.path.is_absolute() {
             loaded.found = locate::locate(&file, &shared.options);

@@ -4,7 +4,8 @@
 //! manager, so it is worked out only when it is shown.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use super::BuildId;
 
@@ -93,6 +94,56 @@ pub enum Missing {
     Unknown,
 }
 
+impl Missing {
+    /// What would bring the missing names; asks the package manager where a package may have them.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Stripped { path, build_id } | Self::Lines { path, build_id } => {
+                if let Some(package) = debug_package(path) {
+                    return Some(format!("apt install {package}"));
+                }
+                let build = "build it with -g and do not strip it";
+                Some(match build_id {
+                    Some(id) => format!("{build}, or fetch the debug file of build-id {id} (--debuginfod)"),
+                    None => build.to_owned(),
+                })
+            }
+            Self::File { said, .. } if said.starts_with("Permission denied") => Some("run the report as root".into()),
+            Self::File { .. } => Some("give the folder that has the recorded machine's files (--symfs)".into()),
+            Self::OtherBuild { recorded, .. } => {
+                Some(format!("record again, or fetch the file of build-id {recorded} (--debuginfod)"))
+            }
+            Self::KernelAddressesHidden { .. } => Some("sysctl kernel.kptr_restrict=0, or run as root".into()),
+            Self::OtherKernel { recorded, .. } => Some(format!("give the kernel file of build-id {recorded} (--vmlinux)")),
+            Self::PerfMap { .. } => Some(
+                "let the runtime write one: node --perf-basic-prof, python -X perf, java -XX:+DumpPerfMapAtExit"
+                    .into(),
+            ),
+            Self::NotElf { .. } | Self::BadLines { .. } | Self::Unknown => None,
+        }
+    }
+}
+
+/// Debian's package with the debug file of an installed file; `None` elsewhere, and for files of no package.
+fn debug_package(path: &Path) -> Option<String> {
+    let real = std::fs::canonicalize(path).ok()?;
+    // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or without /usr.
+    let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
+    [Some(real.clone()), shipped].into_iter().flatten().find_map(|name| {
+        let output =
+            Command::new("dpkg-query").arg("--search").arg(&name).stdin(Stdio::null()).output().ok()?;
+        package_in(&String::from_utf8_lossy(&output.stdout))
+    })
+}
+
+/// The package in a line such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.
+fn package_in(said: &str) -> Option<String> {
+    let line = said.lines().find(|line| !line.starts_with("diversion "))?;
+    let package = line.split([':', ',']).next()?.trim();
+    // The C library's are in a package of the main archive, all others in the archive of debug symbols.
+    Some(if package == "libc6" { "libc6-dbg".into() } else { format!("{package}-dbgsym") })
+}
+
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,5 +177,35 @@ impl fmt::Display for Missing {
             Self::PerfMap { pid, said } => write!(f, "process {pid} left no perf map: {said}"),
             Self::Unknown => f.write_str("nothing is known about this code"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_package_is_named() {
+        assert_eq!(
+            package_in("libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6\n").as_deref(),
+            Some("libc6-dbg")
+        );
+        assert_eq!(package_in("bash: /bin/bash\n").as_deref(), Some("bash-dbgsym"));
+        assert_eq!(
+            package_in("diversion by dash from: /bin/sh\ndash: /bin/sh\n").as_deref(),
+            Some("dash-dbgsym")
+        );
+        assert_eq!(package_in(""), None);
+    }
+
+    #[test]
+    fn a_reason_says_what_to_try() {
+        let id = BuildId::parse("ab12").unwrap();
+        let missing = Missing::Stripped { path: "/nowhere/prog".into(), build_id: Some(id) };
+        assert_eq!(missing.to_string(), "/nowhere/prog is stripped");
+        assert!(missing.remedy().unwrap().contains("ab12"));
+        let hidden = Missing::KernelAddressesHidden { kptr_restrict: Some(2) };
+        assert_eq!(hidden.to_string(), "/proc/kallsyms hides addresses (kernel.kptr_restrict is 2)");
+        assert!(hidden.remedy().unwrap().contains("kptr_restrict=0"));
     }
 }

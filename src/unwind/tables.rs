@@ -4,6 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use framehop::ExplicitModuleSectionInfo;
+use gimli::{
+    CallFrameInstruction, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Operation, UnwindSection,
+};
 use object::read::{File, Object, ObjectSection, ObjectSegment};
 
 use crate::address::{FileOffset, Mapping};
@@ -44,15 +47,24 @@ impl Tables {
         let debug_frame =
             || bytes(&file, ".debug_frame").or_else(|| bytes(&File::parse(debug?).ok()?, ".debug_frame"));
         let debug_frame = if eh_frame.is_none() { debug_frame() } else { None };
-        if eh_frame.is_none() && debug_frame.is_none() {
+        if !file.is_64() || !file.is_little_endian() {
             return None;
         }
+        let places = match (&eh_frame, &debug_frame) {
+            (Some(bytes), _) => checked(&EhFrame::new(bytes, LittleEndian))?,
+            (_, Some(bytes)) => {
+                let mut section = DebugFrame::new(bytes, LittleEndian);
+                section.set_address_size(8);
+                checked(&section)?
+            }
+            _ => return None,
+        };
         let sections = ExplicitModuleSectionInfo {
             base_svma: 0,
             text_svma: range(".text"),
             got_svma: range(".got"),
             eh_frame_svma: range(".eh_frame"),
-            eh_frame_hdr: usable_index(&file).and_then(|_| bytes(&file, ".eh_frame_hdr")),
+            eh_frame_hdr: usable_index(&file, &places).and_then(|_| bytes(&file, ".eh_frame_hdr")),
             eh_frame_hdr_svma: range(".eh_frame_hdr"),
             eh_frame,
             debug_frame,
@@ -96,10 +108,86 @@ fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
     Some(packed.decompress().ok()?.as_ref().into())
 }
 
-/// The index is only used in the form that every linker makes: a sorted table of 4-byte values relative to itself.
-/// Without it the frames are indexed anew.
-fn usable_index(file: &File<'_>) -> Option<()> {
-    let section = file.section_by_name(".eh_frame_hdr")?;
-    let header = section.data().ok()?.get(..12)?;
-    (header[0] == 1 && header[2] == 0x03 && header[3] == 0x3b).then_some(())
+/// The index is used only in the form that every linker makes, a sorted table of 4-byte values relative to itself, and only if
+/// each of its entries leads to one of the frames that were checked. Without it the frames are indexed anew.
+///
+/// ```text
+///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)
+/// ```
+fn usable_index(file: &File<'_>, places: &[usize]) -> Option<()> {
+    let (index, frames) = (file.section_by_name(".eh_frame_hdr")?, file.section_by_name(".eh_frame")?);
+    let (header, table) = index.data().ok()?.split_at_checked(12)?;
+    let form = header[0] == 1 && header[2] == 0x03 && header[3] == 0x3b;
+    let leads_to_a_frame = |entry: &[u8]| {
+        let Some(distance) = entry.last_chunk::<4>().map(|b| i32::from_le_bytes(*b)) else { return false };
+        let address = index.address().wrapping_add_signed(i64::from(distance));
+        places.binary_search(&(address.wrapping_sub(frames.address()) as usize)).is_ok()
+    };
+    (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
+}
+
+/// The places of all frames, ascending; `None` if a rule's expression branches. No compiler writes such a rule, and one that
+/// branches backwards would be walked without end.
+fn checked<'a, S>(section: &S) -> Option<Vec<usize>>
+where
+    S: UnwindSection<EndianSlice<'a, LittleEndian>>,
+    S::Offset: gimli::UnwindOffset<usize>,
+{
+    let bases = gimli::BaseAddresses::default().set_eh_frame(0).set_text(0).set_got(0);
+    let branches = |mut instructions: gimli::CallFrameInstructionIter<'_, EndianSlice<'a, LittleEndian>>,
+                    encoding| {
+        while let Ok(Some(instruction)) = instructions.next() {
+            let (CallFrameInstruction::DefCfaExpression { expression }
+            | CallFrameInstruction::Expression { expression, .. }
+            | CallFrameInstruction::ValExpression { expression, .. }) = instruction
+            else {
+                continue;
+            };
+            let Ok(expression) = expression.get(section) else { continue };
+            let mut operations = expression.operations(encoding);
+            while let Ok(Some(operation)) = operations.next() {
+                if matches!(operation, Operation::Bra { .. } | Operation::Skip { .. }) {
+                    return true;
+                }
+            }
+        }
+        false
+    };
+    let mut places = Vec::new();
+    let mut entries = section.entries(&bases);
+    // What cannot be read is not walked either: looking up an address meets the same error.
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(frame) = partial.parse(S::cie_from_offset) else { continue };
+        let (cie, encoding) = (frame.cie(), frame.cie().encoding());
+        if branches(cie.instructions(section, &bases), encoding)
+            || branches(frame.instructions(section, &bases), encoding)
+        {
+            return None;
+        }
+        places.push(frame.offset());
+    }
+    Some(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_linkers_index_is_used_only_if_it_leads_to_frames() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        let file = File::parse(&*program).unwrap();
+        let frames = bytes(&file, ".eh_frame").unwrap();
+        let mut places = checked(&EhFrame::new(&frames, LittleEndian)).unwrap();
+        assert!(places.len() > 100 && usable_index(&file, &places).is_some());
+        places.remove(places.len() / 2);
+        assert!(usable_index(&file, &places).is_none());
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_tables() {
+        assert!(Tables::read(b"", None).is_none());
+        assert!(Tables::read(&[0x7f; 1000], None).is_none());
+    }
 }

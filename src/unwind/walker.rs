@@ -51,8 +51,8 @@ impl Registers {
                 for (dwarf, perf) in [(0, 0), (1, 3), (2, 2), (3, 1), (4, 4), (5, 5)] {
                     others[dwarf] = get(perf).unwrap_or(0);
                 }
-                for number in 8..16 {
-                    others[number] = get(number as u32 + 8).unwrap_or(0);
+                for (number, other) in others.iter_mut().enumerate().skip(8) {
+                    *other = get(number as u32 + 8).unwrap_or(0);
                 }
                 Some(Self { ip: get(8)?, sp: get(7)?, fp: get(6)?, lr: 0, others })
             }

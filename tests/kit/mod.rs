@@ -16,7 +16,7 @@ pub fn pmc() -> Command {
 }
 
 /// What a run left behind, as text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ran {
     /// Exit status; `None` when a signal ended it.
     pub status: Option<i32>,

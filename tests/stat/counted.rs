@@ -1,10 +1,10 @@
 //! What is counted, against what is known about it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::mpsc;
 
 use rustix::param::page_size;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -104,44 +104,29 @@ fn a_thread_is_counted_as_its_own_clock_says_and_its_neighbour_apart() {
         return;
     }
     let (tell, told) = mpsc::channel();
-    let go = Arc::new(AtomicBool::new(false));
-    let burner = std::thread::spawn({
-        let go = Arc::clone(&go);
-        move || {
-            tell.send(gettid().as_raw_nonzero().get()).unwrap();
-            while !go.load(Ordering::Acquire) {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            let before = own_cpu_ms();
-            burn(150.0);
-            let burned = own_cpu_ms() - before;
-            // It must be there still when the counters are read.
-            std::thread::sleep(Duration::from_millis(900));
-            burned
-        }
+    let (order, orders) = mpsc::channel();
+    let burner = std::thread::spawn(move || {
+        tell.send(f64::from(gettid().as_raw_nonzero().get())).unwrap();
+        orders.recv().unwrap();
+        let before = own_cpu_ms();
+        burn(150.0);
+        tell.send(own_cpu_ms() - before).unwrap();
+        // It must be there still when the counters are read.
+        orders.recv().unwrap();
     });
-    let tid = told.recv().unwrap();
+    let tid = told.recv().unwrap() as i32;
     let idle = gettid().as_raw_nonzero().get();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("counts");
-    let tids = format!("{tid},{idle}");
-    let mut child = start(&[
-        "stat",
-        "--json=2",
-        "-o",
-        file.to_str().unwrap(),
-        "-e",
-        "task-clock",
-        "--per-thread",
-        "-t",
-        &tids,
-        "--timeout",
-        "800",
-    ]);
+    let (name, tids) = (file.to_str().unwrap(), format!("{tid},{idle}"));
+    let mut child = start(&["stat", "--json=2", "-o", name, "-e", "task-clock", "--per-thread", "-t", &tids]);
     wait_for_counters(child.id(), 2);
-    go.store(true, Ordering::Release);
-    assert!(child.wait().unwrap().success());
-    let burned = burner.join().unwrap();
+    order.send(()).unwrap();
+    let burned = told.recv().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    order.send(()).unwrap();
+    burner.join().unwrap();
     let counts = Document::read(&file);
     assert_eq!(counts.rows().len(), 2);
     let of = |tid: i32| {

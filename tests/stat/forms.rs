@@ -126,7 +126,7 @@ fn digits_are_grouped_where_a_person_reads() {
     let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=32M", "count=1"];
     let text = |options: &[&str]| pmc(&[options, &["-e", "page-faults"], &dd[..]].concat());
     let number = |text: String| -> String {
-        let line = text.lines().find(|line| line.contains(" page-faults ")).map(str::to_owned);
+        let line = text.lines().find(|line| line.contains(" page-faults")).map(str::to_owned);
         line.unwrap_or(text).split_whitespace().next().unwrap().to_owned()
     };
     for options in [&[][..], &["-B"], &["--big-num"], &["--no-big-num", "-B"]] {

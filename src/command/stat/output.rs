@@ -19,7 +19,7 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Opens it. A file begins with the line perf begins it with, except for JSON, which has no place for it.
+    /// Opens it. A file begins with the line perf begins it with, except in forms that have no place for it.
     pub(super) fn open(output: &Output) -> Result<Self> {
         let (mut to, name, terminal): (Box<dyn Write>, _, _) = match &output.to {
             To::Stderr => {
@@ -45,7 +45,9 @@ impl Sink {
                 (Box::new(create(path, output.append)?), format!("the results to {}", path.display()), false)
             }
         };
-        if matches!(output.to, To::File(_)) && matches!(output.form, Form::Text | Form::Csv(_)) {
+        let file = matches!(&output.to, To::File(path) if path.as_os_str() != "-");
+        let dated = matches!(output.form, Form::Text | Form::Csv(_)) && !output.openmetrics_is_the_form();
+        if file && dated {
             let line = format!("# started on {}\n\n", clock::local_date());
             to.write_all(line.as_bytes()).map_err(|error| Error::output(&name, error))?;
         }

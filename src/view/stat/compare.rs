@@ -153,7 +153,8 @@ pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         significance: SIGNIFICANCE,
         measures: comparison.lines.iter().map(measure).collect(),
     };
-    serde_json::to_writer(&mut *out, &document).map_err(io::Error::from)?;
+    let json = serde_json::to_string(&document).map_err(io::Error::from)?;
+    out.write_all(words::clean_json(&json).as_bytes())?;
     writeln!(out)
 }
 

@@ -17,6 +17,7 @@ use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Re
 use crate::profile::metrics::{Derived, shadow};
 use crate::profile::sharing::relative_error;
 use crate::profile::statistics::Summary;
+use crate::text;
 
 /// The number that readers check.
 pub const FORMAT: u32 = 2;
@@ -60,7 +61,8 @@ pub fn write(out: &mut dyn Write, subject: &Subject, total: &Counts, warnings: &
 }
 
 fn json<T: Serialize>(value: &T) -> io::Result<String> {
-    serde_json::to_string(value).map_err(io::Error::other)
+    let json = serde_json::to_string(value).map_err(io::Error::other)?;
+    Ok(text::clean_json(&json).into_owned())
 }
 
 #[derive(Serialize)]

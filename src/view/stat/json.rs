@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use super::{StatStyle, cells, metric_table, missing, place, share_percent, variance};
 use crate::profile::counts::{Aggregation, Counts};
 use crate::profile::metrics::shadow;
+use crate::text::clean_json;
 
 /// Writes one printing's worth of counts: a run, an interval or a summary.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
@@ -99,5 +100,5 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Resu
 
 /// A JSON string with its quotes.
 pub(super) fn string(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    clean_json(&serde_json::Value::from(text).to_string()).into_owned()
 }

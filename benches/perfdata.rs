@@ -1,0 +1,92 @@
+//! How fast records are read: `cargo bench --bench perfdata`. The recording is made by the writer, always the same.
+
+use std::path::PathBuf;
+
+use pmc::perfdata::{Buffer, Event, Features, Options, Reader, Writer};
+use pmc::record::{kind, layout::bits};
+use pmc::sys::Attr;
+use pmc::sys::attr::Flag;
+
+const SAMPLES: u64 = 400_000;
+const DEPTH: u64 = 30;
+
+fn main() {
+    divan::main();
+}
+
+/// Two events' samples with call chains of 30 addresses, some 130 MB.
+fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let path = lab.path().join("perf.data");
+    let events = [1u64, 2].map(|id| {
+        let mut attr = Attr::new(1, id - 1);
+        attr.set_sample_type(
+            bits::IDENTIFIER | bits::IP | bits::TID | bits::TIME | bits::CPU | bits::PERIOD | bits::CALLCHAIN,
+        );
+        attr.set(Flag::SampleIdAll, true);
+        Event { attr, ids: vec![id], name: None }
+    });
+    let mut writer = Writer::create(&path, &events, &Features::default(), options).expect("it begins");
+    let mut batch = Vec::new();
+    for n in 0..SAMPLES {
+        let size = (8 + 8 * (7 + DEPTH)) as u16;
+        batch.extend(kind::SAMPLE.to_ne_bytes());
+        batch.extend(2u16.to_ne_bytes());
+        batch.extend(size.to_ne_bytes());
+        for word in [1 + n % 2, 0x40_0000 + n % 977, 7 << 32 | 7, n * 1000, n % 8, 1000, DEPTH] {
+            batch.extend(word.to_ne_bytes());
+        }
+        for frame in 0..DEPTH {
+            batch.extend((0x40_0000 + (n * 31 + frame * 7919) % 65_536).to_ne_bytes());
+        }
+        if batch.len() > 1 << 18 {
+            writer.append(&[&batch]).expect("it appends");
+            batch.clear();
+        }
+    }
+    writer.append(&[&batch]).expect("it appends");
+    writer.finish(&Features { hostname: Some("bench".into()), ..Features::default() }).expect("it ends");
+    (lab, path)
+}
+
+/// The first pass: every header, side-band only.
+#[divan::bench(sample_count = 10)]
+fn scan(bencher: divan::Bencher<'_, '_>) {
+    let (_lab, path) = recording(Options::default());
+    let reader = Reader::open(path).expect("it opens");
+    bencher.counter(divan::counter::BytesCount::new(reader.data_size())).bench(|| {
+        let index = reader.scan(|record| {
+            divan::black_box(record.kind);
+        });
+        assert_eq!(index.expect("it reads").count(kind::SAMPLE), SAMPLES);
+    });
+}
+
+/// The second pass, in one thread: event, time, thread and chain of every sample.
+#[divan::bench(sample_count = 10)]
+fn samples(bencher: divan::Bencher<'_, '_>) {
+    let (_lab, path) = recording(Options::default());
+    let reader = Reader::open(path).expect("it opens");
+    let index = reader.scan(|_| {}).expect("it reads");
+    bencher.counter(divan::counter::BytesCount::new(reader.data_size())).bench(|| {
+        let mut buffer = Buffer::default();
+        let mut sum = 0;
+        for chunk in &index.chunks {
+            for raw in reader.load(chunk, &mut buffer).expect("it loads") {
+                let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
+                sum += event as u64 + sample.time().map_or(0, |t| t.ns());
+                sum += sample.thread().map_or(0, |t| t.tid as u64);
+                sum += sample.callchain().map_or(0, |chain| chain.iter().fold(0, u64::wrapping_add));
+            }
+        }
+        divan::black_box(sum)
+    });
+}
+
+/// Opening a compressed recording: unpacking it.
+#[divan::bench(sample_count = 5)]
+fn unpack(bencher: divan::Bencher<'_, '_>) {
+    let (_lab, path) = recording(Options { compress: Some(1) });
+    let size = Reader::open(&path).expect("it opens").data_size();
+    bencher.counter(divan::counter::BytesCount::new(size)).bench(|| Reader::open(&path).expect("it opens"));
+}

@@ -1,0 +1,119 @@
+//! The tracing data of a recording: the format files of its tracepoints, kallsyms, printk formats, thread names.
+//!
+//! ```text
+//! | 23 8 68 "tracing" | version NUL | endian u8 | long size u8 | page size u32 |
+//! | "header_page" NUL | u64 size, text | "header_event" NUL | u64 size, text |
+//! | u32 count | { u64 size, ftrace format } | u32 systems | { name NUL | u32 count | { u64 size, format } } |
+//! | u32 size, kallsyms | u32 size, printk formats | u64 size, saved cmdlines (from version 0.6) |
+//! ```
+//! Source: `tools/perf/util/trace-event-info.c`.
+
+use rustc_hash::FxHashMap;
+
+use super::Format;
+use crate::record::Cursor;
+
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+/// What a recording keeps about its tracepoints.
+#[derive(Debug, Clone, Default)]
+pub struct TracingData {
+    formats: FxHashMap<u64, Format>,
+    /// Written in the other byte order.
+    pub is_foreign: bool,
+    /// The kernel's symbols, as `/proc/kallsyms` had them (empty where perf could not read it).
+    pub kallsyms: Vec<u8>,
+    /// The kernel's constant texts that tracepoints point to, by address.
+    pub texts: FxHashMap<u64, String>,
+}
+
+struct Fields<'a> {
+    bytes: Cursor<'a>,
+    is_foreign: bool,
+}
+
+impl<'a> Fields<'a> {
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes.u32().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes.u64().map(|n| if self.is_foreign { n.swap_bytes() } else { n })
+    }
+    /// A u64 size and that many bytes.
+    fn file(&mut self) -> Option<&'a [u8]> {
+        let size = self.u64()?;
+        self.bytes.take(usize::try_from(size).ok()?)
+    }
+    /// Bytes up to a NUL, which is passed.
+    fn word(&mut self) -> Option<&'a [u8]> {
+        let end = self.bytes.rest().iter().position(|&b| b == 0)?;
+        let word = self.bytes.take(end)?;
+        self.bytes.take(1)?;
+        Some(word)
+    }
+}
+
+impl TracingData {
+    /// Parses the section. What is cut off is left out; `None` when it does not begin as it should.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut f = Fields { bytes: Cursor::new(bytes), is_foreign: false };
+        if f.bytes.take(MAGIC.len())? != MAGIC {
+            return None;
+        }
+        f.word()?;
+        f.is_foreign = (f.bytes.u8()? == 1) == cfg!(target_endian = "little");
+        f.bytes.u8()?;
+        f.u32()?;
+        let mut data = Self { is_foreign: f.is_foreign, ..Self::default() };
+        let _ = data.parse_files(&mut f);
+        Some(data)
+    }
+
+    fn parse_files(&mut self, f: &mut Fields<'_>) -> Option<()> {
+        for _ in ["header_page", "header_event"] {
+            f.word()?;
+            f.file()?;
+        }
+        for _ in 0..f.u32()? {
+            let file = f.file()?;
+            self.add("ftrace", file);
+        }
+        for _ in 0..f.u32()? {
+            let system = String::from_utf8_lossy(f.word()?).into_owned();
+            for _ in 0..f.u32()? {
+                let file = f.file()?;
+                self.add(&system, file);
+            }
+        }
+        let size = f.u32()?;
+        self.kallsyms = f.bytes.take(usize::try_from(size).ok()?)?.to_vec();
+        let size = f.u32()?;
+        let texts = String::from_utf8_lossy(f.bytes.take(usize::try_from(size).ok()?)?);
+        self.texts.extend(texts.lines().filter_map(text));
+        Some(())
+    }
+
+    fn add(&mut self, system: &str, file: &[u8]) {
+        if let Some(format) = Format::parse(system, &String::from_utf8_lossy(file)) {
+            self.formats.insert(format.id, format);
+        }
+    }
+
+    /// The tracepoint with this number (`attr.config`).
+    pub fn format(&self, id: u64) -> Option<&Format> {
+        self.formats.get(&id)
+    }
+
+    /// All tracepoints, in no order.
+    pub fn formats(&self) -> impl Iterator<Item = &Format> {
+        self.formats.values()
+    }
+}
+
+/// A line of printk formats: `0xADDRESS : "text"`.
+fn text(line: &str) -> Option<(u64, String)> {
+    let (address, text) = line.split_once(':')?;
+    let address = u64::from_str_radix(address.trim().strip_prefix("0x")?, 16).ok()?;
+    let text = text.trim().strip_prefix('"')?.strip_suffix('"')?;
+    Some((address, text.trim_end_matches("\\n").to_owned()))
+}

@@ -1,0 +1,286 @@
+//! Tracepoint payloads: the kernel's `format` files parsed, a payload's fields found and printed.
+//!
+//! Receives the text of a format file (from tracefs, or from a recording's tracing data: [`TracingData`]) and the raw bytes
+//! of samples; hands on fields and the line that perf script prints. `print fmt` is C that the kernel wrote; what `print`
+//! can evaluate is printed its way, everything else as `name=value`. Turning code addresses into names is left to the
+//! caller.
+//!
+//! ```text
+//! name: sched_switch
+//! ID: 372
+//! format:
+//!     field:char prev_comm[16];   offset:8;   size:16;   signed:0;
+//!     …
+//! print fmt: "prev_comm=%s …", REC->prev_comm, …
+//! ```
+
+mod data;
+mod print;
+
+pub use data::TracingData;
+
+use std::fmt::Write;
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::until_nul;
+
+/// What the recording kernel's addresses stand for.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    /// The function at a code address and the offset in it, for `%pS`.
+    pub code: &'a dyn Fn(u64) -> Option<(String, u64)>,
+    /// The kernel's constant texts by address, for `%s` of a pointer: [`TracingData::texts`].
+    pub texts: Option<&'a FxHashMap<u64, String>>,
+}
+
+impl Names<'_> {
+    /// Knows nothing: addresses stay numbers.
+    pub const NONE: Names<'static> = Names { code: &|_| None, texts: None };
+}
+
+/// Where a field's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// At the field's offset.
+    Here,
+    /// `__data_loc`: the field says where (low half: offset in the payload, high half: length).
+    DataLoc,
+    /// `__rel_loc`: the same, counted from the field's end.
+    RelLoc,
+}
+
+/// One field of a tracepoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its C type, as the format file has it.
+    pub kind: String,
+    /// Bytes before it in the payload.
+    pub offset: usize,
+    /// Bytes.
+    pub size: usize,
+    /// Whether numbers have a sign.
+    pub is_signed: bool,
+    /// Whether it holds several.
+    pub is_array: bool,
+    /// Where the bytes are.
+    pub place: Place,
+}
+
+/// A payload and the byte order of the machine that wrote it.
+#[derive(Debug, Clone, Copy)]
+pub struct Payload<'a> {
+    /// The sample's raw bytes.
+    pub bytes: &'a [u8],
+    /// Written in the other byte order.
+    pub is_foreign: bool,
+}
+
+impl<'a> Payload<'a> {
+    fn bytes_of(self, field: &Field) -> Option<&'a [u8]> {
+        let here = self.bytes.get(field.offset..)?.get(..field.size)?;
+        let location =
+            || self.number(here.get(..4)?).map(|word| (word as usize & 0xffff, word as usize >> 16 & 0xffff));
+        let (offset, len) = match field.place {
+            Place::Here => return Some(here),
+            Place::DataLoc => location()?,
+            Place::RelLoc => location().map(|(offset, len)| (offset + field.offset + field.size, len))?,
+        };
+        self.bytes.get(offset..)?.get(..len)
+    }
+
+    /// A number of 1, 2, 4 or 8 bytes, without sign.
+    fn number(self, bytes: &[u8]) -> Option<u64> {
+        let mut wide = [0; 8];
+        let len = bytes.len();
+        if !matches!(len, 1 | 2 | 4 | 8) {
+            return None;
+        }
+        let little = cfg!(target_endian = "little") != self.is_foreign;
+        if little {
+            wide[..len].copy_from_slice(bytes);
+            Some(u64::from_le_bytes(wide))
+        } else {
+            wide[8 - len..].copy_from_slice(bytes);
+            Some(u64::from_be_bytes(wide))
+        }
+    }
+
+    /// The same, its sign extended where it has one.
+    fn integer(self, bytes: &[u8], is_signed: bool) -> Option<i64> {
+        let number = self.number(bytes)?;
+        let unused = 64 - 8 * bytes.len() as u32;
+        Some(if is_signed { (number << unused) as i64 >> unused } else { number as i64 })
+    }
+}
+
+impl Field {
+    fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.split(';').map(str::trim);
+        let declaration = parts.next()?.strip_prefix("field:")?;
+        let mut number =
+            |key: &str| parts.next().and_then(|p| p.strip_prefix(key)).and_then(|n| n.parse::<usize>().ok());
+        let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:").unwrap_or(0));
+        // A payload is at most 64 KiB: anything beyond is a lie.
+        if offset > 1 << 16 || size > 1 << 16 {
+            return None;
+        }
+        let (place, declaration) = if let Some(rest) = declaration.strip_prefix("__data_loc ") {
+            (Place::DataLoc, rest)
+        } else if let Some(rest) = declaration.strip_prefix("__rel_loc ") {
+            (Place::RelLoc, rest)
+        } else {
+            (Place::Here, declaration)
+        };
+        let bare = declaration.split('[').next().unwrap_or(declaration).trim_end();
+        // `char comm[16]`, but `char[] name` behind __data_loc.
+        let (kind, name) = if place == Place::Here { bare } else { declaration }.rsplit_once([' ', '*'])?;
+        let is_array = declaration.contains('[');
+        Some(Self {
+            name: name.trim().to_owned(),
+            kind: kind.trim().to_owned() + if bare.contains('*') && !kind.contains('*') { " *" } else { "" },
+            offset,
+            size,
+            is_signed: signed == 1,
+            is_array,
+            place,
+        })
+    }
+
+    /// Whether it is text: an array of char.
+    pub fn is_text(&self) -> bool {
+        let base = self.kind.trim_end_matches("[]").trim();
+        self.is_array && (base == "char" || base == "const char")
+    }
+
+    /// Its number; `None` for arrays and what the payload does not hold.
+    pub fn integer(&self, payload: Payload<'_>) -> Option<i64> {
+        if self.is_array {
+            return None;
+        }
+        payload.integer(payload.bytes_of(self)?, self.is_signed)
+    }
+
+    /// Its text, up to the first NUL.
+    pub fn text<'a>(&self, payload: Payload<'a>) -> Option<&'a [u8]> {
+        if self.is_text() { payload.bytes_of(self).map(until_nul) } else { None }
+    }
+
+    /// Bytes of one of its elements.
+    fn element(&self) -> usize {
+        match self.kind.trim_end_matches("[]").trim() {
+            k if k.contains('*') => 8,
+            "char" | "unsigned char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "bool" => 1,
+            "short" | "unsigned short" | "u16" | "s16" | "__u16" | "__s16" | "__be16" | "__le16" => 2,
+            "long" | "unsigned long" | "u64" | "s64" | "__u64" | "__s64" | "size_t" | "long long" => 8,
+            "unsigned long long" => 8,
+            _ => 4,
+        }
+    }
+
+    /// Appends the value as it is printed when nothing says how.
+    fn print(&self, payload: Payload<'_>, out: &mut String) {
+        if let Some(text) = self.text(payload) {
+            out.push_str(&String::from_utf8_lossy(text));
+        } else if let Some(number) = self.integer(payload) {
+            let _ = if self.kind.contains('*') {
+                write!(out, "0x{number:x}")
+            } else if self.is_signed {
+                write!(out, "{number}")
+            } else {
+                write!(out, "{}", number as u64)
+            };
+        } else if let Some(bytes) = payload.bytes_of(self) {
+            out.push('[');
+            for (at, element) in bytes.chunks(self.element()).enumerate() {
+                let _ = write!(
+                    out,
+                    "{}{:x}",
+                    if at > 0 { ", " } else { "" },
+                    payload.number(element).unwrap_or(0)
+                );
+            }
+            out.push(']');
+        }
+    }
+}
+
+/// A parsed format file.
+#[derive(Debug, Clone)]
+pub struct Format {
+    /// The subsystem, such as `sched`.
+    pub system: String,
+    /// The tracepoint, such as `sched_switch`.
+    pub name: String,
+    /// Its number: `attr.config`, and the payload's first two bytes.
+    pub id: u64,
+    /// The fields, the common ones first.
+    pub fields: Vec<Field>,
+    /// How to print; `None` when that is beyond us.
+    print: Option<print::Print>,
+}
+
+impl Format {
+    /// Parses a format file of this subsystem; `None` when it has no name, number or fields.
+    pub fn parse(system: &str, text: &str) -> Option<Self> {
+        let mut name = None;
+        let mut id = None;
+        let mut fields = Vec::new();
+        let mut print_text = None;
+        let mut at = 0;
+        for line in text.lines() {
+            let trimmed = line.trim();
+            if let Some(rest) = trimmed.strip_prefix("name:") {
+                name = name.or(Some(rest.trim().to_owned()));
+            } else if let Some(rest) = trimmed.strip_prefix("ID:") {
+                id = rest.trim().parse().ok();
+            } else if trimmed.starts_with("field:") {
+                fields.extend(Field::parse(trimmed));
+            } else if let Some(found) = line.find("print fmt:") {
+                // It may hold line breaks, and nothing stands behind it.
+                print_text = text.get(at + found + "print fmt:".len()..);
+                break;
+            }
+            at += line.len() + 1;
+        }
+        let print = print_text.and_then(|text| print::Print::parse(text, &fields));
+        (!fields.is_empty()).then_some(Self {
+            system: system.to_owned(),
+            name: name?,
+            id: id?,
+            fields,
+            print,
+        })
+    }
+
+    /// The field with this name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Whether `print fmt` is understood; otherwise [`Format::print`] shows the fields by name.
+    pub fn is_printable(&self) -> bool {
+        self.print.is_some()
+    }
+
+    /// The line that describes the payload. Not cleaned of control characters.
+    pub fn print(&self, payload: Payload<'_>, names: Names<'_>) -> String {
+        if let Some(print) = &self.print {
+            let mut out = String::new();
+            if print.evaluate(&self.fields, payload, names, &mut out).is_some() {
+                return out;
+            }
+        }
+        let mut out = String::new();
+        for field in self.fields.iter().filter(|field| !field.name.starts_with("common_")) {
+            let _ = write!(out, "{}{}=", if out.is_empty() { "" } else { " " }, field.name);
+            field.print(payload, &mut out);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;

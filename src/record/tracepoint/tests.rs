@@ -1,0 +1,70 @@
+//! Tests of tracepoint formats and of the printing of their payloads: formats as tracefs has them, payloads made by hand.
+
+use super::*;
+
+const SWITCH: &str = r#"name: sched_switch
+ID: 372
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:char comm[16];	offset:8;	size:16;	signed:0;
+	field:int prio;	offset:24;	size:4;	signed:1;
+	field:__data_loc char[] path;	offset:28;	size:4;	signed:0;
+	field:const void * call_site;	offset:32;	size:8;	signed:0;
+
+print fmt: "%s %03d %s%s|%s at %pS" " %-4x|", REC->comm, REC->prio, (REC->prio & 3) ? __print_flags(REC->prio & 7, "|", { 1, "A" }, { 0x2, "B" }) : "R", REC->prio > 0 ? "+" : "", __get_str(path), (void *)REC->call_site, (u8)((REC->prio) >> 1)
+"#;
+
+fn payload() -> Vec<u8> {
+    let mut bytes = vec![0; 40];
+    bytes[8..12].copy_from_slice(b"bash");
+    bytes[24..28].copy_from_slice(&7i32.to_ne_bytes());
+    bytes[28..32].copy_from_slice(&(40u32 | 5 << 16).to_ne_bytes());
+    bytes[32..40].copy_from_slice(&0x1234u64.to_ne_bytes());
+    bytes.extend(b"/tmp\0");
+    bytes
+}
+
+#[test]
+fn a_payload_is_printed_as_its_format_says() {
+    let format = Format::parse("sched", SWITCH).expect("it parses");
+    assert!(format.is_printable());
+    let bytes = payload();
+    let payload = Payload { bytes: &bytes, is_foreign: false };
+    let named = |address: u64| (address == 0x1234).then(|| ("here".to_owned(), 4));
+    assert_eq!(
+        format.print(payload, Names { code: &named, texts: None }),
+        "bash 007 A|B|0x4+|/tmp at here+0x4 3   |"
+    );
+    assert_eq!(format.field("prio").and_then(|f| f.integer(payload)), Some(7));
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_printed_by_name() {
+    let format = Format::parse("sched", &SWITCH.replace("__get_str", "secret")).expect("it parses");
+    assert!(!format.is_printable());
+    let bytes = payload();
+    let payload = Payload { bytes: &bytes, is_foreign: false };
+    assert_eq!(format.print(payload, Names::NONE), "comm=bash prio=7 path=/tmp call_site=0x1234");
+    // A payload that is too short has no values, and harms nobody.
+    let short = Payload { bytes: &bytes[..20], is_foreign: false };
+    assert_eq!(format.print(short, Names::NONE), "comm= prio= path= call_site=");
+}
+
+#[test]
+fn numbers_of_the_other_byte_order_are_read() {
+    let format = Format::parse("sched", SWITCH).expect("it parses");
+    let mut bytes = payload();
+    bytes[24..28].copy_from_slice(&(-5i32).to_ne_bytes().map(u8::reverse_bits).map(u8::reverse_bits));
+    bytes[24..28].reverse();
+    let payload = Payload { bytes: &bytes, is_foreign: true };
+    assert_eq!(format.field("prio").and_then(|f| f.integer(payload)), Some(-5));
+}
+
+#[test]
+fn deep_and_long_expressions_end() {
+    let deep = format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    let format = SWITCH.replace("REC->comm,", &format!("{deep},"));
+    assert!(!Format::parse("sched", &format).expect("it parses").is_printable());
+}
