@@ -7,6 +7,7 @@ pub mod list;
 pub mod perfalloc;
 pub mod report;
 pub mod reserve;
+pub mod script;
 pub mod stat;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +30,8 @@ pub enum Command {
     Info(info::Info),
     /// Show where the time went in a recording
     Report(report::Report),
+    /// Print the samples of a recording one by one
+    Script(script::Script),
     /// Reserve the hardware counters
     Reserve(reserve::Reserve),
     /// List the events that can be counted here, each tried

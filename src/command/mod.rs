@@ -9,6 +9,7 @@ mod list;
 mod perfalloc;
 mod report;
 mod reserve;
+mod script;
 mod stat;
 
 use clap::Parser;
@@ -42,6 +43,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Stat(typed) => stat::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
+        Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

@@ -13,6 +13,7 @@ pub mod named;
 pub mod recording;
 pub mod repeats;
 pub mod sampled;
+pub mod script;
 pub mod sharing;
 pub mod statistics;
 pub mod tally;

@@ -14,6 +14,7 @@ pub mod history;
 pub mod intern;
 pub mod location;
 pub mod module;
+pub mod order;
 pub mod samples;
 mod sideband;
 pub mod space;

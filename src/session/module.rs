@@ -61,6 +61,19 @@ impl Module {
     }
 }
 
+impl Module {
+    /// Its name as perf script has it: the whole path.
+    pub fn name_in_script(&self) -> String {
+        match &self.kind {
+            Kind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
+                format!("/tmp/perf-{pid}.map")
+            }
+            Kind::Kernel(_) | Kind::KernelModule(..) => self.short_name(),
+            _ => self.path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
 fn is_bracketed(path: &std::path::Path) -> bool {
     path.as_os_str().as_bytes().first() == Some(&b'[')
 }

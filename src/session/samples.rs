@@ -19,7 +19,7 @@ use super::{CommId, Layer, Moment, Session};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::layout::bits;
 use crate::record::sample::CONTEXT_MAX;
-use crate::record::{CpuMode, Layouts, Parts, RawRecord, Sample, Words, kind};
+use crate::record::{CpuMode, Layouts, Parts, RawRecord, Sample, Thread, Words, kind};
 
 /// A property of samples that rows are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,22 @@ pub struct Wanted {
     pub tids: Option<FxHashSet<i32>>,
     /// Only these names.
     pub comms: Option<FxHashSet<CommId>>,
+}
+
+impl Wanted {
+    /// Whether time and CPU of a sample are asked for.
+    pub fn takes(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
+        let at = time.unwrap_or(0);
+        (self.times.is_empty() || self.times.iter().any(|(from, to)| (*from..=*to).contains(&at)))
+            && self.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+    }
+
+    /// Whether its thread is.
+    pub fn takes_thread(&self, thread: Thread, comm: Option<CommId>) -> bool {
+        self.pids.as_ref().is_none_or(|pids| pids.contains(&thread.pid))
+            && self.tids.as_ref().is_none_or(|tids| tids.contains(&thread.tid))
+            && self.comms.as_ref().is_none_or(|comms| comm.is_some_and(|comm| comms.contains(&comm)))
+    }
 }
 
 /// What was added up.
@@ -195,18 +211,82 @@ struct Last {
     from: Moment,
 }
 
+/// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was copied.
+pub struct Stacker<'a> {
+    walker: Option<Box<dyn Walk + 'a>>,
+    ignore_callers: bool,
+    chain: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Stacker<'a> {
+    /// One for a thread.
+    pub fn new(wanted: &Wanted, unwind: Option<&'a dyn Unwind>) -> Self {
+        Self {
+            walker: unwind.map(Unwind::walker),
+            ignore_callers: wanted.ignore_stacks,
+            chain: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Context markers and addresses, innermost first; without a copy where the record has them so.
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, layer: Layer) -> Words<'s> {
+        let mode = sample.cpu_mode();
+        let ip = sample.ip();
+        let chain = if self.ignore_callers { None } else { sample.callchain() };
+        let has_copy = sample.layout().sample_type() & bits::STACK_USER != 0 && !self.ignore_callers;
+        if !has_copy && let Some(chain) = chain {
+            let starts_well = chain.get(0).is_some_and(|word| word >= CONTEXT_MAX)
+                && chain.get(1).is_some_and(|word| word < CONTEXT_MAX && ip.is_none_or(|ip| ip == word));
+            if starts_well {
+                return chain;
+            }
+        }
+        self.chain.clear();
+        self.chain.extend([marker(mode), ip.unwrap_or(0)]);
+        if let Some(chain) = chain {
+            self.append(chain, ip);
+        }
+        if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
+            unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
+        }
+        bytes(&self.chain, &mut self.scratch);
+        Words::new(&self.scratch)
+    }
+
+    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly so).
+    fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
+        let first = chain.iter().position(|word| word < CONTEXT_MAX);
+        let Some(first) = first else { return };
+        let same_context = first == 0 || chain.get(first - 1) == self.chain.first().copied();
+        let mut rest = chain.iter().skip(first);
+        if same_context || ip.is_none() {
+            if ip.is_none() {
+                self.chain.clear();
+                self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
+                self.chain.push(chain.get(first).unwrap_or(0));
+            }
+            rest.next();
+        } else {
+            // The sample is in another context than its chain begins with.
+            self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
+        }
+        self.chain.extend(rest);
+    }
+}
+
 struct Worker<'a> {
     session: &'a Session,
     wanted: &'a Wanted,
     layouts: &'a Layouts,
-    walker: Option<Box<dyn Walk + 'a>>,
+    stacker: Stacker<'a>,
     reads: bool,
     /// The last value of each counter.
     read: FxHashMap<u64, u64>,
     last: Option<Last>,
     rows: FxHashMap<Key, Value>,
     out: Samples,
-    chain: Vec<u64>,
     scratch: Vec<u8>,
     words: Vec<u64>,
 }
@@ -236,13 +316,12 @@ impl<'a> Worker<'a> {
             session,
             wanted,
             layouts: session.reader.layouts(),
-            walker: unwind.map(Unwind::walker),
+            stacker: Stacker::new(wanted, unwind),
             reads,
             read: FxHashMap::default(),
             last: None,
             rows: FxHashMap::default(),
             out,
-            chain: Vec::new(),
             scratch: Vec::new(),
             words: Vec::new(),
         }
@@ -254,7 +333,7 @@ impl<'a> Worker<'a> {
             return;
         };
         let time = sample.time().map(|time| time.0);
-        if !self.is_wanted(&sample, time) {
+        if !self.wanted.takes(&sample, time) {
             return;
         }
         if let Some(time) = time {
@@ -281,13 +360,6 @@ impl<'a> Worker<'a> {
         self.add(event, &sample, time, position, period);
     }
 
-    fn is_wanted(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
-        let Wanted { times, cpus, .. } = self.wanted;
-        let at = time.unwrap_or(0);
-        (times.is_empty() || times.iter().any(|(from, to)| (*from..=*to).contains(&at)))
-            && cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
-    }
-
     fn add(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment, period: u64) {
         let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
         let thread = sample.thread().unwrap_or_default();
@@ -303,17 +375,13 @@ impl<'a> Worker<'a> {
         } else {
             self.session.history.comm(thread.pid, thread.tid, moment)
         };
-        let Wanted { pids, tids, comms, .. } = self.wanted;
-        let passes = pids.as_ref().is_none_or(|pids| pids.contains(&thread.pid))
-            && tids.as_ref().is_none_or(|tids| tids.contains(&thread.tid))
-            && comms.as_ref().is_none_or(|comms| comm.is_some_and(|comm| comms.contains(&comm)));
-        if !passes {
+        if !self.wanted.takes_thread(thread, comm) {
             self.out.filtered[event] += value;
             return;
         }
         let comm = if self.wanted.ignore_comms { None } else { comm };
         let layer = self.layer(thread.pid, moment);
-        let stack = self.stack(sample, layer);
+        let stack = self.out.stacks.add(layer.0, self.stacker.chain(sample, layer));
         let extra = self.extra(event, sample, time, period, weight);
         let key = Key { event: event as u32, stack, comm: comm.map_or(u32::MAX, |comm| comm.0), extra };
         *self.rows.entry(key).or_default() += value;
@@ -329,51 +397,6 @@ impl<'a> Worker<'a> {
                 layer
             }
         }
-    }
-
-    /// The number of the sample's stack.
-    fn stack(&mut self, sample: &Sample<'_>, layer: Layer) -> u32 {
-        let mode = sample.cpu_mode();
-        let ip = sample.ip();
-        let chain = if self.wanted.ignore_stacks { None } else { sample.callchain() };
-        let has_copy = sample.layout().sample_type() & bits::STACK_USER != 0 && !self.wanted.ignore_stacks;
-        if !has_copy && let Some(chain) = chain {
-            let starts_well = chain.get(0).is_some_and(|word| word >= CONTEXT_MAX)
-                && chain.get(1).is_some_and(|word| word < CONTEXT_MAX && ip.is_none_or(|ip| ip == word));
-            if starts_well {
-                return self.out.stacks.add(layer.0, chain);
-            }
-        }
-        self.chain.clear();
-        self.chain.extend([marker(mode), ip.unwrap_or(0)]);
-        if let Some(chain) = chain {
-            self.append(chain, ip);
-        }
-        if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
-            unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
-        }
-        bytes(&self.chain, &mut self.scratch);
-        self.out.stacks.add(layer.0, Words::new(&self.scratch))
-    }
-
-    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly so).
-    fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
-        let first = chain.iter().position(|word| word < CONTEXT_MAX);
-        let Some(first) = first else { return };
-        let same_context = first == 0 || chain.get(first - 1) == self.chain.first().copied();
-        let mut rest = chain.iter().skip(first);
-        if same_context || ip.is_none() {
-            if ip.is_none() {
-                self.chain.clear();
-                self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
-                self.chain.push(chain.get(first).unwrap_or(0));
-            }
-            rest.next();
-        } else {
-            // The sample is in another context than its chain begins with.
-            self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
-        }
-        self.chain.extend(rest);
     }
 
     fn extra(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, period: u64, weight: u64) -> u32 {

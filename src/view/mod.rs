@@ -5,4 +5,5 @@ pub mod info;
 pub mod list;
 pub mod openmetrics;
 pub mod report;
+pub mod script;
 pub mod stat;

@@ -1,8 +1,9 @@
 //! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
 
 pub(in crate::command) mod progress;
-mod plan;
+pub(in crate::command) mod plan;
 pub(in crate::command) mod symbols;
+pub(in crate::command) mod unwinding;
 pub(in crate::command) mod words;
 
 use std::io::{BufWriter, Write, stdout};
@@ -19,6 +20,7 @@ use crate::view;
 use plan::{Header, Plan};
 use progress::Progress;
 use symbols::Symbols;
+use unwinding::Unwinding;
 use words::Names;
 
 /// Runs it.
@@ -68,7 +70,9 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
     let mut samples = {
         let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
-        samples::collect(session, &wanted, None, &|more| bar.more(more))?
+        let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
+        let unwinding = Unwinding::new(&session.history, &symbols, machine, plan.max_stack);
+        samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?
     };
     let resolved = location::resolve(&session.history, &mut samples, plan.max_stack);
     let lines = plan.keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Order, SortKey};
-use crate::session::{Session, Wanted};
+use crate::session::{CommId, Session, Wanted};
 use crate::symbol::{Depth, Options};
 use crate::text;
 use crate::view::report::{Column, Form, Layout};
@@ -115,32 +115,36 @@ impl Plan {
             }
         }
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
-        let comms = (!typed.comms.is_empty()).then(|| {
-            let named = session.history.comms().enumerate().filter(|(_, comm)| {
-                typed.comms.iter().any(|wanted| wanted.as_bytes() == *comm)
-            });
-            named.map(|(number, _)| crate::session::CommId(number as u32)).collect()
-        });
-        let cpus = match &typed.cpu {
-            Some(list) => {
-                let list: CpuList = list.parse().map_err(|_| {
-                    Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8")
-                })?;
-                Some(list.iter().collect())
-            }
-            None => None,
-        };
         Ok(Wanted {
             extras,
             ignore_comms: !self.keys.contains(&SortKey::Comm),
             ignore_stacks: self.tree.is_none() && self.children == Some(false),
             times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
-            cpus,
+            cpus: cpus(typed.cpu.as_deref())?,
             pids: set(&typed.pid),
             tids: set(&typed.tid),
-            comms,
+            comms: comms(&typed.comms, session),
         })
     }
+}
+
+/// A list of CPUs as a set.
+pub(in crate::command) fn cpus(list: Option<&str>) -> Result<Option<FxHashSet<u32>>> {
+    let Some(list) = list else { return Ok(None) };
+    let list: CpuList = list.parse().map_err(|_| {
+        Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8")
+    })?;
+    Ok(Some(list.iter().collect()))
+}
+
+/// The numbers of threads' names.
+pub(in crate::command) fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
+    if names.is_empty() {
+        return None;
+    }
+    let all = session.history.comms().enumerate();
+    let named = all.filter(|(_, comm)| names.iter().any(|wanted| wanted.as_bytes() == *comm));
+    Some(named.map(|(number, _)| CommId(number as u32)).collect())
 }
 
 fn listed(names: &[String]) -> Option<Vec<String>> {
@@ -214,7 +218,7 @@ fn call_graph(typed: &Report) -> Result<(Option<Order>, Option<f64>)> {
 }
 
 /// `--time`: two times in seconds, either may be missing; or two percentages of the recording.
-fn times(text: &str, session: &Session) -> Result<(u64, u64)> {
+pub(in crate::command) fn times(text: &str, session: &Session) -> Result<(u64, u64)> {
     let bad = || {
         Error::usage(format!("{text:?} is no span of time"))
             .try_this("FROM,TO in seconds, either may be missing; or 10%-20%")

@@ -6,7 +6,7 @@ use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
 use crate::session::{self, History, Location, Module};
-use crate::symbol::{self, BuildId, Depth, ModuleId, Options, Probe, Progress, Request, Symbolizer};
+use crate::symbol::{self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer};
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
@@ -44,15 +44,13 @@ impl Symbols {
         Some((id, probe))
     }
 
-    /// Asks for all locations at once, and writes down what stands at each.
-    pub(in crate::command) fn name(
+    /// Asks for all locations at once.
+    pub(in crate::command) fn answers(
         &mut self,
-        history: &History,
         locations: &[Location],
         depth: Depth,
-        texts: &mut Texts,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Code {
+    ) -> Answers {
         let mut probes: FxHashMap<ModuleId, Vec<(Probe, usize)>> = FxHashMap::default();
         for (number, location) in locations.iter().enumerate() {
             if let Some((id, probe)) = self.probe(location) {
@@ -67,19 +65,53 @@ impl Symbols {
         let requests: Vec<Request<'_>> =
             asked.iter().zip(&lists).map(|((id, _), probes)| Request { module: *id, probes }).collect();
         let answers = self.symbolizer.resolve(&requests, depth, progress);
-        let mut answer_of = vec![None; locations.len()];
+        let mut of = vec![None; locations.len()];
         for (request, (_, probes)) in asked.iter().enumerate() {
             for (at, (_, number)) in probes.iter().enumerate() {
-                answer_of[*number] = Some((request, at));
+                of[*number] = Some((request, at));
             }
         }
+        Answers { answers, of }
+    }
+
+    /// The function of a frame.
+    pub(in crate::command) fn function(&self, frame: &Frame) -> &Function {
+        self.symbolizer.names().function(frame.function)
+    }
+
+    /// Asks for all locations, and writes down what stands at each.
+    pub(in crate::command) fn name(
+        &mut self,
+        history: &History,
+        locations: &[Location],
+        depth: Depth,
+        texts: &mut Texts,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Code {
+        let answers = self.answers(locations, depth, progress);
         let mut code = Code::default();
-        for (location, answer) in locations.iter().zip(answer_of) {
+        for (number, location) in locations.iter().enumerate() {
             let module = location.module.map(|number| &history.modules()[number as usize]);
-            let frames = answer.map_or(&[][..], |(request, at)| answers[request].frames(at));
-            code.add(location, module, frames, Some(self.symbolizer.names()), texts);
+            code.add(location, module, answers.of(number).0, Some(self.symbolizer.names()), texts);
         }
         code
+    }
+}
+
+/// The symbolizer's answers, by the number of the location.
+pub(in crate::command) struct Answers {
+    answers: Vec<Answer>,
+    /// Which answer, which address in it.
+    of: Vec<Option<(usize, usize)>>,
+}
+
+impl Answers {
+    /// The frames at a location, innermost first, and its address in the module's own numbering.
+    pub(in crate::command) fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
+        match self.of[location] {
+            Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),
+            None => (&[], None),
+        }
     }
 }
 
