@@ -22,7 +22,7 @@ pub struct Place {
 }
 
 /// One sample. Fields that were not recorded are `None`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Entry<'a> {
     /// The thread's name; foreign text.
     pub comm: &'a str,

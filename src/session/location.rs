@@ -3,11 +3,10 @@
 //! Receives the interned stacks of pass 2, each with the layer it was seen in; hands on distinct [`Location`]s and
 //! distinct stacks of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::intern::{Lists, bytes};
-use super::samples::{Key, Samples, Value};
+use super::intern::{Lists, numbers};
+use super::samples::{Key, Samples, Value, join};
 use super::{History, Kind, Layer};
 use crate::address::Avma;
 use crate::record::{ChainEntry, Context, Words};
@@ -68,7 +67,7 @@ pub struct Location {
 pub struct Resolved {
     /// Each place once.
     pub locations: Vec<Location>,
-    /// Numbers of locations, innermost first; the tag is 0.
+    /// Numbers of locations, four bytes each: see [`Resolved::stack`].
     pub stacks: Lists,
     /// The rows of pass 2, their stacks being numbers in `stacks`.
     pub rows: Vec<(Key, Value)>,
@@ -94,11 +93,12 @@ pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_ca
     }
 }
 
-/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first.
-pub fn walk(words: Words<'_>, mut visit: impl FnMut(Level, u64, bool)) {
+/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. Only the first
+/// `most` words are looked at, markers included: that is how perf counts its `--max-stack`.
+pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, bool)) {
     let mut level = Level::Unknown;
     let mut is_caller = false;
-    for word in words.iter() {
+    for word in words.iter().take(most) {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
                 level = context.into();
@@ -113,65 +113,42 @@ pub fn walk(words: Words<'_>, mut visit: impl FnMut(Level, u64, bool)) {
     }
 }
 
-/// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most` frames of each are kept.
+impl Resolved {
+    /// The locations of a stack, innermost first.
+    pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+        numbers(self.stacks.get(number).1)
+    }
+}
+
+/// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
 pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
-    let stacks = std::mem::take(&mut samples.stacks);
-    // Each distinct address of each layer once.
-    let mut wanted: FxHashMap<(Layer, Level, u64, bool), u32> = FxHashMap::default();
-    let mut asked = Vec::new();
-    let mut numbers: Vec<u32> = Vec::new();
-    let mut ends: Vec<usize> = Vec::with_capacity(stacks.len());
-    for (layer, words) in stacks.iter() {
-        let mut depth = 0;
-        walk(words, |level, address, is_caller| {
-            depth += 1;
-            if depth > most {
-                return;
-            }
-            let layer = if level == Level::User { Layer(layer) } else { Layer::KERNEL };
-            let question = (layer, level, address, is_caller);
-            let number = *wanted.entry(question).or_insert_with(|| {
-                asked.push(question);
-                asked.len() as u32 - 1
-            });
-            numbers.push(number);
-        });
-        ends.push(numbers.len());
-    }
-    drop(stacks);
-    drop(wanted);
-    let answers: Vec<Location> = asked
-        .par_iter()
-        .map(|&(layer, level, address, is_caller)| locate(history, layer, level, address, is_caller))
-        .collect();
-    let mut known: FxHashMap<Location, u32> = FxHashMap::default();
     let mut out = Resolved::default();
-    let location_of: Vec<u32> = answers
-        .into_iter()
-        .map(|location| {
-            *known.entry(location).or_insert_with(|| {
-                out.locations.push(location);
-                out.locations.len() as u32 - 1
-            })
-        })
-        .collect();
-    let (mut words, mut scratch, mut start) = (Vec::new(), Vec::new(), 0);
-    let stack_of: Vec<u32> = ends
-        .into_iter()
-        .map(|end| {
-            words.clear();
-            words.extend(numbers[start..end].iter().map(|number| u64::from(location_of[*number as usize])));
-            start = end;
-            bytes(&words, &mut scratch);
-            out.stacks.add(0, Words::new(&scratch))
-        })
-        .collect();
-    let mut rows: FxHashMap<Key, Value> = FxHashMap::default();
-    for (key, value) in samples.rows.drain(..) {
-        *rows.entry(Key { stack: stack_of[key.stack as usize], ..key }).or_default() += value;
+    // Each distinct address of each layer is looked up once.
+    let mut known: FxHashMap<(Layer, Level, u64, bool), u32> = FxHashMap::default();
+    let mut places: FxHashMap<Location, u32> = FxHashMap::default();
+    let mut stack_of: Vec<u32> = Vec::new();
+    let mut scratch = Vec::new();
+    for part in std::mem::take(&mut samples.stacks) {
+        for (layer, list) in part.iter() {
+            scratch.clear();
+            walk(Words::new(list), most, |level, address, is_caller| {
+                let layer = if level == Level::User { Layer(layer) } else { Layer::KERNEL };
+                let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
+                    let location = locate(history, layer, level, address, is_caller);
+                    *places.entry(location).or_insert_with(|| {
+                        out.locations.push(location);
+                        out.locations.len() as u32 - 1
+                    })
+                });
+                scratch.extend(number.to_ne_bytes());
+            });
+            stack_of.push(out.stacks.add(0, &scratch));
+        }
     }
-    out.rows = rows.into_iter().collect();
-    // The numbers depend on which thread came first, the sums do not; this order makes equal runs equal.
-    out.rows.sort_unstable_by_key(|(key, _)| *key);
+    out.rows = std::mem::take(&mut samples.rows);
+    for (key, _) in &mut out.rows {
+        key.stack = stack_of[key.stack as usize];
+    }
+    join(&mut out.rows);
     out
 }

@@ -1,12 +1,13 @@
 //! Pass 2: samples become rows, one for each distinct combination of event, stack, name and what else is asked for.
 //!
-//! Receives chunks in any order on any number of threads; each thread adds up into tables of its own, which are merged at
+//! Receives chunks in any order on any number of threads; each thread adds up into rows of its own, which are merged at
 //! the end. Stacks are interned as the kernel wrote them, before any address is looked at, so memory and most of the
 //! work follow distinct stacks, not samples.
 //!
 //! ```text
-//!   chunk 0  chunk 2  …  -> worker A: stacks, rows --+
-//!   chunk 1  chunk 3  …  -> worker B: stacks, rows --+-> one set of stacks, one set of rows
+//!   chunk 0  chunk 2  …  -> worker A: rows --+--> one set of rows
+//!   chunk 1  chunk 3  …  -> worker B: rows --'
+//!                            '-- both --> stacks, extras, payloads (intern::Shared)
 //! ```
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::intern::{Lists, bytes};
+use super::intern::{Lists, Shared, bytes};
 use super::{CommId, Layer, Moment, Session};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::layout::bits;
@@ -109,6 +110,11 @@ impl std::ops::AddAssign for Value {
     }
 }
 
+/// The bit in [`Key::comm`] of threads whose name is not known.
+pub const NAMELESS: u32 = 1 << 31;
+/// The [`Key::comm`] of all rows where names do not matter. No thread has this number.
+pub const ANY_COMM: u32 = NAMELESS - 1;
+
 /// What a row is told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
@@ -116,7 +122,8 @@ pub struct Key {
     pub event: u32,
     /// Number of the stack.
     pub stack: u32,
-    /// The thread's name; `u32::MAX` where nobody said it.
+    /// The thread's name ([`CommId`]); [`NAMELESS`] and the thread's number where nobody said it; [`ANY_COMM`] where
+    /// names are not wanted.
     pub comm: u32,
     /// Number of the list of extras.
     pub extra: u32,
@@ -127,11 +134,12 @@ pub struct Key {
 pub struct Samples {
     /// The sums.
     pub rows: Vec<(Key, Value)>,
-    /// The stacks: tag is the layer, words are as in a record (context markers and addresses, innermost first).
-    pub stacks: Lists,
+    /// The stacks: tag is the layer, words are as in a record (context markers and addresses, innermost first). Numbers
+    /// count through all parts.
+    pub stacks: Vec<Lists>,
     /// The extras of rows, in the order of [`Wanted::extras`].
     pub extras: Lists,
-    /// Payloads of tracepoints, padded to words; the tag is their event.
+    /// Payloads of tracepoints; the tag is their event.
     pub payloads: Lists,
     /// Sums of each event, filtered samples included.
     pub totals: Vec<Value>,
@@ -180,8 +188,9 @@ pub fn collect(
         })
         .collect();
     let next = AtomicUsize::new(0);
+    let shared = Interned::default();
     let work = |_| {
-        let mut worker = Worker::new(session, wanted, unwind, reads);
+        let mut worker = Worker::new(session, wanted, unwind, reads, &shared);
         let mut buffer = Buffer::default();
         while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
             if chunk.samples == 0 {
@@ -199,7 +208,15 @@ pub fn collect(
         Ok(worker.finish())
     };
     let parts: Result<Vec<Samples>, _> = (0..workers).into_par_iter().map(work).collect();
-    Ok(merge(parts?, wanted))
+    Ok(merge(parts?, shared, wanted))
+}
+
+/// What all workers intern.
+#[derive(Default)]
+struct Interned {
+    stacks: Shared,
+    extras: Shared,
+    payloads: Shared,
 }
 
 /// What is remembered of the thread whose sample came last: the next is often its too.
@@ -276,15 +293,36 @@ impl<'a> Stacker<'a> {
     }
 }
 
+/// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what each
+/// member of its group counted since the sample before.
+#[derive(Debug, Default)]
+pub struct Readings(FxHashMap<u64, u64>);
+
+impl Readings {
+    /// The events that a sample stands for, with what each counted. `None` when its counts cannot be read.
+    pub fn of(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) -> Option<Vec<(usize, u64)>> {
+        let values = sample.parts()?.read?;
+        let mut members = Vec::new();
+        for value in values.iter() {
+            let id = value.id.or(sample.id()).unwrap_or(0);
+            let before = self.0.insert(id, value.value).unwrap_or(0);
+            let period = value.value.wrapping_sub(before);
+            let member = if value.id.is_some() { layouts.event_of(id) } else { Some(event) };
+            members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
+        }
+        Some(members)
+    }
+}
+
 struct Worker<'a> {
     session: &'a Session,
     wanted: &'a Wanted,
     layouts: &'a Layouts,
     stacker: Stacker<'a>,
     reads: bool,
-    /// The last value of each counter.
-    read: FxHashMap<u64, u64>,
+    readings: Readings,
     last: Option<Last>,
+    interned: &'a Interned,
     rows: FxHashMap<Key, Value>,
     out: Samples,
     scratch: Vec<u8>,
@@ -305,7 +343,13 @@ fn marker(mode: CpuMode) -> u64 {
 }
 
 impl<'a> Worker<'a> {
-    fn new(session: &'a Session, wanted: &'a Wanted, unwind: Option<&'a dyn Unwind>, reads: bool) -> Self {
+    fn new(
+        session: &'a Session,
+        wanted: &'a Wanted,
+        unwind: Option<&'a dyn Unwind>,
+        reads: bool,
+        interned: &'a Interned,
+    ) -> Self {
         let events = session.reader.events().len();
         let out = Samples {
             totals: vec![Value::default(); events],
@@ -318,8 +362,9 @@ impl<'a> Worker<'a> {
             layouts: session.reader.layouts(),
             stacker: Stacker::new(wanted, unwind),
             reads,
-            read: FxHashMap::default(),
+            readings: Readings::default(),
             last: None,
+            interned,
             rows: FxHashMap::default(),
             out,
             scratch: Vec::new(),
@@ -341,18 +386,12 @@ impl<'a> Worker<'a> {
             self.out.span = Some((first.min(time), last.max(time)));
         }
         if self.reads && sample.layout().sample_type() & bits::READ != 0 {
-            let Some(values) = sample.parts().and_then(|parts| parts.read) else {
+            let Some(members) = self.readings.of(self.layouts, event, &sample) else {
                 self.out.unknown += 1;
                 return;
             };
-            for value in values.iter() {
-                let id = value.id.or(sample.id()).unwrap_or(0);
-                let before = self.read.insert(id, value.value).unwrap_or(0);
-                let period = value.value.wrapping_sub(before);
-                let member = if value.id.is_some() { self.layouts.event_of(id) } else { Some(event) };
-                if let (Some(member), true) = (member, period > 0) {
-                    self.add(member, &sample, time, position, period);
-                }
+            for (member, period) in members {
+                self.add(member, &sample, time, position, period);
             }
             return;
         }
@@ -379,11 +418,15 @@ impl<'a> Worker<'a> {
             self.out.filtered[event] += value;
             return;
         }
-        let comm = if self.wanted.ignore_comms { None } else { comm };
+        let comm = match comm {
+            _ if self.wanted.ignore_comms => ANY_COMM,
+            Some(comm) => comm.0,
+            None => NAMELESS | thread.tid as u32 & !NAMELESS,
+        };
         let layer = self.layer(thread.pid, moment);
-        let stack = self.out.stacks.add(layer.0, self.stacker.chain(sample, layer));
+        let stack = self.interned.stacks.add(layer.0, self.stacker.chain(sample, layer).as_bytes());
         let extra = self.extra(event, sample, time, period, weight);
-        let key = Key { event: event as u32, stack, comm: comm.map_or(u32::MAX, |comm| comm.0), extra };
+        let key = Key { event: event as u32, stack, comm, extra };
         *self.rows.entry(key).or_default() += value;
     }
 
@@ -416,19 +459,14 @@ impl<'a> Worker<'a> {
                 Extra::Period => period,
                 Extra::Addr => sample.addr().unwrap_or(0),
                 Extra::Payload => match sample.parts().and_then(|parts| parts.raw) {
-                    Some(raw) => {
-                        self.scratch.clear();
-                        self.scratch.extend_from_slice(raw);
-                        self.scratch.resize(raw.len().next_multiple_of(8), 0);
-                        u64::from(self.out.payloads.add(event as u32, Words::new(&self.scratch)))
-                    }
+                    Some(raw) => u64::from(self.interned.payloads.add(event as u32, raw)),
                     None => u64::MAX,
                 },
             };
             self.words.push(word);
         }
         bytes(&self.words, &mut self.scratch);
-        self.out.extras.add(0, Words::new(&self.scratch))
+        self.interned.extras.add(0, &self.scratch)
     }
 
     fn finish(mut self) -> Samples {
@@ -458,50 +496,53 @@ fn unwound(walker: &mut dyn Walk, layer: Layer, parts: &Parts<'_>, mode: CpuMode
 }
 
 /// Joins what the workers found.
-fn merge(parts: Vec<Samples>, wanted: &Wanted) -> Samples {
+fn merge(parts: Vec<Samples>, interned: Interned, wanted: &Wanted) -> Samples {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
-    let mut rows: FxHashMap<Key, Value> = FxHashMap::default();
-    let mut is_first = true;
-    let payload_at = wanted.extras.iter().position(|extra| *extra == Extra::Payload);
     for part in parts {
-        if std::mem::take(&mut is_first) {
-            rows = std::mem::take(&mut all.rows).into_iter().collect();
-        }
-        let stacks: Vec<u32> = part.stacks.iter().map(|(tag, words)| all.stacks.add(tag, words)).collect();
-        let payloads: Vec<u32> = part.payloads.iter().map(|(tag, words)| all.payloads.add(tag, words)).collect();
-        let mut scratch = Vec::new();
-        let extras: Vec<u32> = part
-            .extras
-            .iter()
-            .map(|(tag, words)| {
-                let mut words: Vec<u64> = words.iter().collect();
-                if let Some(word) = payload_at.and_then(|at| words.get_mut(at)) {
-                    *word = payloads.get(*word as usize).map_or(u64::MAX, |number| u64::from(*number));
-                }
-                bytes(&words, &mut scratch);
-                all.extras.add(tag, Words::new(&scratch))
-            })
-            .collect();
-        for (key, value) in part.rows {
-            let extra = extras.get(key.extra as usize).copied().unwrap_or(0);
-            *rows.entry(Key { stack: stacks[key.stack as usize], extra, ..key }).or_default() += value;
-        }
-        for (sum, more) in all.totals.iter_mut().zip(&part.totals) {
-            *sum += *more;
-        }
-        for (sum, more) in all.filtered.iter_mut().zip(&part.filtered) {
-            *sum += *more;
-        }
+        all.rows.extend(part.rows);
+        let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
+        sums.for_each(|(sum, more)| *sum += *more);
         all.unknown += part.unknown;
         all.span = match (all.span, part.span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (one, other) => one.or(other),
         };
     }
-    if !is_first {
-        all.rows = rows.into_iter().collect();
+    let (stacks, stack_place) = interned.stacks.finish();
+    let (payloads, payload_place) = interned.payloads.finish();
+    for (tag, payload) in payloads.iter().flat_map(Lists::iter) {
+        all.payloads.add(tag, payload);
     }
-    // Whatever thread came first: the same file gives the same order.
+    let (extras, extra_place) = interned.extras.finish();
+    let payload_at = wanted.extras.iter().position(|extra| *extra == Extra::Payload);
+    let mut scratch = Vec::new();
+    for (tag, list) in extras.iter().flat_map(Lists::iter) {
+        let mut words: Vec<u64> = Words::new(list).iter().collect();
+        if let Some(word) = payload_at.and_then(|at| words.get_mut(at)).filter(|word| **word != u64::MAX) {
+            *word = payload_place(*word as u32).into();
+        }
+        bytes(&words, &mut scratch);
+        all.extras.add(tag, &scratch);
+    }
+    all.stacks = stacks;
+    let has_extras = !wanted.extras.is_empty();
+    for (key, _) in &mut all.rows {
+        key.stack = stack_place(key.stack);
+        key.extra = if has_extras { extra_place(key.extra) } else { 0 };
+    }
+    join(&mut all.rows);
     all
+}
+
+/// Sorts rows and adds up those with the same key.
+pub(super) fn join(rows: &mut Vec<(Key, Value)>) {
+    rows.par_sort_unstable_by_key(|(key, _)| *key);
+    rows.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 += next.1;
+        }
+        same
+    });
 }

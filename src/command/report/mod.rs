@@ -85,8 +85,7 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     };
     let names = Names::new(session);
     let input = table::Input {
-        rows: &resolved.rows,
-        stacks: &resolved.stacks,
+        resolved: &resolved,
         extras: &samples.extras,
         extra_kinds: &wanted.extras,
         code: &code,
@@ -96,7 +95,11 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let tables = table::tables(&input, &plan.keys, has_totals, &plan.only, count, &mut texts);
     let quality = trust::quality(&input, &texts);
     let mut trees = match plan.tree.filter(|_| has_chains) {
-        Some(order) => tree::trees(&input, order, plan.collapse, count).into_iter().map(Some).collect(),
+        Some(order) => {
+            let growth = tree::Growth { order, collapse: plan.collapse, limit: plan.layout.branch_limit / 100.0 };
+            let totals: Vec<u64> = samples.totals.iter().map(|total| total.period).collect();
+            tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
+        }
         None => Vec::new(),
     };
     trees.resize_with(count, || None);

@@ -44,6 +44,8 @@ pub(super) enum Header {
 const ROWS: usize = 20;
 /// The smallest branch of the tree, in percent.
 const BRANCH: f64 = 0.5;
+/// The same in a document.
+const BRANCH_IN_JSON: f64 = 0.05;
 
 impl Plan {
     pub(super) fn new(typed: &Report) -> Result<Self> {
@@ -68,7 +70,7 @@ impl Plan {
                 None => ROWS,
             },
             row_limit: typed.percent_limit.unwrap_or(0.0),
-            branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json { 0.0 } else { BRANCH }),
+            branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json { BRANCH_IN_JSON } else { BRANCH }),
             group: typed.group,
             widths: typed.column_widths.clone(),
             callee: tree == Some(Order::Callee),

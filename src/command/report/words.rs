@@ -14,11 +14,20 @@ impl<'a> Names<'a> {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
         Self { session, comms }
     }
+
+    /// A name by its number in the history.
+    pub(in crate::command) fn named(&self, comm: u32) -> Option<&str> {
+        self.comms.get(comm as usize).map(String::as_str)
+    }
 }
 
 impl Words for Names<'_> {
-    fn comm(&self, comm: u32) -> &str {
-        self.comms.get(comm as usize).map_or("[unknown]", String::as_str)
+    fn comm(&self, comm: u32) -> String {
+        match self.named(comm) {
+            Some(name) => name.to_owned(),
+            // perf's name for those without; the sign of the number was cut off to make room for the mark.
+            None => format!(":{}", (comm << 1) as i32 >> 1),
+        }
     }
 
     fn cgroup(&self, id: u64) -> String {

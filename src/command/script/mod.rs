@@ -14,12 +14,11 @@ use super::report::{is_from_here, open, plan};
 use crate::cli::script::Script;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Event;
-use crate::profile::sampled::table::Words as _;
 use crate::profile::script::{Entry, FIELDS, Field, Fields};
 use crate::record::layout::bits;
 use crate::record::tracepoint::{self, Payload, TracingData};
 use crate::record::{RawRecord, kind};
-use crate::session::samples::{self, Stacker, Wanted};
+use crate::session::samples::{self, Readings, Stacker, Wanted};
 use crate::session::{Moment, Session, order};
 use crate::symbol::{Depth, Options};
 use crate::sys::attr::kind::TRACEPOINT;
@@ -83,6 +82,7 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
         names: Names::new(&session),
         tracing: session.reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0)),
         stacker: Stacker::new(&wanted, has_copies.then_some(&unwinding as _)),
+        readings: Readings::default(),
         places: &places,
         writer: view::script::Writer::new(&layout, &places.all),
         numbers: Vec::new(),
@@ -99,6 +99,7 @@ struct Printing<'a> {
     names: Names<'a>,
     tracing: Option<TracingData>,
     stacker: Stacker<'a>,
+    readings: Readings,
     places: &'a Places,
     writer: view::script::Writer<'a>,
     numbers: Vec<u32>,
@@ -121,8 +122,8 @@ impl Printing<'_> {
         }
         let asked = &self.session.reader.events()[event].attr;
         let unnamed;
-        let comm = match comm {
-            Some(comm) => self.names.comm(comm.0),
+        let comm = match comm.and_then(|comm| self.names.named(comm.0)) {
+            Some(comm) => comm,
             None => {
                 unnamed = format!(":{}", who.tid);
                 &unnamed
@@ -142,13 +143,19 @@ impl Printing<'_> {
             let names = tracepoint::Names { texts: Some(&tracing.texts), ..tracepoint::Names::NONE };
             Some(tracing.format(asked.config())?.print(payload, names))
         });
+        let asked_period = sample.period().unwrap_or_else(|| asked.period());
+        let members = if sample_type & bits::READ != 0 {
+            self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default()
+        } else {
+            vec![(event, asked_period)]
+        };
         let entry = Entry {
             comm,
             pid: thread.map(|thread| thread.pid),
             tid: thread.map(|thread| thread.tid),
             cpu: sample.cpu(),
             time,
-            period: sample.period().or(Some(asked.period())),
+            period: Some(asked_period),
             event,
             addr: sample.addr(),
             weight: parts.weight.map(|weight| weight.value()),
@@ -157,7 +164,11 @@ impl Printing<'_> {
             places: &self.numbers,
             has_chain,
         };
-        self.writer.write(out, &entry).map_err(|error| Error::output("the samples", error))
+        for (event, period) in members {
+            let entry = Entry { event, period: Some(period), ..entry };
+            self.writer.write(out, &entry).map_err(|error| Error::output("the samples", error))?;
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::command::report::symbols::Symbols;
 use crate::profile::script::Place;
 use crate::record::Words;
+use crate::session::intern::Lists;
 use crate::session::{History, Layer, Level, Location, Samples, location};
 use crate::symbol::{Depth, Frame, Progress};
 
@@ -34,8 +35,8 @@ impl Places {
     ) -> Self {
         let mut asked: Vec<Question> = Vec::new();
         let mut places = Self::default();
-        for (layer, words) in samples.stacks.iter() {
-            location::walk(words, |level, address, _| {
+        for (layer, list) in samples.stacks.iter().flat_map(Lists::iter) {
+            location::walk(Words::new(list), usize::MAX, |level, address, _| {
                 let question = question(Layer(layer), level, address);
                 places.at.entry(question).or_insert_with(|| {
                     asked.push(question);
@@ -73,9 +74,9 @@ impl Places {
 
     /// Appends the numbers of the places of a raw stack; at most `most`.
     pub(super) fn of(&self, layer: Layer, words: Words<'_>, most: usize, numbers: &mut Vec<u32>) {
-        location::walk(words, |level, address, _| {
+        location::walk(words, most, |level, address, _| {
             if let Some(&(from, to)) = self.at.get(&question(layer, level, address)) {
-                numbers.extend((from..to).take(most.saturating_sub(numbers.len())));
+                numbers.extend(from..to);
             }
         });
     }

@@ -9,7 +9,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{Cell, Code, SortKey, TextId, Texts, Value};
-use crate::session::intern::Lists;
+use crate::session::Resolved;
+use crate::session::intern::{Lists, words};
 use crate::session::samples::{Extra, Key};
 
 /// A row.
@@ -25,8 +26,8 @@ pub struct Row {
 
 /// Where the words for numbers come from.
 pub trait Words {
-    /// The name of a thread; the number is a `CommId`'s, or `u32::MAX`.
-    fn comm(&self, comm: u32) -> &str;
+    /// The name of a thread; the number is that of a row's key.
+    fn comm(&self, comm: u32) -> String;
     /// The path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
     /// The socket of a CPU.
@@ -37,10 +38,8 @@ pub trait Words {
 
 /// Everything that rows are made of.
 pub struct Input<'a> {
-    /// The sums by stack.
-    pub rows: &'a [(Key, Value)],
-    /// The stacks, numbers of locations, innermost first.
-    pub stacks: &'a Lists,
+    /// The sums by stack, and the stacks.
+    pub resolved: &'a Resolved,
     /// The extras.
     pub extras: &'a Lists,
     /// Which they are.
@@ -123,14 +122,13 @@ pub fn tables(
     let mut sums: Vec<FxHashMap<(u32, u32), (Value, Value)>> = vec![FxHashMap::default(); events];
     let mut left_out = vec![Value::default(); events];
     let mut seen: Vec<u32> = Vec::new();
-    for (key, value) in input.rows {
+    for (key, value) in &input.resolved.rows {
         let sample_part = *known
             .entry((key.comm, key.extra))
             .or_insert_with(|| of_sample.add(sample_cells(input, keys, key, texts)));
         let sums = &mut sums[key.event as usize];
-        let (_, stack) = input.stacks.get(key.stack);
-        let Some(leaf) = stack.get(0) else { continue };
-        let own = part_of_call[input.code.own(leaf as u32)];
+        let Some(leaf) = input.resolved.stack(key.stack).next() else { continue };
+        let own = part_of_call[input.code.own(leaf)];
         if own == NOT_WANTED {
             left_out[key.event as usize] += *value;
         } else {
@@ -138,8 +136,8 @@ pub fn tables(
         }
         if with_totals {
             seen.clear();
-            for location in stack.iter() {
-                seen.extend(input.code.range(location as u32).map(|call| part_of_call[call]));
+            for location in input.resolved.stack(key.stack) {
+                seen.extend(input.code.range(location).map(|call| part_of_call[call]));
             }
             seen.sort_unstable();
             seen.dedup();
@@ -183,7 +181,7 @@ fn compare(a: &[Cell], b: &[Cell], texts: &Texts) -> std::cmp::Ordering {
 }
 
 fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Texts) -> Vec<Cell> {
-    let extras = if input.extra_kinds.is_empty() { None } else { Some(input.extras.get(key.extra).1) };
+    let extras = if input.extra_kinds.is_empty() { None } else { Some(words(input.extras.get(key.extra).1)) };
     let word = |wanted: fn(&Extra) -> bool| {
         let at = input.extra_kinds.iter().position(wanted)?;
         extras?.get(at)
@@ -195,7 +193,7 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Text
     let mut cells = Vec::new();
     for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
         cells.push(match sort_key {
-            SortKey::Comm => Cell::Text(texts.add(input.words.comm(key.comm))),
+            SortKey::Comm => Cell::Text(texts.add(&input.words.comm(key.comm))),
             SortKey::Pid => word(|e| *e == Extra::Pid).map_or(Cell::Unknown, |w| Cell::Number(w as i64)),
             SortKey::Tid => word(|e| *e == Extra::Tid).map_or(Cell::Unknown, |w| Cell::Number(w as i64)),
             SortKey::Cpu => number(word(|e| *e == Extra::Cpu)),

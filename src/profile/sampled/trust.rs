@@ -114,15 +114,15 @@ pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
         input.code.calls().iter().map(|call| ask(call.symbol)).collect()
     };
     let mut quality = Quality::default();
-    for (key, value) in input.rows {
-        let (_, stack) = input.stacks.get(key.stack);
+    for (key, value) in &input.resolved.rows {
+        let stack = || input.resolved.stack(key.stack);
         quality.stacks += value.samples;
         // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.
-        let mut outward = stack.iter().rev().map(|location| input.code.own(location as u32));
+        let mut outward = stack().rev().map(|location| input.code.own(location));
         if outward.find(|call| input.code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;
         }
-        for location in stack.iter().map(|location| location as u32) {
+        for location in stack() {
             let counts = quality.modules.entry(input.code.module(location)).or_default();
             counts.0 += value.samples;
             if !input.code.calls()[input.code.own(location)].named {

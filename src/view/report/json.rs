@@ -1,6 +1,6 @@
 //! The document: totals, rows, tree, modules, trust. docs/report.md explains each field.
 //!
-//! The tree is written node by node, without recursion: stacks can be thousands of calls deep.
+//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and parsers of JSON refuse such nesting.
 
 use std::io::{self, Write};
 
@@ -101,37 +101,25 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
     Ok(())
 }
 
+/// Each node after its parent, whose index it names.
 fn tree(out: &mut dyn Write, profile: &Profile, event: &Event, tree: &Tree, layout: &Layout) -> io::Result<()> {
     let order = if layout.callee { "callee" } else { "caller" };
-    write!(out, "{{\"order\": \"{order}\", \"children\": [")?;
-    let shown = |number: &&u32| {
-        event.share(tree.nodes[**number as usize].total.period) * 100.0 >= layout.branch_limit
-    };
-    // Each entry: what is left to write of one level, and whether something was written there.
-    let mut open = vec![(tree.roots.iter().filter(shown).collect::<Vec<_>>().into_iter(), false)];
-    while let Some((level, begun)) = open.last_mut() {
-        let Some(&number) = level.next() else {
-            open.pop();
-            write!(out, "]{}", if open.is_empty() { "" } else { "}" })?;
-            continue;
-        };
-        write!(out, "{}\n", if std::mem::replace(begun, true) { "," } else { "" })?;
+    write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": [", layout.branch_limit)?;
+    // Each entry: the node, its parent's index in the document, its depth.
+    let mut open: Vec<(u32, Option<usize>, usize)> = tree.roots.iter().rev().map(|n| (*n, None, 0)).collect();
+    let mut index = 0;
+    while let Some((number, parent, depth)) = open.pop() {
         let node = &tree.nodes[number as usize];
-        write!(
-            out,
-            "{{\"symbol\": {}, \"dso\": {}, \"level\": \"{}\", \"inlined\": {}, ",
-            text(profile.texts.get(node.symbol))?,
-            text(profile.texts.get(node.dso))?,
-            node.level.letter(),
-            node.inlined
-        )?;
         let total = cost(event, &node.total);
-        write!(
-            out,
-            "\"percent\": {}, \"samples\": {}, \"period\": {}, \"self\": {{\"samples\": {}, \"period\": {}}}, \"children\": [",
-            total.percent, total.samples, total.period, node.own.samples, node.own.period
-        )?;
-        open.push((node.children.iter().filter(shown).collect::<Vec<_>>().into_iter(), false));
+        let object = json!({
+            "parent": parent, "depth": depth, "symbol": profile.texts.get(node.symbol),
+            "dso": profile.texts.get(node.dso), "level": node.level.letter().to_string(), "inlined": node.inlined,
+            "percent": total.percent, "samples": total.samples, "period": total.period,
+            "self": {"samples": node.own.samples, "period": node.own.period},
+        });
+        write!(out, "{}\n{object}", if index == 0 { "" } else { "," })?;
+        open.extend(node.children.iter().rev().map(|child| (*child, Some(index), depth + 1)));
+        index += 1;
     }
-    write!(out, "}}")
+    write!(out, "]}}")
 }

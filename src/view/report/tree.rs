@@ -26,10 +26,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, event: &Event, tree:
     writeln!(out, "Call tree, {order}, branches from {}%", layout.branch_limit)?;
     writeln!(out, "   Total    Self")?;
     let percent = |period: u64| event.share(period) * 100.0;
-    let shown = |list: &[u32]| -> Vec<u32> {
-        let above = |number: &&u32| percent(tree.nodes[**number as usize].total.period) >= layout.branch_limit;
-        list.iter().filter(above).copied().collect()
-    };
+    let shown = |list: &[u32]| list.to_vec();
     // Each entry: a node, the lines to its left, and whether it is the last of its siblings.
     let mut open: Vec<(u32, String, bool, usize)> = Vec::new();
     let push = |open: &mut Vec<(u32, String, bool, usize)>, list: Vec<u32>, rails: &str, depth: usize| {
