@@ -93,12 +93,13 @@ pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_ca
     }
 }
 
-/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. Only the first
-/// `most` words are looked at, markers included: that is how perf counts its `--max-stack`.
+/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most `most`
+/// addresses are shown.
 pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, bool)) {
     let mut level = Level::Unknown;
     let mut is_caller = false;
-    for word in words.iter().take(most) {
+    let mut count = 0;
+    for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
                 level = context.into();
@@ -106,6 +107,10 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, boo
                 is_caller = false;
             }
             ChainEntry::Address(address) => {
+                if count == most {
+                    return;
+                }
+                count += 1;
                 visit(level, address, is_caller);
                 is_caller = true;
             }

@@ -83,7 +83,7 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
         let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
         symbols.name(&session.history, &resolved.locations, depth, &mut texts, &progress)
     };
-    let names = Names::new(session);
+    let names = Names::new(session).with_payloads(&samples.payloads);
     let input = table::Input {
         resolved: &resolved,
         extras: &samples.extras,

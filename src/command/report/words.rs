@@ -1,18 +1,37 @@
-//! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs.
+//! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
 use crate::profile::sampled::table::Words;
+use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
 use crate::session::Session;
+use crate::session::intern::Lists;
 
 /// The words of a recording.
 pub(in crate::command) struct Names<'a> {
     session: &'a Session,
     comms: Vec<String>,
+    tracing: Option<TracingData>,
+    payloads: Option<&'a Lists>,
 }
 
 impl<'a> Names<'a> {
     pub(in crate::command) fn new(session: &'a Session) -> Self {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
-        Self { session, comms }
+        let tracing = session.reader.features().tracing_data.as_ref();
+        let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
+        Self { session, comms, tracing, payloads: None }
+    }
+
+    /// Knows the payloads that pass 2 kept.
+    pub(in crate::command) fn with_payloads(self, payloads: &'a Lists) -> Self {
+        Self { payloads: Some(payloads), ..self }
+    }
+
+    /// A tracepoint's payload as its format prints it.
+    pub(in crate::command) fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
+        let tracing = self.tracing.as_ref()?;
+        let names = CodeNames { texts: Some(&tracing.texts), ..CodeNames::NONE };
+        let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
+        Some(format.print(Payload { bytes, is_foreign: tracing.is_foreign }, names))
     }
 
     /// A name by its number in the history.
@@ -42,7 +61,11 @@ impl Words for Names<'_> {
         topology.cpus.get(usize::try_from(cpu).ok()?).map(|(_, socket)| i64::from(*socket))
     }
 
-    fn payload(&self, _number: u64) -> String {
-        String::new()
+    fn payload(&self, number: u64) -> String {
+        let Ok(number) = u32::try_from(number) else { return String::new() };
+        let Some((event, bytes)) = self.payloads.map(|payloads| payloads.get(number)) else {
+            return String::new();
+        };
+        self.trace(event as usize, bytes).unwrap_or_default()
     }
 }

@@ -16,7 +16,6 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Event;
 use crate::profile::script::{Entry, FIELDS, Field, Fields};
 use crate::record::layout::bits;
-use crate::record::tracepoint::{self, Payload, TracingData};
 use crate::record::{RawRecord, kind};
 use crate::session::samples::{self, Readings, Stacker, Wanted};
 use crate::session::{Moment, Session, order};
@@ -80,7 +79,6 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
         session: &session,
         wanted: &wanted,
         names: Names::new(&session),
-        tracing: session.reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0)),
         stacker: Stacker::new(&wanted, has_copies.then_some(&unwinding as _)),
         readings: Readings::default(),
         places: &places,
@@ -97,7 +95,6 @@ struct Printing<'a> {
     session: &'a Session,
     wanted: &'a Wanted,
     names: Names<'a>,
-    tracing: Option<TracingData>,
     stacker: Stacker<'a>,
     readings: Readings,
     places: &'a Places,
@@ -137,12 +134,8 @@ impl Printing<'_> {
         self.places.of(layer, words, self.typed.max_stack, &mut self.numbers);
         let late = bits::RAW | bits::WEIGHT | bits::WEIGHT_STRUCT | bits::PHYS_ADDR;
         let parts = if sample_type & late != 0 { sample.parts() } else { None }.unwrap_or_default();
-        let trace = parts.raw.filter(|_| asked.kind() == TRACEPOINT).and_then(|bytes| {
-            let tracing = self.tracing.as_ref()?;
-            let payload = Payload { bytes, is_foreign: tracing.is_foreign };
-            let names = tracepoint::Names { texts: Some(&tracing.texts), ..tracepoint::Names::NONE };
-            Some(tracing.format(asked.config())?.print(payload, names))
-        });
+        let payload = parts.raw.filter(|_| asked.kind() == TRACEPOINT);
+        let trace = payload.and_then(|bytes| self.names.trace(event, bytes));
         let asked_period = sample.period().unwrap_or_else(|| asked.period());
         let members = if sample_type & bits::READ != 0 {
             self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default()
