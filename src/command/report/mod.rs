@@ -23,6 +23,9 @@ use symbols::Symbols;
 use unwinding::Unwinding;
 use words::Names;
 
+/// Modules whose remedy is worked out.
+const REMEDIES: usize = 5;
+
 /// Runs it.
 ///
 /// # Errors
@@ -103,12 +106,14 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
         None => Vec::new(),
     };
     trees.resize_with(count, || None);
+    let mut modules = modules(session, &symbols, &quality);
+    add_remedies(&mut modules, session, &symbols);
     let events = events(session, &samples, plan.relative, tables, trees);
     Ok(Profile {
         keys: plan.keys.clone(),
         has_totals,
         events,
-        modules: modules(session, &symbols, &quality),
+        modules,
         trust: trust_of(session, &samples, &quality, has_chains),
         texts,
     })
@@ -183,6 +188,19 @@ fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -> Ve
         .collect();
     list.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
     list
+}
+
+/// Works out what would help the modules with most nameless frames: that may ask the package manager.
+fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
+    let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(|module| module.unnamed > 0).collect();
+    worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
+    for module in worst.into_iter().take(REMEDIES) {
+        let all = session.history.modules().iter().enumerate();
+        let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
+        let id = same.find_map(|(number, _)| symbols.id(number as u32));
+        let missing = id.map(|id| symbols.symbolizer.trust(id).missing).unwrap_or_default();
+        module.remedy = missing.first().and_then(crate::symbol::Missing::remedy);
+    }
 }
 
 fn trust_of(

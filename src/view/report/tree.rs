@@ -26,7 +26,6 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, event: &Event, tree:
     writeln!(out, "Call tree, {order}, branches from {}%", layout.branch_limit)?;
     writeln!(out, "   Total    Self")?;
     let percent = |period: u64| event.share(period) * 100.0;
-    let shown = |list: &[u32]| list.to_vec();
     // Each entry: a node, the lines to its left, and whether it is the last of its siblings.
     let mut open: Vec<(u32, String, bool, usize)> = Vec::new();
     let push = |open: &mut Vec<(u32, String, bool, usize)>, list: Vec<u32>, rails: &str, depth: usize| {
@@ -36,21 +35,23 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, event: &Event, tree:
             items.map(|(at, number)| (number, rails.to_owned(), at + 1 == count, depth)).collect();
         open.extend(entries.into_iter().rev());
     };
-    push(&mut open, shown(&tree.roots), "", 0);
+    push(&mut open, tree.roots.clone(), "", 0);
     while let Some((number, rails, is_last, depth)) = open.pop() {
         let mut node = &tree.nodes[number as usize];
         let total = node.total.period;
         let mut names = vec![name(profile, node)];
         // A function that calls one other with all it cost is no branch.
-        let mut below = shown(&node.children);
+        let mut below = node.children.clone();
         while let [only] = below[..] {
             let next = &tree.nodes[only as usize];
-            if node.own.period * 1000 > total || next.total.period * 1000 < total * 998 || names.len() >= CHAIN {
+            let passes_on = event.share(next.total.period) >= 0.998 * event.share(total);
+            let keeps = event.share(node.own.period) > 0.001 * event.share(total);
+            if keeps || !passes_on || names.len() >= CHAIN {
                 break;
             }
             names.push(name(profile, next));
             node = next;
-            below = shown(&node.children);
+            below = node.children.clone();
         }
         let filled = ((percent(total) / 100.0 * BAR as f64).round() as usize).min(BAR);
         let branch = match (depth, is_last) {
