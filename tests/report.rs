@@ -89,9 +89,14 @@ impl Lab {
         let file = self.path(name);
         let mut perf = Command::new("perf");
         perf.arg("record").arg("-q").args(options).arg("-o");
-        if pipe { perf.arg("-") } else { perf.arg(&file) };
+        if pipe {
+            perf.arg("-")
+        } else {
+            perf.arg(&file)
+        };
         let out = if pipe { std::fs::File::create(&file).expect("a file").into() } else { Stdio::null() };
-        let run = perf.arg("--").args(program).stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).status();
+        let run =
+            perf.arg("--").args(program).stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).status();
         assert!(run.expect("perf starts").success(), "perf record {options:?}");
         file
     }
@@ -120,8 +125,9 @@ fn perf_report(file: &Path, children: bool) -> BTreeMap<String, Shares> {
             let percent = |word: &str| word.trim_end_matches('%').parse::<f64>().unwrap_or(0.0);
             let (total, rest) = if children { (percent(words[0]), &words[1..]) } else { (0.0, &words[..]) };
             let symbol = match rest[3].split_once("] ") {
-                Some((level, address)) if address.trim_start_matches("0x").len() == 16
-                    && address.trim_start_matches("0x").bytes().all(|b| b.is_ascii_hexdigit()) =>
+                Some((level, address))
+                    if address.trim_start_matches("0x").len() == 16
+                        && address.trim_start_matches("0x").bytes().all(|b| b.is_ascii_hexdigit()) =>
                 {
                     format!("{level}] [unknown]")
                 }
@@ -159,7 +165,11 @@ fn agree(file: &Path, comms: &[&str]) {
     let ours_whole = pmc_json(file, &["--no-inline", "--no-children", "-g", "none"]);
     let of_event = |document: &Value, name: &str| {
         let events = document["events"].as_array().expect("events");
-        events.iter().find(|event| event["name"] == name).cloned().unwrap_or_else(|| panic!("no event {name}"))
+        events
+            .iter()
+            .find(|event| event["name"] == name)
+            .cloned()
+            .unwrap_or_else(|| panic!("no event {name}"))
     };
     let mut compared = 0;
     for (name, theirs) in perf_report(file, false) {
@@ -226,7 +236,8 @@ fn totals_agree(file: &Path) {
 
 fn script(program: &str, file: &Path, options: &[&str]) -> String {
     let binary = if program == "pmc" { env!("CARGO_BIN_EXE_pmc") } else { program };
-    let run = Command::new(binary).arg("script").args(options).arg("-i").arg(file).stdin(Stdio::null()).output();
+    let run =
+        Command::new(binary).arg("script").args(options).arg("-i").arg(file).stdin(Stdio::null()).output();
     String::from_utf8(run.expect("it starts").stdout).expect("text")
 }
 
@@ -297,7 +308,8 @@ fn copied_stacks_are_unwound() {
     let (stacks, rooted) = (trust["stacks"].as_f64().unwrap(), trust["rooted"].as_f64().unwrap());
     assert!(rooted / stacks > 0.95, "{trust}");
     // Inlined code has a row of its own, whose cost is its callers'.
-    let inlined = document["events"][0]["rows"].as_array().unwrap().iter().find(|row| row["sym"] == "inlined");
+    let inlined =
+        document["events"][0]["rows"].as_array().unwrap().iter().find(|row| row["sym"] == "inlined");
     assert!(inlined.expect("a row for it")["total"]["percent"].as_f64().unwrap() > 1.0);
 }
 
@@ -352,7 +364,15 @@ fn tables_trees_and_filters() {
     let fp = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
     let fp = fp.to_str().unwrap();
     let text = kit::run(&["report", "--stdio", fp]).expect(0);
-    let text = text.prints(&["Children", "Self", "[.] leaf", "Call tree, caller first", "Trust: ", "none lost", "±"]);
+    let text = text.prints(&[
+        "Children",
+        "Self",
+        "[.] leaf",
+        "Call tree, caller first",
+        "Trust: ",
+        "none lost",
+        "±",
+    ]);
     let first = text.stdout.lines().take(20).collect::<Vec<_>>().join("\n");
     assert!(first.contains("[.] down") && first.contains("[.] other"), "{first}");
     assert!(!text.stdout.contains('\u{1b}'));
@@ -385,9 +405,11 @@ fn tables_trees_and_filters() {
         only["rows"].as_array().unwrap().iter().map(|row| row["self"]["period"].as_u64().unwrap()).sum();
     assert_eq!(rows + filtered, period);
     let by_tid = pmc_json(&flat, &["-s", "pid,tid"]);
-    let tids: BTreeSet<_> = by_tid["events"][0]["rows"].as_array().unwrap().iter().map(|r| r["tid"].as_i64()).collect();
+    let tids: BTreeSet<_> =
+        by_tid["events"][0]["rows"].as_array().unwrap().iter().map(|r| r["tid"].as_i64()).collect();
     assert!(tids.len() >= 8, "three threads, five processes: {tids:?}");
-    let csv = kit::run(&["report", "--csv", "-F", "overhead,sample,sym", "-i", flat.to_str().unwrap()]).expect(0);
+    let csv =
+        kit::run(&["report", "--csv", "-F", "overhead,sample,sym", "-i", flat.to_str().unwrap()]).expect(0);
     assert!(csv.stdout.starts_with("Event,Overhead,Samples,Symbol\ntask-clock,"), "{}", csv.stdout);
 }
 

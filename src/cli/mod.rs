@@ -29,7 +29,7 @@ pub enum Command {
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
     /// Show where the time went in a recording
-    Report(report::Report),
+    Report(Box<report::Report>),
     /// Print the samples of a recording one by one
     Script(script::Script),
     /// Reserve the hardware counters

@@ -119,6 +119,10 @@ pub struct Report {
     #[arg(long)]
     pub no_inline: bool,
 
+    /// Names as the compiler wrote them
+    #[arg(long)]
+    pub no_demangle: bool,
+
     /// Join direct recursion into one branch of the tree
     #[arg(long)]
     pub collapse_recursion: bool,

@@ -52,21 +52,24 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
     let mut recording = super::header::of(&reader);
     if !(typed.header || typed.evlist || typed.buildid_list) {
         let index = reader.scan(|_| {})?;
-        let name = |kind| crate::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned);
+        let name =
+            |kind| crate::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned);
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
         recording.notes.extend(index.notes.iter().map(ToString::to_string));
     }
     let mut out = BufWriter::new(stdout().lock());
     let written = match typed {
-        Info { json: true, .. } => {
-            serde_json::to_writer_pretty(&mut out, &recording).map_err(Into::into).and_then(|()| writeln!(out))
-        }
+        Info { json: true, .. } => serde_json::to_writer_pretty(&mut out, &recording)
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out)),
         Info { header: true, .. } => view::header::write(&mut out, &recording),
         Info { evlist: true, .. } => view::header::events(&mut out, &recording, typed.verbose),
         Info { buildid_list: true, .. } => view::header::build_ids(&mut out, &recording),
         _ => view::header::everything(&mut out, &recording),
     };
-    written.and_then(|()| out.flush()).map_err(|error| Error::output("the recording's description", error))?;
+    written
+        .and_then(|()| out.flush())
+        .map_err(|error| Error::output("the recording's description", error))?;
     Ok(Exit::Done)
 }
 

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Root, Spaces};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, Ksymbol, Mmap, FileId, Task};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Task};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
 pub type Moment = u64;
@@ -108,7 +108,8 @@ impl History {
     /// A thread took a name; an exec empties the process's space.
     pub(super) fn take_name(&mut self, moment: Moment, comm: &Comm<'_>) {
         self.name(comm.thread.tid, moment, comm.comm);
-        if comm.is_exec && self.current(comm.thread.pid).is_some_and(|layer| self.root(layer) != Root::EMPTY) {
+        if comm.is_exec && self.current(comm.thread.pid).is_some_and(|layer| self.root(layer) != Root::EMPTY)
+        {
             self.begin(comm.thread.pid, moment, Root::EMPTY);
         }
     }
@@ -306,7 +307,17 @@ mod tests {
         // Generated code is replaced all the time; its names come by address, so nothing changes.
         map(&mut h, 4, 1, 0x9000, 0x1000, "//anon");
         let before = h.layer(1, 4);
-        let again = Mmap { pgoff: 77, ..Mmap { thread: Thread { pid: 1, tid: 1 }, addr: 0x9000, len: 0x2000, pgoff: 0, is_data: false, name: b"//anon" } };
+        let again = Mmap {
+            pgoff: 77,
+            ..Mmap {
+                thread: Thread { pid: 1, tid: 1 },
+                addr: 0x9000,
+                len: 0x2000,
+                pgoff: 0,
+                is_data: false,
+                name: b"//anon",
+            }
+        };
         h.map(5, &again, None, false);
         assert_eq!(before, h.layer(1, 5));
     }

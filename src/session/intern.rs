@@ -141,8 +141,11 @@ impl Shared {
 
     /// The parts, one behind the other, and what turns provisional numbers into places in that row.
     pub fn finish(self) -> (Vec<Lists>, impl Fn(u32) -> u32) {
-        let parts: Vec<Lists> =
-            self.parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        let parts: Vec<Lists> = self
+            .parts
+            .into_iter()
+            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
         let mut start = 0;
         let starts: Vec<u32> = parts
             .iter()

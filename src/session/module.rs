@@ -103,7 +103,14 @@ impl Modules {
     }
 
     /// The number of what a record maps.
-    pub fn add(&mut self, kind: Kind, name: &[u8], file: Option<FileId<'_>>, pid: u32, mapping: Mapping) -> u32 {
+    pub fn add(
+        &mut self,
+        kind: Kind,
+        name: &[u8],
+        file: Option<FileId<'_>>,
+        pid: u32,
+        mapping: Mapping,
+    ) -> u32 {
         let (inode, build_id) = match file {
             Some(FileId::Inode { major, minor, inode, generation }) if inode != 0 => {
                 (Some((major, minor, inode, generation)), None)
@@ -143,9 +150,17 @@ pub(super) fn kind_in_process(name: &[u8], pid: u32) -> Kind {
         b"[vsyscall]" | b"[vectors]" | b"[uprobes]" => Kind::Opaque,
         b"" | b"//anon" | b"[heap]" | b"[stack]" => Kind::Anonymous(pid),
         // Anonymous memory by other names: shared memory, huge pages, memfd, names given with prctl(2).
-        _ if [&b"/memfd:"[..], b"/dev/zero", b"/SYSV", b"/anon_hugepage", b"[anon:", b"[anon_shmem:", b"[stack:"]
-            .iter()
-            .any(|start| name.starts_with(start)) =>
+        _ if [
+            &b"/memfd:"[..],
+            b"/dev/zero",
+            b"/SYSV",
+            b"/anon_hugepage",
+            b"[anon:",
+            b"[anon_shmem:",
+            b"[stack:",
+        ]
+        .iter()
+        .any(|start| name.starts_with(start)) =>
         {
             Kind::Anonymous(pid)
         }

@@ -442,7 +442,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn extra(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, period: u64, weight: u64) -> u32 {
+    fn extra(
+        &mut self,
+        event: usize,
+        sample: &Sample<'_>,
+        time: Option<u64>,
+        period: u64,
+        weight: u64,
+    ) -> u32 {
         if self.wanted.extras.is_empty() {
             return 0;
         }

@@ -5,9 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::Facts;
 use super::history::{History, Moment};
 use super::module::Modules;
-use super::Facts;
 use crate::record::{CpuMode, Layouts, RawRecord, Record, kind, misc};
 
 /// Side-band records as they came.
@@ -43,7 +43,8 @@ impl Sideband {
         match raw.kind {
             kind::SAMPLE => {}
             kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL => {
-                let moment = if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
+                let moment =
+                    if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
                 self.order.push((moment, self.bytes.len()));
                 self.bytes.extend_from_slice(raw.bytes);
             }

@@ -53,7 +53,8 @@ impl Mapped {
     fn cut(&self, from: u64, to: u64) -> Option<Self> {
         let (start, end) = (self.start().max(from), self.end().min(to));
         let offset = FileOffset(self.mapping.offset.0.wrapping_add(start.wrapping_sub(self.start())));
-        (start < end).then(|| Self { mapping: Mapping { start: Avma(start), len: end - start, offset }, ..*self })
+        (start < end)
+            .then(|| Self { mapping: Mapping { start: Avma(start), len: end - start, offset }, ..*self })
     }
 }
 
@@ -75,10 +76,8 @@ pub struct Spaces {
 
 impl Default for Spaces {
     fn default() -> Self {
-        let nothing = Mapped {
-            mapping: Mapping { start: Avma(0), len: 0, offset: FileOffset(0) },
-            module: u32::MAX,
-        };
+        let nothing =
+            Mapped { mapping: Mapping { start: Avma(0), len: 0, offset: FileOffset(0) }, module: u32::MAX };
         let nobody = Node { here: nothing, priority: 0, left: 0, right: 0 };
         Self { nodes: vec![nobody], random: RandomState::new() }
     }
@@ -258,9 +257,8 @@ mod tests {
         for module in 0..2000 {
             let start = next(199);
             let new = mapped(start, start + 1 + next(200 - start - 1).min(next(30)), module % 7);
-            let conflict = (new.start()..new.end()).any(|a| {
-                plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start()))
-            });
+            let conflict = (new.start()..new.end())
+                .any(|a| plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start())));
             assert_eq!(spaces.conflicts(root, &new), conflict);
             root = spaces.map(root, new);
             for a in new.start()..new.end() {

@@ -167,7 +167,9 @@ impl<'a> Writer<'a> {
 fn words(line: &mut Vec<u8>, place: &Place, fields: Fields) -> io::Result<()> {
     if fields.has(Field::Sym) {
         match &place.symbol {
-            Some(symbol) if fields.has(Field::SymOff) => write!(line, " {}+{:#x}", clean(symbol), place.into)?,
+            Some(symbol) if fields.has(Field::SymOff) => {
+                write!(line, " {}+{:#x}", clean(symbol), place.into)?
+            }
             Some(symbol) => write!(line, " {}", clean(symbol))?,
             None => line.extend(b" [unknown]"),
         }

@@ -1,7 +1,7 @@
 //! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
 
-pub(in crate::command) mod progress;
 pub(in crate::command) mod plan;
+pub(in crate::command) mod progress;
 pub(in crate::command) mod symbols;
 pub(in crate::command) mod unwinding;
 pub(in crate::command) mod words;
@@ -84,7 +84,7 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let code = {
         let bar = Progress::new("finding names", 0);
         let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
-        symbols.name(&session.history, &resolved.locations, depth, &mut texts, &progress)
+        symbols.name(&session.history, &resolved.locations, depth, typed.no_demangle, &mut texts, &progress)
     };
     let names = Names::new(session).with_payloads(&samples.payloads);
     let input = table::Input {
@@ -99,7 +99,8 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let quality = trust::quality(&input, &texts);
     let mut trees = match plan.tree.filter(|_| has_chains) {
         Some(order) => {
-            let growth = tree::Growth { order, collapse: plan.collapse, limit: plan.layout.branch_limit / 100.0 };
+            let growth =
+                tree::Growth { order, collapse: plan.collapse, limit: plan.layout.branch_limit / 100.0 };
             let totals: Vec<u64> = samples.totals.iter().map(|total| total.period).collect();
             tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
         }
@@ -114,7 +115,7 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
         has_totals,
         events,
         modules,
-        trust: trust_of(session, &samples, &quality, has_chains),
+        trust: trust_of(session, &samples, &quality, has_chains && !wanted.ignore_stacks),
         texts,
     })
 }
@@ -166,15 +167,26 @@ fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -> Ve
             let Some(module) = module else {
                 let missing = vec!["nothing was mapped at these addresses".to_owned()];
                 let name = sampled::code::UNKNOWN.to_owned();
-                return ModuleTrust { path: name.clone(), name, frames, unnamed, missing, ..ModuleTrust::default() };
+                return ModuleTrust {
+                    path: name.clone(),
+                    name,
+                    frames,
+                    unnamed,
+                    missing,
+                    ..ModuleTrust::default()
+                };
             };
             let of = &session.history.modules()[module as usize];
             let trust = symbols.id(module).map(|id| symbols.symbolizer.trust(id)).unwrap_or_default();
-            let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+            let shown =
+                |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
             ModuleTrust {
                 path: of.path.to_string_lossy().into_owned(),
                 name: of.short_name(),
-                build_id: of.build_id.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                build_id: of
+                    .build_id
+                    .as_ref()
+                    .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
                 binary: shown(&trust.binary),
                 debug: shown(&trust.debug),
                 symbols: trust.symbols,
@@ -207,7 +219,7 @@ fn trust_of(
     session: &Session,
     samples: &Samples,
     quality: &trust::Quality,
-    has_chains: bool,
+    has_stacks: bool,
 ) -> sampled::Trust {
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     sampled::Trust {
@@ -216,7 +228,7 @@ fn trust_of(
         lost_records: session.facts.lost_records,
         throttled: session.facts.throttled,
         unknown: samples.unknown,
-        stacks: if has_chains { quality.stacks } else { 0 },
+        stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
         frames: sum(|counts| counts.0),
         unnamed: sum(|counts| counts.1),

@@ -70,7 +70,11 @@ impl Plan {
                 None => ROWS,
             },
             row_limit: typed.percent_limit.unwrap_or(0.0),
-            branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json { BRANCH_IN_JSON } else { BRANCH }),
+            branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
+                BRANCH_IN_JSON
+            } else {
+                BRANCH
+            }),
             group: typed.group,
             widths: typed.column_widths.clone(),
             callee: tree == Some(Order::Callee),
@@ -82,11 +86,7 @@ impl Plan {
             only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols) },
             tree,
             collapse: typed.collapse_recursion,
-            children: if typed.no_children {
-                Some(false)
-            } else {
-                typed.children.then_some(true)
-            },
+            children: if typed.no_children { Some(false) } else { typed.children.then_some(true) },
             max_stack: typed.max_stack,
             depth: typed.no_inline.then_some(Depth::Names),
             symbols: Options {
@@ -133,9 +133,9 @@ impl Plan {
 /// A list of CPUs as a set.
 pub(in crate::command) fn cpus(list: Option<&str>) -> Result<Option<FxHashSet<u32>>> {
     let Some(list) = list else { return Ok(None) };
-    let list: CpuList = list.parse().map_err(|_| {
-        Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8")
-    })?;
+    let list: CpuList = list
+        .parse()
+        .map_err(|_| Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8"))?;
     Ok(Some(list.iter().collect()))
 }
 
@@ -190,7 +190,12 @@ fn keys_and_columns(typed: &Report) -> Result<(Vec<SortKey>, Option<Vec<Column>>
         keys = vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol];
     }
     let mut once = Vec::new();
-    keys.retain(|key| !once.contains(key) && { once.push(*key); true });
+    keys.retain(|key| {
+        !once.contains(key) && {
+            once.push(*key);
+            true
+        }
+    });
     Ok((keys, columns))
 }
 
@@ -231,11 +236,14 @@ pub(in crate::command) fn times(text: &str, session: &Session) -> Result<(u64, u
         let (first, last) = match &session.reader.features().sample_time {
             Some(span) => (span.first, span.last),
             None => {
-                return Err(Error::new("the recording does not say when its first and last samples were taken")
-                    .try_this("times in seconds"));
+                return Err(Error::new(
+                    "the recording does not say when its first and last samples were taken",
+                )
+                .try_this("times in seconds"));
             }
         };
-        let at = |percent: f64| first.saturating_add((last.saturating_sub(first) as f64 * percent / 100.0) as u64);
+        let at =
+            |percent: f64| first.saturating_add((last.saturating_sub(first) as f64 * percent / 100.0) as u64);
         return Ok((at(from), at(to)));
     }
     let (from, to) = text.split_once(',').ok_or_else(bad)?;

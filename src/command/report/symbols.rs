@@ -6,7 +6,9 @@ use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
 use crate::session::{self, History, Location, Module};
-use crate::symbol::{self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer};
+use crate::symbol::{
+    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
+};
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
@@ -27,7 +29,8 @@ impl Symbols {
         for (pid, path) in &history.jitdumps {
             symbolizer.add_jitdump(*pid, path.clone());
         }
-        let ids = history.modules().iter().map(|module| Some(symbolizer.add(as_symbol(module, live)?))).collect();
+        let ids =
+            history.modules().iter().map(|module| Some(symbolizer.add(as_symbol(module, live)?))).collect();
         Ok(Self { symbolizer, ids })
     }
 
@@ -85,11 +88,12 @@ impl Symbols {
         history: &History,
         locations: &[Location],
         depth: Depth,
+        raw_names: bool,
         texts: &mut Texts,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
-        let mut code = Code::default();
+        let mut code = Code { raw_names, ..Code::default() };
         for (number, location) in locations.iter().enumerate() {
             let module = location.module.map(|number| &history.modules()[number as usize]);
             code.add(location, module, answers.of(number).0, Some(self.symbolizer.names()), texts);

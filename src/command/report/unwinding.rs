@@ -28,7 +28,12 @@ pub(in crate::command) struct Unwinding<'a> {
 
 impl<'a> Unwinding<'a> {
     /// `machine` is what `uname -m` said there; `most` the longest chain.
-    pub(in crate::command) fn new(history: &'a History, symbols: &'a Symbols, machine: &str, most: usize) -> Self {
+    pub(in crate::command) fn new(
+        history: &'a History,
+        symbols: &'a Symbols,
+        machine: &str,
+        most: usize,
+    ) -> Self {
         Self {
             history,
             symbols,
@@ -97,7 +102,9 @@ impl Walk for OneThread<'_> {
         let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
         self.values.clear();
         self.values.extend(recorded.values.iter());
-        let Some(registers) = Registers::from_sample(self.shared.arch, recorded.mask, &self.values) else { return };
+        let Some(registers) = Registers::from_sample(self.shared.arch, recorded.mask, &self.values) else {
+            return;
+        };
         let space = match &self.last {
             Some((of, space)) if *of == layer => space.clone(),
             _ => {
@@ -106,8 +113,7 @@ impl Walk for OneThread<'_> {
                 space
             }
         };
-        let _end: End =
-            self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
+        let _end: End = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
         let less = u64::from(self.shared.less_one);
         let mut addresses = self.chain.iter().map(|address| address.0);
         chain.extend(addresses.next());

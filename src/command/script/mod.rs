@@ -220,7 +220,13 @@ fn wanted(typed: &Script, session: &Session) -> Result<Wanted> {
     let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
     Ok(Wanted {
         ignore_stacks: typed.hide_call_graph,
-        times: typed.time.as_deref().map(|text| plan::times(text, session)).transpose()?.into_iter().collect(),
+        times: typed
+            .time
+            .as_deref()
+            .map(|text| plan::times(text, session))
+            .transpose()?
+            .into_iter()
+            .collect(),
         cpus: plan::cpus(typed.cpu.as_deref())?,
         pids: set(&typed.pid),
         tids: set(&typed.tid),

@@ -31,6 +31,8 @@ pub struct Code {
     calls: Vec<Call>,
     ends: Vec<u32>,
     modules: Vec<Option<u32>>,
+    /// Names are shown as the compiler wrote them.
+    pub raw_names: bool,
 }
 
 /// Stands for a name or a module that is not known.
@@ -51,7 +53,8 @@ impl Code {
         match names {
             Some(names) if !frames.is_empty() => {
                 for frame in frames {
-                    let name = &names.function(frame.function).name;
+                    let function = names.function(frame.function);
+                    let name = if self.raw_names { &function.raw } else { &function.name };
                     let file = frame.source.map(|source| texts.add(names.file(source.file)));
                     self.calls.push(Call {
                         dso,
@@ -66,7 +69,15 @@ impl Code {
             }
             _ => {
                 let symbol = texts.add(UNKNOWN);
-                self.calls.push(Call { dso, symbol, file: None, line: 0, level, inlined: false, named: false });
+                self.calls.push(Call {
+                    dso,
+                    symbol,
+                    file: None,
+                    line: 0,
+                    level,
+                    inlined: false,
+                    named: false,
+                });
             }
         }
         self.ends.push(self.calls.len() as u32);

@@ -149,9 +149,9 @@ pub fn tables(
     let row = |((sample_part, code_part), (own, total)): ((u32, u32), (Value, Value))| {
         let mut from_sample = of_sample.all[sample_part as usize].iter();
         let mut from_code = of_code.all[code_part as usize].iter();
-        let cells = keys.iter().filter_map(|key| {
-            if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied()
-        });
+        let cells = keys
+            .iter()
+            .filter_map(|key| if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied());
         Row { cells: cells.collect(), own, total: if with_totals { total } else { own } }
     };
     sums.into_iter()

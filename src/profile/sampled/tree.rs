@@ -148,8 +148,11 @@ fn grow(input: &Input<'_>, functions: &Functions, path: &[u32], ways: &[Way], le
             tree.nodes[parent as usize].own = own;
         }
         let mut above: Vec<(u32, Value)> = sums.into_iter().filter(|(_, sum)| sum.period >= least).collect();
-        above.sort_unstable_by_key(|(function, sum)| (std::cmp::Reverse((sum.period, sum.samples)), *function));
-        let mut below: FxHashMap<u32, Vec<u32>> = above.iter().map(|(function, _)| (*function, Vec::new())).collect();
+        above.sort_unstable_by_key(|(function, sum)| {
+            (std::cmp::Reverse((sum.period, sum.samples)), *function)
+        });
+        let mut below: FxHashMap<u32, Vec<u32>> =
+            above.iter().map(|(function, _)| (*function, Vec::new())).collect();
         for way in through {
             let list = next(&ways[way as usize]).and_then(|function| below.get_mut(&function));
             if let Some(list) = list {

@@ -107,7 +107,11 @@ pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
             *roots.entry(id).or_insert_with(|| {
                 let name = texts.get(id);
                 let plain = name.split(['@']).next().unwrap_or(name);
-                let plain = if plain.starts_with("runtime.") { plain } else { plain.split('.').next().unwrap_or(plain) };
+                let plain = if plain.starts_with("runtime.") {
+                    plain
+                } else {
+                    plain.split('.').next().unwrap_or(plain)
+                };
                 ROOTS.contains(&plain)
             })
         };

@@ -2,39 +2,37 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, cell, heading};
+use super::{Column, Layout, fields, heading, lines, names, side_by_side, spread};
 use crate::profile::sampled::{Event, Profile, Row};
 
-fn field(profile: &Profile, event: &Event, row: &Row, column: Column) -> String {
+fn number(event: &Event, row: &Row, column: Column) -> String {
     match column {
         Column::Own => format!("{:.2}%", event.share(row.own.period) * 100.0),
         Column::Total => format!("{:.2}%", event.share(row.total.period) * 100.0),
         Column::Samples => row.own.samples.to_string(),
-        Column::Period => row.own.period.to_string(),
-        Column::Key(key) => {
-            let at = profile.keys.iter().position(|other| *other == key);
-            at.and_then(|at| row.cells.get(at)).map(|value| cell(profile, value)).unwrap_or_default()
-        }
+        _ => row.own.period.to_string(),
     }
 }
 
-fn rows<'a>(event: &'a Event, layout: &Layout) -> impl Iterator<Item = &'a Row> + use<'a> {
-    let limit = layout.row_limit;
-    let shown = move |row: &&Row| event.share(row.total.period) * 100.0 >= limit;
-    event.rows.iter().filter(shown).take(layout.rows)
-}
-
 /// A comment line with the headings, then the rows; a dot stands for a separator inside a field.
-pub(super) fn separated(out: &mut dyn Write, profile: &Profile, layout: &Layout, separator: &str) -> io::Result<()> {
+pub(super) fn separated(
+    out: &mut dyn Write,
+    profile: &Profile,
+    layout: &Layout,
+    separator: &str,
+) -> io::Result<()> {
     let columns = layout.columns(profile);
-    for event in &profile.events {
-        writeln!(out, "# Samples: {} of event '{}'", event.total.samples, crate::text::clean(&event.name))?;
-        writeln!(out, "# Event count (approx.): {}", event.total.period)?;
-        let headings: Vec<&str> = columns.iter().map(|column| heading(*column, profile)).collect();
+    for index in 0..profile.events.len() {
+        let events = side_by_side(profile, layout, index);
+        let Some(leader) = events.first() else { continue };
+        writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(&events))?;
+        writeln!(out, "# Event count (approx.): {}", leader.total.period)?;
+        let headings = spread(&columns, events.len());
+        let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
         writeln!(out, "# {}", headings.join(separator))?;
-        for row in rows(event, layout) {
-            let fields = columns.iter().map(|column| field(profile, event, row, *column));
-            let fields: Vec<String> = fields.map(|field| field.replace(separator, ".")).collect();
+        for line in lines(&events, layout).0 {
+            let fields = fields(profile, &events, &line, &columns, number);
+            let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
             writeln!(out, "{}", fields.join(separator))?;
         }
         writeln!(out)?;
@@ -42,16 +40,17 @@ pub(super) fn separated(out: &mut dyn Write, profile: &Profile, layout: &Layout,
     Ok(())
 }
 
-/// One table for all events, the first column being the event.
+/// One table for all events, the first column being the event; groups are not put side by side, so that all lines
+/// have the same fields.
 pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let columns = layout.columns(profile);
     let mut writer = csv::Writer::from_writer(out);
     let headings = columns.iter().map(|column| heading(*column, profile));
     writer.write_record(std::iter::once("Event").chain(headings))?;
     for event in &profile.events {
-        let name = crate::text::clean(&event.name).into_owned();
-        for row in rows(event, layout) {
-            let fields = columns.iter().map(|column| field(profile, event, row, *column));
+        let name = names(&[event]);
+        for line in lines(&[event], layout).0 {
+            let fields = fields(profile, &[event], &line, &columns, number);
             writer.write_record(std::iter::once(name.clone()).chain(fields))?;
         }
     }

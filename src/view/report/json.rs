@@ -64,12 +64,18 @@ struct Cost {
 fn cost(event: &Event, value: &Value) -> Cost {
     let share = event.share(value.period);
     let round = |share: f64| (share * 1e6).round() / 1e4;
-    Cost { percent: round(share), error: round(event.error(share)), samples: value.samples, period: value.period }
+    Cost {
+        percent: round(share),
+        error: round(event.error(share)),
+        samples: value.samples,
+        period: value.period,
+    }
 }
 
 fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
     let limit = layout.row_limit;
-    let shown = event.rows.iter().filter(|row| event.share(row.total.period) * 100.0 >= limit).take(layout.rows);
+    let shown =
+        event.rows.iter().filter(|row| event.share(row.total.period) * 100.0 >= limit).take(layout.rows);
     for (number, row) in shown.enumerate() {
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {
@@ -95,14 +101,20 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
             object.insert("weight".into(), Json::from(row.own.weight));
         }
         let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n")?;
+        writeln!(out, "{comma}")?;
         serde_json::to_writer(&mut *out, &object)?;
     }
     Ok(())
 }
 
 /// Each node after its parent, whose index it names.
-fn tree(out: &mut dyn Write, profile: &Profile, event: &Event, tree: &Tree, layout: &Layout) -> io::Result<()> {
+fn tree(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &Event,
+    tree: &Tree,
+    layout: &Layout,
+) -> io::Result<()> {
     let order = if layout.callee { "callee" } else { "caller" };
     write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": [", layout.branch_limit)?;
     // Each entry: the node, its parent's index in the document, its depth.

@@ -10,7 +10,9 @@ mod tree;
 
 use std::io::{self, Write};
 
-use crate::profile::sampled::{Cell, Profile, SortKey};
+use rustc_hash::FxHashMap;
+
+use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Value};
 use crate::text::clean;
 
 /// In which form.
@@ -98,6 +100,88 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Res
         Form::Csv => fields::csv(out, profile, layout),
         Form::Json => json::write(out, profile, layout),
     }
+}
+
+/// A row of a table: the same cells in one event, or in each member of a group.
+struct Line<'a> {
+    cells: &'a [Cell],
+    /// By member of the table's events.
+    rows: Vec<Option<&'a Row>>,
+}
+
+/// The events that stand side by side in the table of this one; none where it stands in its leader's.
+fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a Event> {
+    let event = &profile.events[index];
+    if !layout.group {
+        return vec![event];
+    }
+    if event.leader != index {
+        return Vec::new();
+    }
+    profile.events.iter().filter(|member| member.leader == index).collect()
+}
+
+/// The lines of a table, above the limit: in the leader's order, then what only others have. With their number before `rows` cut it.
+fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
+    let mut lines: Vec<Line<'a>> = Vec::new();
+    let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
+    for (member, event) in events.iter().enumerate() {
+        for row in &event.rows {
+            let next = lines.len();
+            let at = *known.entry(&row.cells).or_insert(next);
+            if at == next {
+                lines.push(Line { cells: &row.cells, rows: vec![None; events.len()] });
+            }
+            lines[at].rows[member] = Some(row);
+        }
+    }
+    let share = |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(row.total.period));
+    lines.retain(|line| {
+        events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
+    });
+    let all = lines.len();
+    lines.truncate(layout.rows);
+    (lines, all)
+}
+
+/// A field of each member, or one of the line.
+fn fields(
+    profile: &Profile,
+    events: &[&Event],
+    line: &Line<'_>,
+    columns: &[Column],
+    number: impl Fn(&Event, &Row, Column) -> String,
+) -> Vec<String> {
+    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default() };
+    let mut fields = Vec::new();
+    for column in columns {
+        match column {
+            Column::Key(key) => {
+                let at = profile.keys.iter().position(|other| other == key);
+                let value = at.and_then(|at| line.cells.get(at));
+                fields.push(value.map(|value| cell(profile, value)).unwrap_or_default());
+            }
+            _ => fields.extend(
+                events
+                    .iter()
+                    .zip(&line.rows)
+                    .map(|(event, row)| number(event, row.unwrap_or(&nothing), *column)),
+            ),
+        }
+    }
+    fields
+}
+
+/// The columns with those of numbers once for each event.
+fn spread(columns: &[Column], events: usize) -> Vec<Column> {
+    let times = |column: &Column| if matches!(column, Column::Key(_)) { 1 } else { events };
+    columns.iter().flat_map(|column| std::iter::repeat_n(*column, times(column))).collect()
+}
+
+/// The names of events that share a table.
+fn names(events: &[&Event]) -> String {
+    let names: Vec<_> = events.iter().map(|event| clean(&event.name)).collect();
+    names.join(", ")
 }
 
 /// A cell's words, harmless for a terminal.

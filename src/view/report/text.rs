@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, cell, heading, tree};
+use super::{Column, Layout, fields, heading, lines, side_by_side, spread, tree};
 use crate::profile::sampled::{Event, ModuleTrust, Profile, Row};
 use crate::text::{clean, width};
 use crate::units::{duration, thousands};
@@ -19,15 +19,28 @@ const WIDEST: usize = 40;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let mut first = true;
-    for event in &profile.events {
+    for index in 0..profile.events.len() {
+        let events = side_by_side(profile, layout, index);
+        let samples: u64 = events.iter().map(|event| event.total.samples).sum();
+        let is_dummy = events.iter().all(|event| event.name.starts_with("dummy"));
         // perf opens a dummy event for side-band only.
-        if event.total.samples == 0 && (event.name.starts_with("dummy") || profile.events.len() > 1) {
+        if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
             continue;
         }
         if !std::mem::take(&mut first) {
             writeln!(out)?;
         }
-        self::event(out, profile, event, layout)?;
+        for event in &events {
+            headline(out, event)?;
+        }
+        writeln!(out)?;
+        table(out, profile, &events, layout)?;
+        for event in events {
+            if let Some(of_event) = &event.tree {
+                writeln!(out)?;
+                tree::write(out, profile, event, of_event, layout)?;
+            }
+        }
     }
     if first {
         writeln!(out, "No samples.")?;
@@ -36,7 +49,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     trust(out, profile)
 }
 
-fn event(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
+fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     let name = clean(&event.name);
     let is_clock = name.contains("cpu-clock") || name.contains("task-clock");
     let amount = if is_clock {
@@ -48,13 +61,7 @@ fn event(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout)
     if event.filtered.samples > 0 {
         write!(out, ", {} left out by filters", thousands(event.filtered.samples))?;
     }
-    writeln!(out, "\n")?;
-    table(out, profile, event, layout)?;
-    if let Some(of_event) = &event.tree {
-        writeln!(out)?;
-        tree::write(out, profile, event, of_event, layout)?;
-    }
-    Ok(())
+    writeln!(out)
 }
 
 fn percent(event: &Event, period: u64) -> String {
@@ -62,16 +69,12 @@ fn percent(event: &Event, period: u64) -> String {
     format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
 }
 
-fn field(profile: &Profile, event: &Event, row: &Row, column: Column) -> String {
+fn number(event: &Event, row: &Row, column: Column) -> String {
     match column {
         Column::Own => percent(event, row.own.period),
         Column::Total => percent(event, row.total.period),
         Column::Samples => thousands(row.own.samples),
-        Column::Period => thousands(row.own.period),
-        Column::Key(key) => {
-            let at = profile.keys.iter().position(|other| *other == key);
-            at.and_then(|at| row.cells.get(at)).map(|value| cell(profile, value)).unwrap_or_default()
-        }
+        _ => thousands(row.own.period),
     }
 }
 
@@ -79,15 +82,12 @@ fn is_number(column: Column) -> bool {
     !matches!(column, Column::Key(_))
 }
 
-fn table(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
-    let columns = layout.columns(profile);
-    let above = event.rows.iter().filter(|row| event.share(row.total.period) * 100.0 >= layout.row_limit);
-    let all = above.clone().count();
-    let shown: Vec<&Row> = above.take(layout.rows).collect();
+fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Layout) -> io::Result<()> {
+    let typed = layout.columns(profile);
+    let columns = spread(&typed, events.len());
+    let (shown, all) = lines(events, layout);
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|c| heading(*c, profile).to_owned()).collect()];
-    for row in &shown {
-        lines.push(columns.iter().map(|column| field(profile, event, row, *column)).collect());
-    }
+    lines.extend(shown.iter().map(|line| fields(profile, events, line, &typed, number)));
     let last = columns.len() - 1;
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
@@ -113,13 +113,13 @@ fn table(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout)
         writeln!(out)?;
     }
     if shown.len() < all {
-        let left: u64 = event.rows.iter().skip(shown.len()).map(|row| row.own.period).sum();
-        let left = event.share(left) * 100.0;
-        writeln!(
-            out,
-            "  … and {} more rows with {left:.1}% of their own (--max-rows 0 shows all)",
-            thousands((all - shown.len()) as u64)
-        )?;
+        let left: f64 = match events {
+            [event] => event.share(event.rows.iter().skip(shown.len()).map(|row| row.own.period).sum()),
+            _ => 0.0,
+        };
+        let own = if left > 0.0 { format!(" with {:.1}% of their own", left * 100.0) } else { String::new() };
+        let more = thousands((all - shown.len()) as u64);
+        writeln!(out, "  … and {more} more rows{own} (--max-rows 0 shows all)")?;
     }
     Ok(())
 }

@@ -21,7 +21,13 @@ const DEEPEST: usize = 60;
 /// Functions in one line before it is broken.
 const CHAIN: usize = 8;
 
-pub(super) fn write(out: &mut dyn Write, profile: &Profile, event: &Event, tree: &Tree, layout: &Layout) -> io::Result<()> {
+pub(super) fn write(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &Event,
+    tree: &Tree,
+    layout: &Layout,
+) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
     writeln!(out, "Call tree, {order}, branches from {}%", layout.branch_limit)?;
     writeln!(out, "   Total    Self")?;
