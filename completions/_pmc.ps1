@@ -205,6 +205,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--header-only', '--header-only', [CompletionResultType]::ParameterName, 'Show only what the recording says of itself')
             [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions and lines (default)')
             [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--collapse-recursion', '--collapse-recursion', [CompletionResultType]::ParameterName, 'Join direct recursion into one branch of the tree')
             [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Print the members of a group of events side by side')
             [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')

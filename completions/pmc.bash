@@ -83,7 +83,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -d -S -C -t -j -w -k -q -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --dsos --symbols --pid --tid --cpu --time --time-quantum --header --header-only --inline --no-inline --collapse-recursion --field-separator --group --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --help"
+            opts="-i -s -F -g -G -n -c -d -S -C -t -j -w -k -q -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --dsos --symbols --pid --tid --cpu --time --time-quantum --header --header-only --inline --no-inline --no-demangle --collapse-recursion --field-separator --group --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -163,6 +163,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --header-only 'Show only what the recording says of itself'
             cand --inline 'Find inlined functions and lines (default)'
             cand --no-inline 'Names from symbol tables only'
+            cand --no-demangle 'Names as the compiler wrote them'
             cand --collapse-recursion 'Join direct recursion into one branch of the tree'
             cand --group 'Print the members of a group of events side by side'
             cand --stdio 'Print plain text (the default)'

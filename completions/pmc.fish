@@ -126,6 +126,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l collapse-recursion -d 'Join direct recursion into one branch of the tree'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group -d 'Print the members of a group of events side by side'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text (the default)'

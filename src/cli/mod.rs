@@ -31,7 +31,7 @@ pub enum Command {
     /// Show where the time went in a recording
     Report(Box<report::Report>),
     /// Print the samples of a recording one by one
-    Script(script::Script),
+    Script(Box<script::Script>),
     /// Reserve the hardware counters
     Reserve(reserve::Reserve),
     /// List the events that can be counted here, each tried

@@ -93,7 +93,8 @@ impl Symbols {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
-        let mut code = Code { raw_names, ..Code::default() };
+        let mut code = Code::default();
+        code.raw_names = raw_names;
         for (number, location) in locations.iter().enumerate() {
             let module = location.module.map(|number| &history.modules()[number as usize]);
             code.add(location, module, answers.of(number).0, Some(self.symbolizer.names()), texts);
