@@ -217,6 +217,10 @@ impl History {
 
     /// The name that a thread has; its process's where it has none of its own.
     pub fn comm(&self, pid: i32, tid: i32, moment: Moment) -> Option<CommId> {
+        // The kernel's number for a task that is about to vanish: it may be any.
+        if tid == -1 {
+            return None;
+        }
         let of = |id| self.comms_of.get(&id).and_then(|names| at(names, moment));
         of(tid).or_else(|| of(pid))
     }
