@@ -1,14 +1,36 @@
 //! `pmc info`: what can be typed.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-/// Show what this machine can measure, who holds its counters, and what this user may do.
+/// Show what this machine can measure, who holds its counters, and what this user may do; or what a recording says of itself.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everything is tried, not looked up: counters are counted by opening events, and each
 verdict comes from the requests that the command would make. docs/info-and-list.md
 explains each line and the fields of --json.")]
 pub struct Info {
+    /// A recording: show its header, events, records and build-ids instead
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Only the recording's header, as perf report --header-only
+    #[arg(long, requires = "file", group = "part")]
+    pub header: bool,
+
+    /// Only the recording's events, as perf evlist
+    #[arg(long, requires = "file", group = "part")]
+    pub evlist: bool,
+
+    /// Only the recording's build-ids, as perf buildid-list
+    #[arg(long, requires = "file", group = "part")]
+    pub buildid_list: bool,
+
+    /// With --evlist: what was asked for, too
+    #[arg(short, long, requires = "evlist")]
+    pub verbose: bool,
+
     /// Print one JSON document (its `version` changes when a field changes its meaning)
     #[arg(short = 'j', long)]
     pub json: bool,

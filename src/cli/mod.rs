@@ -6,7 +6,9 @@ pub mod info;
 pub mod list;
 pub mod perfalloc;
 pub mod record;
+pub mod report;
 pub mod reserve;
+pub mod script;
 pub mod stat;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +31,10 @@ pub enum Command {
     Record(Box<record::Record>),
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info),
+    /// Show where the time went in a recording
+    Report(Box<report::Report>),
+    /// Print the samples of a recording one by one
+    Script(Box<script::Script>),
     /// Reserve the hardware counters
     Reserve(reserve::Reserve),
     /// List the events that can be counted here, each tried

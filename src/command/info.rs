@@ -29,6 +29,9 @@ use crate::view;
 /// # Errors
 /// Only those of writing: what the machine lacks is an answer.
 pub(super) fn run(typed: &Info) -> Result<Exit> {
+    if let Some(file) = &typed.file {
+        return recording(typed, file);
+    }
     let mut kernel = ThisKernel::default();
     let machine = machine(&Host::live(), &mut kernel);
     let mut out = BufWriter::new(stdout().lock());
@@ -41,6 +44,32 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
     if kernel.is_slow_to_close() {
         process::close_behind();
     }
+    Ok(Exit::Done)
+}
+
+fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
+    let reader = super::report::open(file)?;
+    let mut recording = super::header::of(&reader);
+    if !(typed.header || typed.evlist || typed.buildid_list) {
+        let index = reader.scan(|_| {})?;
+        let name =
+            |kind| crate::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned);
+        recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
+        recording.notes.extend(index.notes.iter().map(ToString::to_string));
+    }
+    let mut out = BufWriter::new(stdout().lock());
+    let written = match typed {
+        Info { json: true, .. } => serde_json::to_writer_pretty(&mut out, &recording)
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out)),
+        Info { header: true, .. } => view::header::write(&mut out, &recording),
+        Info { evlist: true, .. } => view::header::events(&mut out, &recording, typed.verbose),
+        Info { buildid_list: true, .. } => view::header::build_ids(&mut out, &recording),
+        _ => view::header::everything(&mut out, &recording),
+    };
+    written
+        .and_then(|()| out.flush())
+        .map_err(|error| Error::output("the recording's description", error))?;
     Ok(Exit::Done)
 }
 

@@ -4,12 +4,15 @@
 
 mod control;
 mod ending;
+mod header;
 mod info;
 mod launch;
 mod list;
 mod perfalloc;
 mod record;
+mod report;
 mod reserve;
+mod script;
 mod stat;
 
 use clap::Parser;
@@ -43,6 +46,8 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Stat(typed) => stat::run(*typed),
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
+        Command::Report(typed) => report::run(&typed),
+        Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

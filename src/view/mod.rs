@@ -1,6 +1,9 @@
 //! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds; measures nothing.
 
+pub mod header;
 pub mod info;
 pub mod list;
 pub mod openmetrics;
+pub mod report;
+pub mod script;
 pub mod stat;

@@ -1,0 +1,177 @@
+//! `pmc report`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc report                              perf.data: the top functions, then the call tree
+  pmc report -s dso                       by library
+  pmc report --comms make -g callee       one program, who calls the costly functions
+  pmc report -F overhead,sample,sym -t,   all rows, for a program to read
+  pmc report --json                       everything, as one document
+Sort keys and the fields of --json: docs/report.md.")]
+pub struct Report {
+    /// The recording (also as -i); `-` is standard input [default: perf.data]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
+    pub file: Option<PathBuf>,
+
+    /// The recording
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+
+    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr
+    #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
+    pub sort: Vec<String>,
+
+    /// Columns in this order: overhead, overhead_children, sample, period, and sort keys
+    #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
+    pub fields: Vec<String>,
+
+    /// The call tree: caller, callee or none, and the smallest percentage shown in it
+    #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',')]
+    pub call_graph: Option<Vec<String>>,
+
+    /// The call tree from the caller down
+    #[arg(short = 'G', long)]
+    pub inverted: bool,
+
+    /// Count what functions called as theirs too (default with call chains)
+    #[arg(long, overrides_with = "no_children")]
+    pub children: bool,
+
+    /// Only what functions cost themselves
+    #[arg(long)]
+    pub no_children: bool,
+
+    /// Show the number of samples
+    #[arg(short = 'n', long)]
+    pub show_nr_samples: bool,
+
+    /// Show the sum of periods
+    #[arg(long)]
+    pub show_total_period: bool,
+
+    /// Leave out rows, and branches of the tree, below this percentage
+    #[arg(long, value_name = "PERCENT")]
+    pub percent_limit: Option<f64>,
+
+    /// Percentages of all samples (absolute) or of those that the filters left (relative)
+    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
+    pub percentage: String,
+
+    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]
+    #[arg(long, visible_alias = "top", value_name = "N")]
+    pub max_rows: Option<usize>,
+
+    /// Longest call chain; what lies further out is left out
+    #[arg(long, value_name = "FRAMES", default_value_t = 127)]
+    pub max_stack: usize,
+
+    /// Only threads with these names
+    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub comms: Vec<String>,
+
+    /// Only these programs and libraries
+    #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub dsos: Vec<String>,
+
+    /// Only these functions
+    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub symbols: Vec<String>,
+
+    /// Only these processes
+    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+
+    /// Only these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+
+    /// Only samples of these CPUs, such as 0-3,8
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub cpu: Option<String>,
+
+    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
+    #[arg(long, value_name = "SPAN")]
+    pub time: Option<String>,
+
+    /// Length of a slice for the sort key time, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 100.0)]
+    pub time_quantum: f64,
+
+    /// Show what the recording says of itself first
+    #[arg(long)]
+    pub header: bool,
+
+    /// Show only what the recording says of itself
+    #[arg(long)]
+    pub header_only: bool,
+
+    /// Find inlined functions and lines (default)
+    #[arg(long, overrides_with = "no_inline")]
+    pub inline: bool,
+
+    /// Names from symbol tables only
+    #[arg(long)]
+    pub no_inline: bool,
+
+    /// Names as the compiler wrote them
+    #[arg(long)]
+    pub no_demangle: bool,
+
+    /// Join direct recursion into one branch of the tree
+    #[arg(long)]
+    pub collapse_recursion: bool,
+
+    /// Print fields with this between them and nothing else
+    #[arg(short = 't', short_alias = 'x', long, value_name = "SEP")]
+    pub field_separator: Option<String>,
+
+    /// Print the members of a group of events side by side
+    #[arg(long)]
+    pub group: bool,
+
+    /// Print plain text (the default)
+    #[arg(long)]
+    pub stdio: bool,
+
+    /// Print one JSON document
+    #[arg(short = 'j', long, conflicts_with_all = ["csv", "field_separator"])]
+    pub json: bool,
+
+    /// Print the table as CSV
+    #[arg(long, conflicts_with = "field_separator")]
+    pub csv: bool,
+
+    /// Widths of the columns
+    #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
+    pub column_widths: Vec<usize>,
+
+    /// A folder that stands for / of the recorded machine
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+
+    /// A copy of the recorded machine's /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// The recorded kernel's file with symbols
+    #[arg(short = 'k', long, value_name = "FILE")]
+    pub vmlinux: Option<PathBuf>,
+
+    /// Do not keep results for the next time
+    #[arg(long)]
+    pub no_cache: bool,
+
+    /// Ask the servers in DEBUGINFOD_URLS for missing files
+    #[arg(long)]
+    pub debuginfod: bool,
+
+    /// Do not say what is not an error
+    #[arg(short, long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,176 @@
+//! Gathers what a recording says of itself, under perf's labels.
+
+use crate::perfdata::{Event, Feature, Form, Reader};
+use crate::profile::recording::{EventAsked, Recording};
+use crate::sys::attr::Flag;
+
+/// All that the header and the feature sections say.
+pub(super) fn of(reader: &Reader) -> Recording {
+    let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
+    Recording {
+        facts: facts(reader),
+        events: reader.events().iter().map(event).collect(),
+        build_ids: build_ids
+            .map(|row| {
+                let id = row.id.iter().map(|byte| format!("{byte:02x}")).collect();
+                (id, String::from_utf8_lossy(&row.name).into_owned())
+            })
+            .collect(),
+        records: Vec::new(),
+        notes: reader.notes().iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn facts(reader: &Reader) -> Vec<(String, String)> {
+    let features = reader.features();
+    let mut facts = Vec::new();
+    let mut say = |label: &str, value: Option<String>| {
+        if let Some(value) = value {
+            facts.push((label.to_owned(), value));
+        }
+    };
+    let form = match reader.form() {
+        Form::File => "file",
+        Form::Pipe => "pipe",
+        Form::Directory => "directory",
+    };
+    say("form", Some(form.to_owned()));
+    say("data offset", Some(reader.data_offset().to_string()));
+    say("data size", Some(reader.data_size().to_string()));
+    say("hostname", features.hostname.clone());
+    say("os release", features.os_release.clone());
+    say("perf version", features.version.clone());
+    say("arch", features.arch.clone());
+    say("nrcpus online", features.nr_cpus.as_ref().map(|cpus| cpus.online.to_string()));
+    say("nrcpus avail", features.nr_cpus.as_ref().map(|cpus| cpus.available.to_string()));
+    say("cpudesc", features.cpu_desc.clone());
+    say("cpuid", features.cpuid.clone());
+    say("total memory", features.total_mem_kib.map(|kib| format!("{kib} kB")));
+    say("cmdline", features.cmdline.as_ref().map(|words| words.join(" ")));
+    if let Some(topology) = &features.cpu_topology {
+        for list in &topology.core_siblings {
+            say("sibling sockets", Some(list.clone()));
+        }
+        for list in &topology.thread_siblings {
+            say("sibling threads", Some(list.clone()));
+        }
+    }
+    for node in features.numa_topology.iter().flatten() {
+        let memory = format!("total = {} kB, free = {} kB", node.total_kib, node.free_kib);
+        say(&format!("node{} meminfo", node.node), Some(memory));
+        say(&format!("node{} cpu list", node.node), Some(node.cpus.clone()));
+    }
+    let mappings = features.pmu_mappings.as_ref().map(|list| {
+        list.iter().map(|pmu| format!("{} = {}", pmu.name, pmu.kind)).collect::<Vec<_>>().join(", ")
+    });
+    say("pmu mappings", mappings);
+    let seconds = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000);
+    if let Some(span) = &features.sample_time {
+        say("time of first sample", Some(seconds(span.first)));
+        say("time of last sample", Some(seconds(span.last)));
+        let duration = span.last.saturating_sub(span.first);
+        say("sample duration", Some(format!("{:.3} ms", duration as f64 / 1e6)));
+    }
+    let compression = features.compressed.as_ref();
+    say("compressed", compression.map(|c| format!("Zstd, level = {}, ratio = {}", c.level, c.ratio)));
+    let missing = Feature::ALL.iter().filter(|feature| features.section(**feature).is_none());
+    say("missing features", Some(missing.map(|feature| feature.name()).collect::<Vec<_>>().join(" ")));
+    facts
+}
+
+/// `sample_type` bits in their order.
+const SAMPLE_TYPE: [&str; 25] = [
+    "IP",
+    "TID",
+    "TIME",
+    "ADDR",
+    "READ",
+    "CALLCHAIN",
+    "ID",
+    "CPU",
+    "PERIOD",
+    "STREAM_ID",
+    "RAW",
+    "BRANCH_STACK",
+    "REGS_USER",
+    "STACK_USER",
+    "WEIGHT",
+    "DATA_SRC",
+    "IDENTIFIER",
+    "TRANSACTION",
+    "REGS_INTR",
+    "PHYS_ADDR",
+    "AUX",
+    "CGROUP",
+    "DATA_PAGE_SIZE",
+    "CODE_PAGE_SIZE",
+    "WEIGHT_STRUCT",
+];
+const READ_FORMAT: [&str; 5] = ["TOTAL_TIME_ENABLED", "TOTAL_TIME_RUNNING", "ID", "GROUP", "LOST"];
+const FLAGS: [(Flag, &str); 36] = [
+    (Flag::Disabled, "disabled"),
+    (Flag::Inherit, "inherit"),
+    (Flag::Pinned, "pinned"),
+    (Flag::Exclusive, "exclusive"),
+    (Flag::ExcludeUser, "exclude_user"),
+    (Flag::ExcludeKernel, "exclude_kernel"),
+    (Flag::ExcludeHv, "exclude_hv"),
+    (Flag::ExcludeIdle, "exclude_idle"),
+    (Flag::Mmap, "mmap"),
+    (Flag::Comm, "comm"),
+    (Flag::Freq, "freq"),
+    (Flag::InheritStat, "inherit_stat"),
+    (Flag::EnableOnExec, "enable_on_exec"),
+    (Flag::Task, "task"),
+    (Flag::Watermark, "watermark"),
+    (Flag::MmapData, "mmap_data"),
+    (Flag::SampleIdAll, "sample_id_all"),
+    (Flag::ExcludeHost, "exclude_host"),
+    (Flag::ExcludeGuest, "exclude_guest"),
+    (Flag::ExcludeCallchainKernel, "exclude_callchain_kernel"),
+    (Flag::ExcludeCallchainUser, "exclude_callchain_user"),
+    (Flag::Mmap2, "mmap2"),
+    (Flag::CommExec, "comm_exec"),
+    (Flag::UseClockid, "use_clockid"),
+    (Flag::ContextSwitch, "context_switch"),
+    (Flag::WriteBackward, "write_backward"),
+    (Flag::Namespaces, "namespaces"),
+    (Flag::Ksymbol, "ksymbol"),
+    (Flag::BpfEvent, "bpf_event"),
+    (Flag::AuxOutput, "aux_output"),
+    (Flag::Cgroup, "cgroup"),
+    (Flag::TextPoke, "text_poke"),
+    (Flag::BuildId, "build_id"),
+    (Flag::InheritThread, "inherit_thread"),
+    (Flag::RemoveOnExec, "remove_on_exec"),
+    (Flag::Sigtrap, "sigtrap"),
+];
+
+fn event(event: &Event) -> EventAsked {
+    let attr = &event.attr;
+    let names = |bits: u64, names: &[&str]| {
+        let set = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
+        set.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
+    };
+    let mut fields: Vec<(String, String)> = Vec::new();
+    let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
+    say("type", attr.kind().to_string());
+    say("size", attr.size().to_string());
+    if attr.config() != 0 {
+        say("config", format!("{:#x}", attr.config()));
+    }
+    if attr.period() != 0 {
+        say("{ sample_period, sample_freq }", attr.period().to_string());
+    }
+    say("sample_type", names(attr.sample_type(), &SAMPLE_TYPE));
+    say("read_format", names(attr.read_format(), &READ_FORMAT));
+    for (flag, name) in FLAGS {
+        if attr.get(flag) {
+            say(name, "1".to_owned());
+        }
+    }
+    if attr.precise_ip() > 0 {
+        say("precise_ip", attr.precise_ip().to_string());
+    }
+    EventAsked { name: event.name(), ids: event.ids.clone(), attr: fields }
+}

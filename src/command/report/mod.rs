@@ -1,0 +1,237 @@
+//! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
+
+pub(in crate::command) mod plan;
+pub(in crate::command) mod progress;
+pub(in crate::command) mod symbols;
+pub(in crate::command) mod unwinding;
+pub(in crate::command) mod words;
+
+use std::io::{BufWriter, Write, stdout};
+
+use crate::cli::report::Report;
+use crate::error::{Error, Exit, Result, say};
+use crate::perfdata::Reader;
+use crate::profile::sampled::{self, Event, ModuleTrust, Profile, SortKey, Texts, Value, table, tree, trust};
+use crate::record::layout::bits;
+use crate::session::samples::{self, Samples};
+use crate::session::{Session, location};
+use crate::symbol::Depth;
+use crate::view;
+use plan::{Header, Plan};
+use progress::Progress;
+use symbols::Symbols;
+use unwinding::Unwinding;
+use words::Names;
+
+/// Modules whose remedy is worked out.
+const REMEDIES: usize = 5;
+
+/// Runs it.
+///
+/// # Errors
+/// When something typed means nothing, the recording cannot be read, or the output not be written.
+pub(super) fn run(typed: &Report) -> Result<Exit> {
+    say::be_quiet(typed.quiet);
+    let mut plan = Plan::new(typed)?;
+    let reader = open(&plan.input)?;
+    let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
+    let written = |error| Error::output("the report", error);
+    if plan.header != Header::No {
+        view::header::write(&mut out, &super::header::of(&reader)).map_err(written)?;
+    }
+    if plan.header == Header::Only {
+        out.flush().map_err(written)?;
+        return Ok(Exit::Done);
+    }
+    plan.symbols.live = is_from_here(&reader);
+    let session = Session::open(reader)?;
+    let profile = profile(typed, &plan, &session)?;
+    view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
+    out.flush().map_err(written)?;
+    Ok(Exit::Done)
+}
+
+/// Opens a recording.
+pub(in crate::command) fn open(path: &std::path::Path) -> Result<Reader> {
+    Ok(Reader::open(path)?)
+}
+
+/// Whether the recording was made on this machine, so that its processes may still be there.
+pub(in crate::command) fn is_from_here(reader: &Reader) -> bool {
+    let here = rustix::system::uname();
+    let same = |recorded: &Option<String>, here: &std::ffi::CStr| {
+        recorded.as_ref().is_none_or(|name| name.as_bytes() == here.to_bytes())
+    };
+    let features = reader.features();
+    same(&features.hostname, here.nodename()) && same(&features.os_release, here.release())
+}
+
+fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
+    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    let has_totals = has_chains && plan.children.unwrap_or(true);
+    let wanted = plan.wanted(typed, session)?;
+    let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
+    let mut samples = {
+        let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
+        let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
+        let unwinding = Unwinding::new(&session.history, &symbols, machine, plan.max_stack);
+        samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?
+    };
+    let resolved = location::resolve(&session.history, &mut samples, plan.max_stack);
+    let lines = plan.keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));
+    let depth = plan.depth.unwrap_or(if has_chains || lines { Depth::Inlines } else { Depth::Names });
+    let mut texts = Texts::default();
+    let code = {
+        let bar = Progress::new("finding names", 0);
+        let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
+        symbols.name(&session.history, &resolved.locations, depth, typed.no_demangle, &mut texts, &progress)
+    };
+    let names = Names::new(session).with_payloads(&samples.payloads);
+    let input = table::Input {
+        resolved: &resolved,
+        extras: &samples.extras,
+        extra_kinds: &wanted.extras,
+        code: &code,
+        words: &names,
+    };
+    let count = session.reader.events().len();
+    let tables = table::tables(&input, &plan.keys, has_totals, &plan.only, count, &mut texts);
+    let quality = trust::quality(&input, &texts);
+    let mut trees = match plan.tree.filter(|_| has_chains) {
+        Some(order) => {
+            let growth =
+                tree::Growth { order, collapse: plan.collapse, limit: plan.layout.branch_limit / 100.0 };
+            let totals: Vec<u64> = samples.totals.iter().map(|total| total.period).collect();
+            tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
+        }
+        None => Vec::new(),
+    };
+    trees.resize_with(count, || None);
+    let mut modules = modules(session, &symbols, &quality);
+    add_remedies(&mut modules, session, &symbols);
+    let events = events(session, &samples, plan.relative, tables, trees);
+    Ok(Profile {
+        keys: plan.keys.clone(),
+        has_totals,
+        events,
+        modules,
+        trust: trust_of(session, &samples, &quality, has_chains && !wanted.ignore_stacks),
+        texts,
+    })
+}
+
+fn events(
+    session: &Session,
+    samples: &Samples,
+    relative: bool,
+    tables: Vec<(Vec<table::Row>, Value)>,
+    trees: Vec<Option<sampled::Tree>>,
+) -> Vec<Event> {
+    let groups = session.reader.features().groups.as_deref().unwrap_or_default();
+    let leader = |index: usize| {
+        let inside = |group: &&crate::perfdata::feature::GroupDesc| {
+            let first = group.leader as usize;
+            (first..first.saturating_add(group.members as usize)).contains(&index)
+        };
+        groups.iter().find(inside).map_or(index, |group| group.leader as usize)
+    };
+    let parts = session.reader.events().iter().zip(tables).zip(trees).enumerate();
+    parts
+        .map(|(index, ((event, (rows, left_out)), tree))| {
+            let mut filtered = samples.filtered[index];
+            filtered += left_out;
+            let total = samples.totals[index];
+            let kept = Value {
+                samples: total.samples.saturating_sub(filtered.samples),
+                period: total.period.saturating_sub(filtered.period),
+                squares: (total.squares - filtered.squares).max(0.0),
+                weight: total.weight.saturating_sub(filtered.weight),
+            };
+            Event {
+                name: event.name(),
+                total: if relative { kept } else { total },
+                filtered,
+                rows,
+                tree,
+                leader: leader(index),
+            }
+        })
+        .collect()
+}
+
+fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -> Vec<ModuleTrust> {
+    let mut list: Vec<ModuleTrust> = quality
+        .modules
+        .iter()
+        .map(|(&module, &(frames, unnamed))| {
+            let Some(module) = module else {
+                let missing = vec!["nothing was mapped at these addresses".to_owned()];
+                let name = sampled::code::UNKNOWN.to_owned();
+                return ModuleTrust {
+                    path: name.clone(),
+                    name,
+                    frames,
+                    unnamed,
+                    missing,
+                    ..ModuleTrust::default()
+                };
+            };
+            let of = &session.history.modules()[module as usize];
+            let trust = symbols.id(module).map(|id| symbols.symbolizer.trust(id)).unwrap_or_default();
+            let shown =
+                |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+            ModuleTrust {
+                path: of.path.to_string_lossy().into_owned(),
+                name: of.short_name(),
+                build_id: of
+                    .build_id
+                    .as_ref()
+                    .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                binary: shown(&trust.binary),
+                debug: shown(&trust.debug),
+                symbols: trust.symbols,
+                lines: trust.lines,
+                frames,
+                unnamed,
+                missing: trust.missing.iter().map(ToString::to_string).collect(),
+                remedy: None,
+            }
+        })
+        .collect();
+    list.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
+    list
+}
+
+/// Works out what would help the modules with most nameless frames: that may ask the package manager.
+fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
+    let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(|module| module.unnamed > 0).collect();
+    worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
+    for module in worst.into_iter().take(REMEDIES) {
+        let all = session.history.modules().iter().enumerate();
+        let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
+        let id = same.find_map(|(number, _)| symbols.id(number as u32));
+        let missing = id.map(|id| symbols.symbolizer.trust(id).missing).unwrap_or_default();
+        module.remedy = missing.first().and_then(crate::symbol::Missing::remedy);
+    }
+}
+
+fn trust_of(
+    session: &Session,
+    samples: &Samples,
+    quality: &trust::Quality,
+    has_stacks: bool,
+) -> sampled::Trust {
+    let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
+    sampled::Trust {
+        samples: samples.totals.iter().map(|total| total.samples).sum(),
+        lost_samples: session.facts.lost_samples,
+        lost_records: session.facts.lost_records,
+        throttled: session.facts.throttled,
+        unknown: samples.unknown,
+        stacks: if has_stacks { quality.stacks } else { 0 },
+        rooted: quality.rooted,
+        frames: sum(|counts| counts.0),
+        unnamed: sum(|counts| counts.1),
+        notes: session.notes().map(ToString::to_string).collect(),
+    }
+}

@@ -1,0 +1,64 @@
+//! A bar on the terminal for whatever takes longer than half a second. Nothing is drawn elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shorter work shows nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Progress of one piece of work.
+pub(in crate::command) struct Progress {
+    what: &'static str,
+    total: u64,
+    began: Instant,
+    bar: OnceLock<ProgressBar>,
+    on_terminal: bool,
+}
+
+impl Progress {
+    pub(in crate::command) fn new(what: &'static str, total: u64) -> Self {
+        let on_terminal = std::io::stderr().is_terminal();
+        Self { what, total, began: Instant::now(), bar: OnceLock::new(), on_terminal }
+    }
+
+    fn bar(&self) -> Option<&ProgressBar> {
+        if !self.on_terminal || self.began.elapsed() < PATIENCE {
+            return None;
+        }
+        Some(self.bar.get_or_init(|| {
+            let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::stderr_with_hz(10));
+            let style = ProgressStyle::with_template("{msg} [{bar:30}] {percent} %, {eta} left");
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar.set_message(self.what);
+            bar
+        }))
+    }
+
+    /// So much more is done.
+    pub(in crate::command) fn more(&self, count: u64) {
+        if let Some(bar) = self.bar() {
+            bar.inc(count);
+        }
+    }
+
+    /// So much of so much is done.
+    pub(in crate::command) fn at(&self, done: u64, total: u64) {
+        if let Some(bar) = self.bar() {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Names for locations: the session's modules are made known to the symbolizer, and its answers written down as [`Code`].
+
+use rustc_hash::FxHashMap;
+
+use crate::address::{Avma, FileOffset};
+use crate::error::Result;
+use crate::profile::sampled::{Code, Texts};
+use crate::session::{self, History, Location, Module};
+use crate::symbol::{
+    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
+};
+
+/// A symbolizer that knows the modules of a recording.
+#[derive(Debug)]
+pub(in crate::command) struct Symbols {
+    pub(in crate::command) symbolizer: Symbolizer,
+    /// By the session's number.
+    ids: Vec<Option<ModuleId>>,
+}
+
+impl Symbols {
+    /// Makes all modules known; no file is touched yet.
+    pub(in crate::command) fn new(history: &History, options: Options) -> Result<Self> {
+        let live = options.live;
+        let mut symbolizer = Symbolizer::new(options)?;
+        for (start, size, name) in &history.ksymbols {
+            symbolizer.add_ksymbol(*start, *size, name);
+        }
+        for (pid, path) in &history.jitdumps {
+            symbolizer.add_jitdump(*pid, path.clone());
+        }
+        let ids =
+            history.modules().iter().map(|module| Some(symbolizer.add(as_symbol(module, live)?))).collect();
+        Ok(Self { symbolizer, ids })
+    }
+
+    /// The symbolizer's number of a module.
+    pub(in crate::command) fn id(&self, module: u32) -> Option<ModuleId> {
+        *self.ids.get(module as usize)?
+    }
+
+    /// How to ask for a location.
+    pub(in crate::command) fn probe(&self, location: &Location) -> Option<(ModuleId, Probe)> {
+        let id = self.id(location.module?)?;
+        let by_offset = self.symbolizer.module(id).kind.by_file_offset();
+        let probe = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
+        Some((id, probe))
+    }
+
+    /// Asks for all locations at once.
+    pub(in crate::command) fn answers(
+        &mut self,
+        locations: &[Location],
+        depth: Depth,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Answers {
+        let mut probes: FxHashMap<ModuleId, Vec<(Probe, usize)>> = FxHashMap::default();
+        for (number, location) in locations.iter().enumerate() {
+            if let Some((id, probe)) = self.probe(location) {
+                probes.entry(id).or_default().push((probe, number));
+            }
+        }
+        let mut asked: Vec<(ModuleId, Vec<(Probe, usize)>)> = probes.into_iter().collect();
+        asked.sort_unstable_by_key(|(id, _)| *id);
+        asked.iter_mut().for_each(|(_, probes)| probes.sort_unstable());
+        let lists: Vec<Vec<Probe>> =
+            asked.iter().map(|(_, probes)| probes.iter().map(|(probe, _)| *probe).collect()).collect();
+        let requests: Vec<Request<'_>> =
+            asked.iter().zip(&lists).map(|((id, _), probes)| Request { module: *id, probes }).collect();
+        let answers = self.symbolizer.resolve(&requests, depth, progress);
+        let mut of = vec![None; locations.len()];
+        for (request, (_, probes)) in asked.iter().enumerate() {
+            for (at, (_, number)) in probes.iter().enumerate() {
+                of[*number] = Some((request, at));
+            }
+        }
+        Answers { answers, of }
+    }
+
+    /// The function of a frame.
+    pub(in crate::command) fn function(&self, frame: &Frame) -> &Function {
+        self.symbolizer.names().function(frame.function)
+    }
+
+    /// Asks for all locations, and writes down what stands at each.
+    pub(in crate::command) fn name(
+        &mut self,
+        history: &History,
+        locations: &[Location],
+        depth: Depth,
+        raw_names: bool,
+        texts: &mut Texts,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Code {
+        let answers = self.answers(locations, depth, progress);
+        let mut code = Code::default();
+        code.raw_names = raw_names;
+        for (number, location) in locations.iter().enumerate() {
+            let module = location.module.map(|number| &history.modules()[number as usize]);
+            code.add(location, module, answers.of(number).0, Some(self.symbolizer.names()), texts);
+        }
+        code
+    }
+}
+
+/// The symbolizer's answers, by the number of the location.
+pub(in crate::command) struct Answers {
+    answers: Vec<Answer>,
+    /// Which answer, which address in it.
+    of: Vec<Option<(usize, usize)>>,
+}
+
+impl Answers {
+    /// The frames at a location, innermost first, and its address in the module's own numbering.
+    pub(in crate::command) fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
+        match self.of[location] {
+            Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),
+            None => (&[], None),
+        }
+    }
+}
+
+/// `None` for code that nobody can look into.
+fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
+    let kind = match &module.kind {
+        session::Kind::File => symbol::Kind::File,
+        session::Kind::Kernel(reference) => symbol::Kind::Kernel { reference: reference.clone() },
+        session::Kind::KernelModule(name, start) => {
+            symbol::Kind::KernelModule { name: name.clone(), start: *start }
+        }
+        session::Kind::Vdso => symbol::Kind::Vdso,
+        session::Kind::Anonymous(pid) => symbol::Kind::Anonymous { pid: *pid },
+        session::Kind::Bpf => symbol::Kind::Bpf,
+        session::Kind::Opaque => return None,
+    };
+    Some(symbol::Module {
+        kind,
+        path: module.path.clone(),
+        build_id: module.build_id.as_deref().and_then(BuildId::new),
+        pid: module.pid.filter(|_| live),
+        mapping: module.mapping,
+    })
+}

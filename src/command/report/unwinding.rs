@@ -1,0 +1,122 @@
+//! Unwinding for pass 2: each module's tables and each layer's space are prepared once, when a sample first needs them.
+//!
+//! Receives the session's layers and the symbolizer's files; hands on walkers, one a thread.
+
+use std::sync::{Mutex, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::symbols::Symbols;
+use crate::address::Avma;
+use crate::record::Parts;
+use crate::session::{History, Layer, Unwind, Walk};
+use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
+
+/// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
+const MOST_SPACES: usize = 256;
+
+/// The unwinder of a recording.
+pub(in crate::command) struct Unwinding<'a> {
+    history: &'a History,
+    symbols: &'a Symbols,
+    arch: Arch,
+    most: usize,
+    less_one: bool,
+    tables: Vec<OnceLock<Option<Tables>>>,
+    spaces: Mutex<FxHashMap<Layer, std::sync::Arc<Space>>>,
+}
+
+impl<'a> Unwinding<'a> {
+    /// `machine` is what `uname -m` said there; `most` the longest chain.
+    pub(in crate::command) fn new(
+        history: &'a History,
+        symbols: &'a Symbols,
+        machine: &str,
+        most: usize,
+    ) -> Self {
+        Self {
+            history,
+            symbols,
+            arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
+            most,
+            less_one: false,
+            tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
+            spaces: Mutex::default(),
+        }
+    }
+
+    /// Callers' addresses are given one less, as perf has those that it unwound.
+    pub(in crate::command) fn like_perf(self) -> Self {
+        Self { less_one: true, ..self }
+    }
+
+    fn tables(&self, module: u32) -> Option<&Tables> {
+        let read = || {
+            let id = self.symbols.id(module)?;
+            let debug = self.symbols.symbolizer.debug(id).map(|image| &**image);
+            Tables::read(self.symbols.symbolizer.binary(id)?, debug)
+        };
+        self.tables.get(module as usize)?.get_or_init(read).as_ref()
+    }
+
+    fn space(&self, layer: Layer) -> std::sync::Arc<Space> {
+        let mut spaces = self.spaces.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(space) = spaces.get(&layer) {
+            return space.clone();
+        }
+        let mut space = Space::new(self.arch);
+        for mapped in self.history.mappings(layer) {
+            space.add(&mapped.mapping, self.tables(mapped.module));
+        }
+        if spaces.len() >= MOST_SPACES {
+            spaces.clear();
+        }
+        let space = std::sync::Arc::new(space);
+        spaces.insert(layer, space.clone());
+        space
+    }
+}
+
+impl Unwind for Unwinding<'_> {
+    fn walker(&self) -> Box<dyn Walk + '_> {
+        Box::new(OneThread {
+            shared: self,
+            walker: Walker::default(),
+            last: None,
+            values: Vec::new(),
+            chain: Vec::new(),
+        })
+    }
+}
+
+struct OneThread<'a> {
+    shared: &'a Unwinding<'a>,
+    walker: Walker,
+    last: Option<(Layer, std::sync::Arc<Space>)>,
+    values: Vec<u64>,
+    chain: Vec<Avma>,
+}
+
+impl Walk for OneThread<'_> {
+    fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>) {
+        let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
+        self.values.clear();
+        self.values.extend(recorded.values.iter());
+        let Some(registers) = Registers::from_sample(self.shared.arch, recorded.mask, &self.values) else {
+            return;
+        };
+        let space = match &self.last {
+            Some((of, space)) if *of == layer => space.clone(),
+            _ => {
+                let space = self.shared.space(layer);
+                self.last = Some((layer, space.clone()));
+                space
+            }
+        };
+        let _end: End = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
+        let less = u64::from(self.shared.less_one);
+        let mut addresses = self.chain.iter().map(|address| address.0);
+        chain.extend(addresses.next());
+        chain.extend(addresses.map(|address| address.saturating_sub(less)));
+    }
+}

@@ -1,0 +1,71 @@
+//! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
+
+use crate::profile::sampled::table::Words;
+use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
+use crate::session::Session;
+use crate::session::intern::Lists;
+
+/// The words of a recording.
+pub(in crate::command) struct Names<'a> {
+    session: &'a Session,
+    comms: Vec<String>,
+    tracing: Option<TracingData>,
+    payloads: Option<&'a Lists>,
+}
+
+impl<'a> Names<'a> {
+    pub(in crate::command) fn new(session: &'a Session) -> Self {
+        let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
+        let tracing = session.reader.features().tracing_data.as_ref();
+        let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
+        Self { session, comms, tracing, payloads: None }
+    }
+
+    /// Knows the payloads that pass 2 kept.
+    pub(in crate::command) fn with_payloads(self, payloads: &'a Lists) -> Self {
+        Self { payloads: Some(payloads), ..self }
+    }
+
+    /// A tracepoint's payload as its format prints it.
+    pub(in crate::command) fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
+        let tracing = self.tracing.as_ref()?;
+        let names = CodeNames { texts: Some(&tracing.texts), ..CodeNames::NONE };
+        let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
+        Some(format.print(Payload { bytes, is_foreign: tracing.is_foreign }, names))
+    }
+
+    /// A name by its number in the history.
+    pub(in crate::command) fn named(&self, comm: u32) -> Option<&str> {
+        self.comms.get(comm as usize).map(String::as_str)
+    }
+}
+
+impl Words for Names<'_> {
+    fn comm(&self, comm: u32) -> String {
+        match self.named(comm) {
+            Some(name) => name.to_owned(),
+            // perf's name for those without; the sign of the number was cut off to make room for the mark.
+            None => format!(":{}", (comm << 1) as i32 >> 1),
+        }
+    }
+
+    fn cgroup(&self, id: u64) -> String {
+        match self.session.cgroups.get(&id) {
+            Some(path) => String::from_utf8_lossy(path).into_owned(),
+            None => id.to_string(),
+        }
+    }
+
+    fn socket(&self, cpu: u64) -> Option<i64> {
+        let topology = self.session.reader.features().cpu_topology.as_ref()?;
+        topology.cpus.get(usize::try_from(cpu).ok()?).map(|(_, socket)| i64::from(*socket))
+    }
+
+    fn payload(&self, number: u64) -> String {
+        let Ok(number) = u32::try_from(number) else { return String::new() };
+        let Some((event, bytes)) = self.payloads.map(|payloads| payloads.get(number)) else {
+            return String::new();
+        };
+        self.trace(event as usize, bytes).unwrap_or_default()
+    }
+}

@@ -1,0 +1,118 @@
+//! What stands at each location: the calls that it stands for, inlined ones included.
+//!
+//! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is missing.
+
+use super::{TextId, Texts};
+use crate::session::{Level, Location, Module};
+use crate::symbol::{Frame, Names};
+
+/// One function at a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// Short name of the module.
+    pub dso: TextId,
+    /// The function.
+    pub symbol: TextId,
+    /// Its source file.
+    pub file: Option<TextId>,
+    /// Line in that file; 0 where it is not known.
+    pub line: u32,
+    /// Where it ran.
+    pub level: Level,
+    /// Inlined into the next outer call.
+    pub inlined: bool,
+    /// Whether the function's name was found.
+    pub named: bool,
+}
+
+/// The calls of all locations.
+#[derive(Debug, Default)]
+pub struct Code {
+    calls: Vec<Call>,
+    ends: Vec<u32>,
+    modules: Vec<Option<u32>>,
+    /// Names are shown as the compiler wrote them.
+    pub raw_names: bool,
+}
+
+/// Stands for a name or a module that is not known.
+pub const UNKNOWN: &str = "[unknown]";
+
+impl Code {
+    /// Writes down one location after the other. `frames` are the symbolizer's, innermost first.
+    pub fn add(
+        &mut self,
+        location: &Location,
+        module: Option<&Module>,
+        frames: &[Frame],
+        names: Option<&Names>,
+        texts: &mut Texts,
+    ) {
+        let dso = texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name));
+        let level = location.level;
+        match names {
+            Some(names) if !frames.is_empty() => {
+                for frame in frames {
+                    let function = names.function(frame.function);
+                    let name = if self.raw_names { &function.raw } else { &function.name };
+                    let file = frame.source.map(|source| texts.add(names.file(source.file)));
+                    self.calls.push(Call {
+                        dso,
+                        symbol: texts.add(name),
+                        file,
+                        line: frame.source.map_or(0, |source| source.line),
+                        level,
+                        inlined: frame.inlined,
+                        named: true,
+                    });
+                }
+            }
+            _ => {
+                let symbol = texts.add(UNKNOWN);
+                self.calls.push(Call {
+                    dso,
+                    symbol,
+                    file: None,
+                    line: 0,
+                    level,
+                    inlined: false,
+                    named: false,
+                });
+            }
+        }
+        self.ends.push(self.calls.len() as u32);
+        self.modules.push(location.module);
+    }
+
+    /// Indices of the calls at a location, innermost first. There is always one.
+    pub fn range(&self, location: u32) -> std::ops::Range<usize> {
+        let at = location as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start as usize..self.ends[at] as usize
+    }
+
+    /// The function whose code it is: the outermost call.
+    pub fn own(&self, location: u32) -> usize {
+        self.range(location).end - 1
+    }
+
+    /// All calls, by index.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The module of a location.
+    pub fn module(&self, location: u32) -> Option<u32> {
+        self.modules[location as usize]
+    }
+
+    /// Number of locations.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}

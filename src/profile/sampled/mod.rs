@@ -1,0 +1,114 @@
+//! Profiles: samples added up by what the user asked to see.
+//!
+//! Receives rows of distinct stacks (`session`) and what stands at each location ([`Code`], from `symbol`); hands on a
+//! read-only [`Profile`]: a table of rows, a call tree, and what is known about how far both can be trusted. Pure.
+//!
+//! ```text
+//!   rows (event, stack, name, extras) --+--> table: own and total per sort key
+//!   Code: location -> calls ------------+--> tree:  caller or callee order
+//!                                       '--> trust: roots reached, frames without names
+//! ```
+
+pub mod code;
+pub mod sort;
+pub mod table;
+pub mod texts;
+pub mod tree;
+pub mod trust;
+
+pub use crate::session::Value;
+pub use code::{Call, Code};
+pub use sort::{Cell, SortKey};
+pub use table::Row;
+pub use texts::{TextId, Texts};
+pub use tree::{Order, Tree};
+pub use trust::{ModuleTrust, Trust};
+
+/// Version of the JSON document; it grows when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// What a recording says, added up.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// All words below, by number.
+    pub texts: Texts,
+    /// The sort keys of the rows' cells.
+    pub keys: Vec<SortKey>,
+    /// Whether rows have totals besides their own: call chains were recorded and wanted.
+    pub has_totals: bool,
+    /// One an event, in the order of the recording.
+    pub events: Vec<Event>,
+    /// What was seen of each module that has samples.
+    pub modules: Vec<ModuleTrust>,
+    /// What is known about the quality.
+    pub trust: Trust,
+}
+
+/// One event's part of a profile.
+#[derive(Debug, Default)]
+pub struct Event {
+    /// Its name, as the recorder kept it; foreign text.
+    pub name: String,
+    /// All its samples, those that filters took out included.
+    pub total: Value,
+    /// What filters took out.
+    pub filtered: Value,
+    /// The table, largest first.
+    pub rows: Vec<Row>,
+    /// The call tree, where call chains were recorded and wanted.
+    pub tree: Option<Tree>,
+    /// Index of the leader of its group; its own where it is in none.
+    pub leader: usize,
+}
+
+impl Event {
+    /// The part of all periods, 0 to 1.
+    pub fn share(&self, period: u64) -> f64 {
+        if self.total.period == 0 { 0.0 } else { period as f64 / self.total.period as f64 }
+    }
+
+    /// Half the width of the 95 % confidence interval of a share.
+    ///
+    /// Each sample is a draw; with unequal periods `n` draws are worth `(Σw)² / Σw²`. The interval is Wilson's, which
+    /// stays sensible near 0 and 1.
+    pub fn error(&self, share: f64) -> f64 {
+        let draws = self.draws();
+        if draws <= 0.0 {
+            return 1.0;
+        }
+        let z = 1.96f64;
+        let z2 = z * z;
+        z / (1.0 + z2 / draws) * (share * (1.0 - share) / draws + z2 / (4.0 * draws * draws)).max(0.0).sqrt()
+    }
+
+    /// The number of equally weighted samples that would be as exact.
+    pub fn draws(&self) -> f64 {
+        let sum = self.total.period as f64;
+        if self.total.squares > 0.0 { sum * sum / self.total.squares } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_shrinks_with_the_root_of_the_samples() {
+        let event = |samples: u64, period: u64| Event {
+            total: Value {
+                samples,
+                period: samples * period,
+                squares: (samples * period * period) as f64,
+                weight: 0,
+            },
+            ..Event::default()
+        };
+        let (few, many) = (event(100, 7).error(0.5), event(10_000, 7).error(0.5));
+        assert!((0.09..0.1).contains(&few) && (0.0097..0.0099).contains(&many), "{few} {many}");
+        assert!(event(100, 1).error(0.0) > 0.01);
+        assert_eq!(Event::default().error(0.3), 1.0);
+        // One heavy sample among light ones makes the rest count for little.
+        let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, weight: 0 };
+        assert!(Event { total: uneven, ..Event::default() }.draws() < 4.0);
+    }
+}

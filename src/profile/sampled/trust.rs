@@ -1,0 +1,138 @@
+//! How far a profile can be trusted: what was lost, which stacks are whole, which names are missing and why.
+
+use rustc_hash::FxHashMap;
+
+use super::table::Input;
+use super::{TextId, Texts};
+
+/// The facts of the trust line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trust {
+    /// Samples read.
+    pub samples: u64,
+    /// Samples that the kernel dropped.
+    pub lost_samples: u64,
+    /// Records of any kind that found the ring full.
+    pub lost_records: u64,
+    /// How often an event was stopped because it came too fast.
+    pub throttled: u64,
+    /// Samples of no known event.
+    pub unknown: u64,
+    /// Samples with a call chain; 0 when none were recorded.
+    pub stacks: u64,
+    /// Those whose outermost function is where programs, threads or the kernel's own work begin.
+    pub rooted: u64,
+    /// Frames of all samples.
+    pub frames: u64,
+    /// Those without a name.
+    pub unnamed: u64,
+    /// What is worth knowing about the file.
+    pub notes: Vec<String>,
+}
+
+/// What is known about a module with samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModuleTrust {
+    /// Its path; foreign text.
+    pub path: String,
+    /// Its short name.
+    pub name: String,
+    /// Build-id in hexadecimal.
+    pub build_id: Option<String>,
+    /// The file its names came from.
+    pub binary: Option<String>,
+    /// The separate debug file.
+    pub debug: Option<String>,
+    /// Functions in its symbol tables.
+    pub symbols: usize,
+    /// Whether it has lines.
+    pub lines: bool,
+    /// Frames of all samples in it.
+    pub frames: u64,
+    /// Those without a name.
+    pub unnamed: u64,
+    /// What is missing, worst first.
+    pub missing: Vec<String>,
+    /// What would bring it.
+    pub remedy: Option<String>,
+}
+
+/// Counts of stacks and frames.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Quality {
+    /// Samples with at least one caller, or whose only function is a root.
+    pub stacks: u64,
+    /// See [`Trust::rooted`].
+    pub rooted: u64,
+    /// Frames and unnamed frames by module; `None` is memory where nothing was mapped.
+    pub modules: FxHashMap<Option<u32>, (u64, u64)>,
+}
+
+/// The functions in which stacks begin: of programs, of threads, of the kernel. What a compiler adds behind a dot, and versions behind `@`, are ignored.
+const ROOTS: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+    "__clone3",
+    "thread_start",
+    "_dl_start_user",
+    "_dl_start",
+    "runtime.goexit",
+    "runtime.mstart",
+    "runtime.rt0_go",
+    "ret_from_fork",
+    "ret_from_fork_asm",
+    "secondary_startup_64",
+    "secondary_startup_64_no_verify",
+    "start_kernel",
+    "x86_64_start_kernel",
+    "cpu_startup_entry",
+    "secondary_start_kernel",
+    "entry_SYSCALL_64_after_hwframe",
+    "entry_SYSCALL_64",
+    "el0t_64_sync",
+];
+
+/// Counts what the rows' stacks are worth.
+pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
+    let is_root: Vec<bool> = {
+        let mut roots: FxHashMap<TextId, bool> = FxHashMap::default();
+        let mut ask = |id: TextId| {
+            *roots.entry(id).or_insert_with(|| {
+                let name = texts.get(id);
+                let plain = name.split(['@']).next().unwrap_or(name);
+                let plain = if plain.starts_with("runtime.") {
+                    plain
+                } else {
+                    plain.split('.').next().unwrap_or(plain)
+                };
+                ROOTS.contains(&plain)
+            })
+        };
+        input.code.calls().iter().map(|call| ask(call.symbol)).collect()
+    };
+    let mut quality = Quality::default();
+    for (key, value) in &input.resolved.rows {
+        let stack = || input.resolved.stack(key.stack);
+        quality.stacks += value.samples;
+        // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.
+        let mut outward = stack().rev().map(|location| input.code.own(location));
+        if outward.find(|call| input.code.calls()[*call].named).is_some_and(|call| is_root[call]) {
+            quality.rooted += value.samples;
+        }
+        for location in stack() {
+            let counts = quality.modules.entry(input.code.module(location)).or_default();
+            counts.0 += value.samples;
+            if !input.code.calls()[input.code.own(location)].named {
+                counts.1 += value.samples;
+            }
+        }
+    }
+    quality
+}

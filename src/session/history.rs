@@ -1,0 +1,346 @@
+//! Who ran and what was mapped, at every moment of a recording.
+//!
+//! Receives side-band records in the order of time; decides what fork, exec and overlapping mappings mean; answers,
+//! for any moment and in any order of asking: which space a process had, which name a thread had, what lay at an address.
+//!
+//! ```text
+//! process 71   |  layer 4 (forked: parent's maps)   | exec: layer 5, grows as libraries come  | dlopen over old: layer 9
+//!              '-----------------------------------+-----------------------------------------+------------------ time
+//! ```
+//! A [`Layer`] is a stretch of a process's life in which no address changed its meaning: an address list that is seen
+//! twice in a layer means the same both times. New mappings beside the old ones only make the layer know more.
+
+use rustc_hash::FxHashMap;
+
+use super::module::{self, Kind, Module, Modules};
+use super::space::{Mapped, Root, Spaces};
+use crate::address::{Avma, FileOffset, Mapping};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Task};
+
+/// A moment of a recording: its time, or where its events have none, the place in the file.
+pub type Moment = u64;
+
+/// A stretch of a process's life, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Layer(pub u32);
+
+impl Layer {
+    /// The kernel's space, which all processes share.
+    pub const KERNEL: Self = Self(0);
+    /// Of processes of which nothing is known.
+    pub const NOBODY: Self = Self(1);
+}
+
+/// A thread's name, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommId(pub u32);
+
+/// Values that hold from a moment on.
+type Timeline<T> = Vec<(Moment, T)>;
+
+/// What holds at a moment; before the first, the first.
+fn at<T: Copy>(timeline: &Timeline<T>, moment: Moment) -> Option<T> {
+    let after = timeline.partition_point(|(from, _)| *from <= moment);
+    timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LayerOf {
+    root: Root,
+    pid: i32,
+}
+
+/// The history of a recording.
+#[derive(Debug)]
+pub struct History {
+    spaces: Spaces,
+    layers: Vec<LayerOf>,
+    processes: FxHashMap<i32, Timeline<Layer>>,
+    comms_of: FxHashMap<i32, Timeline<CommId>>,
+    comms: Vec<Box<[u8]>>,
+    comm_ids: FxHashMap<Box<[u8]>, CommId>,
+    modules: Modules,
+    /// Symbols that came while recording: start, size, name.
+    pub ksymbols: Vec<(Avma, u64, String)>,
+    /// jitdump files that processes mapped.
+    pub jitdumps: Vec<(u32, std::path::PathBuf)>,
+}
+
+impl History {
+    /// A history in which nothing happened yet.
+    pub fn new(modules: Modules) -> Self {
+        let nobody = |pid| LayerOf { root: Root::EMPTY, pid };
+        let mut history = Self {
+            spaces: Spaces::default(),
+            layers: vec![nobody(-1), nobody(-1)],
+            processes: FxHashMap::default(),
+            comms_of: FxHashMap::default(),
+            comms: Vec::new(),
+            comm_ids: FxHashMap::default(),
+            modules,
+            ksymbols: Vec::new(),
+            jitdumps: Vec::new(),
+        };
+        history.name(0, 0, b"swapper");
+        history
+    }
+
+    fn name(&mut self, tid: i32, moment: Moment, comm: &[u8]) {
+        let next = CommId(self.comms.len() as u32);
+        let id = *self.comm_ids.entry(comm.into()).or_insert(next);
+        if id == next {
+            self.comms.push(comm.into());
+        }
+        self.comms_of.entry(tid).or_default().push((moment, id));
+    }
+
+    fn begin(&mut self, pid: i32, moment: Moment, root: Root) -> Layer {
+        let layer = Layer(self.layers.len() as u32);
+        self.layers.push(LayerOf { root, pid });
+        self.processes.entry(pid).or_default().push((moment, layer));
+        layer
+    }
+
+    fn current(&self, pid: i32) -> Option<Layer> {
+        self.processes.get(&pid)?.last().map(|(_, layer)| *layer)
+    }
+
+    /// A thread took a name; an exec empties the process's space.
+    pub(super) fn take_name(&mut self, moment: Moment, comm: &Comm<'_>) {
+        self.name(comm.thread.tid, moment, comm.comm);
+        if comm.is_exec && self.current(comm.thread.pid).is_some_and(|layer| self.root(layer) != Root::EMPTY)
+        {
+            self.begin(comm.thread.pid, moment, Root::EMPTY);
+        }
+    }
+
+    /// A thread began. `inherits`: a new process begins with its parent's space.
+    pub(super) fn fork(&mut self, moment: Moment, task: &Task, inherits: bool) {
+        let comm = self.comms_of.get(&task.parent.tid).and_then(|names| names.last());
+        if let Some(&(_, comm)) = comm {
+            self.comms_of.entry(task.thread.tid).or_default().push((moment, comm));
+        }
+        if task.thread.pid != task.parent.pid {
+            let parent = if inherits { self.current(task.parent.pid) } else { None };
+            let root = parent.map_or(Root::EMPTY, |layer| self.root(layer));
+            self.begin(task.thread.pid, moment, root);
+        }
+    }
+
+    /// Something was mapped.
+    pub(super) fn map(&mut self, moment: Moment, map: &Mmap<'_>, file: Option<FileId<'_>>, in_kernel: bool) {
+        let pid = map.thread.pid;
+        let mut mapping = Mapping { start: Avma(map.addr), len: map.len, offset: FileOffset(map.pgoff) };
+        if in_kernel || pid == -1 {
+            let kind = module::kind_in_kernel(map.name, &mapping);
+            if !matches!(kind, Kind::Kernel(_)) {
+                mapping.offset = FileOffset(0);
+            }
+            let module = self.modules.add(kind, map.name, file, 0, mapping);
+            self.add(Layer::KERNEL, Mapped { mapping, module });
+            return;
+        }
+        self.note_jitdump(map);
+        if map.is_data {
+            return;
+        }
+        let kind = module::kind_in_process(map.name, pid as u32);
+        if matches!(kind, Kind::Anonymous(_)) {
+            // Without a file an address means itself, wherever the mapping begins.
+            mapping.offset = FileOffset(map.addr);
+        }
+        let module = self.modules.add(kind, map.name, file, pid as u32, mapping);
+        let new = Mapped { mapping, module };
+        match self.current(pid) {
+            Some(layer) if !self.spaces.conflicts(self.root(layer), &new) => self.add(layer, new),
+            Some(layer) => {
+                let root = self.spaces.map(self.root(layer), new);
+                self.begin(pid, moment, root);
+            }
+            None => {
+                let root = self.spaces.map(Root::EMPTY, new);
+                self.begin(pid, moment, root);
+            }
+        }
+    }
+
+    fn note_jitdump(&mut self, map: &Mmap<'_>) {
+        use std::os::unix::ffi::OsStrExt;
+        let last = map.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if last.starts_with(b"jit-") && last.ends_with(b".dump") {
+            let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(map.name));
+            self.jitdumps.push((map.thread.pid as u32, path));
+        }
+    }
+
+    fn add(&mut self, layer: Layer, new: Mapped) {
+        let root = self.spaces.map(self.root(layer), new);
+        self.layers[layer.0 as usize].root = root;
+    }
+
+    /// A symbol came into the kernel.
+    pub(super) fn ksymbol(&mut self, symbol: &Ksymbol<'_>) {
+        if symbol.is_unregister || symbol.len == 0 {
+            return;
+        }
+        let name = String::from_utf8_lossy(symbol.name).into_owned();
+        let start = Avma(symbol.addr);
+        let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
+        let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping);
+        self.add(Layer::KERNEL, Mapped { mapping, module });
+        self.ksymbols.push((start, symbol.len.into(), name));
+    }
+
+    /// Where the recorder said nothing of the kernel, the upper half of the addresses is the kernel's.
+    pub(super) fn complete(&mut self) {
+        if self.root(Layer::KERNEL) == Root::EMPTY {
+            let half = 1 << 63;
+            let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
+            let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping);
+            self.add(Layer::KERNEL, Mapped { mapping, module });
+        }
+    }
+
+    fn root(&self, layer: Layer) -> Root {
+        self.layers[layer.0 as usize].root
+    }
+
+    /// The layer that a process is in.
+    pub fn layer(&self, pid: i32, moment: Moment) -> Layer {
+        self.processes.get(&pid).and_then(|layers| at(layers, moment)).unwrap_or(Layer::NOBODY)
+    }
+
+    /// The process a layer belongs to; −1 for the kernel.
+    pub fn pid(&self, layer: Layer) -> i32 {
+        self.layers[layer.0 as usize].pid
+    }
+
+    /// The name that a thread has; its process's where it has none of its own.
+    pub fn comm(&self, pid: i32, tid: i32, moment: Moment) -> Option<CommId> {
+        // The kernel's number for a task that is about to vanish: it may be any.
+        if tid == -1 {
+            return None;
+        }
+        let of = |id| self.comms_of.get(&id).and_then(|names| at(names, moment));
+        of(tid).or_else(|| of(pid))
+    }
+
+    /// All names, by number; foreign bytes.
+    pub fn comms(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.comms.iter().map(|comm| &**comm)
+    }
+
+    /// What lies at an address of a layer.
+    pub fn find(&self, layer: Layer, address: Avma) -> Option<&Mapped> {
+        self.spaces.find(self.root(layer), address)
+    }
+
+    /// All that is mapped in a layer, by start.
+    pub fn mappings(&self, layer: Layer) -> impl Iterator<Item = &Mapped> {
+        self.spaces.iter(self.root(layer))
+    }
+
+    /// All modules, by the number in [`Mapped::module`].
+    pub fn modules(&self) -> &[Module] {
+        self.modules.all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Thread;
+    use crate::units::PerfTime;
+
+    fn history() -> History {
+        History::new(Modules::default())
+    }
+
+    fn map(history: &mut History, moment: Moment, pid: i32, addr: u64, len: u64, name: &str) {
+        let thread = Thread { pid, tid: pid };
+        let map = Mmap { thread, addr, len, pgoff: 0, is_data: false, name: name.as_bytes() };
+        history.map(moment, &map, None, false);
+    }
+
+    fn found(history: &History, pid: i32, moment: Moment, address: u64) -> String {
+        let layer = history.layer(pid, moment);
+        let module = history.find(layer, Avma(address)).map(|m| &history.modules()[m.module as usize]);
+        module.map_or("-".to_owned(), Module::short_name)
+    }
+
+    fn task(pid: i32, tid: i32, ppid: i32, moment: Moment) -> Task {
+        let thread = |pid, tid| Thread { pid, tid };
+        Task { thread: thread(pid, tid), parent: thread(ppid, ppid), time: PerfTime(moment) }
+    }
+
+    fn exec(pid: i32, comm: &[u8]) -> Comm<'_> {
+        Comm { thread: Thread { pid, tid: pid }, is_exec: true, comm }
+    }
+
+    #[test]
+    fn fork_inherits_and_exec_empties() {
+        let mut h = history();
+        h.take_name(0, &exec(1, b"sh"));
+        map(&mut h, 1, 1, 0x1000, 0x1000, "/bin/sh");
+        h.fork(10, &task(2, 2, 1, 10), true);
+        h.take_name(20, &exec(2, b"ls"));
+        map(&mut h, 21, 2, 0x1000, 0x1000, "/bin/ls");
+        map(&mut h, 30, 1, 0x8000, 0x1000, "/lib/x.so");
+        assert_eq!(found(&h, 2, 15, 0x1800), "sh");
+        assert_eq!(found(&h, 2, 25, 0x1800), "ls");
+        assert_eq!(found(&h, 1, 25, 0x1800), "sh");
+        // What the parent mapped after the fork is not the child's.
+        assert_eq!(found(&h, 2, 35, 0x8000), "-");
+        assert_eq!(found(&h, 1, 35, 0x8000), "x.so");
+        let name = |pid, moment| h.comm(pid, pid, moment).map(|c| h.comms().nth(c.0 as usize).unwrap());
+        assert_eq!((name(2, 15), name(2, 25)), (Some(&b"sh"[..]), Some(&b"ls"[..])));
+        assert_eq!(name(99, 1), None);
+    }
+
+    #[test]
+    fn a_layer_lasts_until_an_address_changes_its_meaning() {
+        let mut h = history();
+        map(&mut h, 1, 1, 0x1000, 0x1000, "/a");
+        map(&mut h, 2, 1, 0x3000, 0x1000, "/b");
+        assert_eq!(h.layer(1, 1), h.layer(1, 2));
+        map(&mut h, 3, 1, 0x3000, 0x800, "/c");
+        assert_ne!(h.layer(1, 2), h.layer(1, 3));
+        assert_eq!(found(&h, 1, 2, 0x3400), "b");
+        assert_eq!(found(&h, 1, 3, 0x3400), "c");
+        assert_eq!(found(&h, 1, 3, 0x3900), "b");
+        // Generated code is replaced all the time; its names come by address, so nothing changes.
+        map(&mut h, 4, 1, 0x9000, 0x1000, "//anon");
+        let before = h.layer(1, 4);
+        let again = Mmap {
+            pgoff: 77,
+            ..Mmap {
+                thread: Thread { pid: 1, tid: 1 },
+                addr: 0x9000,
+                len: 0x2000,
+                pgoff: 0,
+                is_data: false,
+                name: b"//anon",
+            }
+        };
+        h.map(5, &again, None, false);
+        assert_eq!(before, h.layer(1, 5));
+    }
+
+    #[test]
+    fn a_thread_takes_its_creators_name_and_space() {
+        let mut h = history();
+        h.take_name(0, &exec(1, b"main"));
+        map(&mut h, 1, 1, 0x1000, 0x1000, "/a");
+        h.fork(5, &task(1, 7, 1, 5), true);
+        assert_eq!(h.comm(1, 7, 6), h.comm(1, 1, 6));
+        assert_eq!(h.layer(1, 6), h.layer(1, 1));
+    }
+
+    #[test]
+    fn the_kernel_is_there_even_if_nobody_said_so() {
+        let mut h = history();
+        h.complete();
+        assert!(h.find(Layer::KERNEL, Avma(0xffff_ffff_8100_0000)).is_some());
+        assert!(h.find(Layer::KERNEL, Avma(0x1000)).is_none());
+    }
+}

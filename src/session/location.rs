@@ -1,0 +1,159 @@
+//! From raw stacks to stacks of locations: each address becomes a module and a place in it.
+//!
+//! Receives the interned stacks of pass 2, each with the layer it was seen in; hands on distinct [`Location`]s and
+//! distinct stacks of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
+
+use rustc_hash::FxHashMap;
+
+use super::intern::{Lists, numbers};
+use super::samples::{Key, Samples, Value, join};
+use super::{History, Kind, Layer};
+use crate::address::Avma;
+use crate::record::{ChainEntry, Context, Words};
+
+/// In which privilege the code ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "they say it themselves")]
+pub enum Level {
+    User,
+    Kernel,
+    Hypervisor,
+    GuestUser,
+    GuestKernel,
+    Unknown,
+}
+
+impl Level {
+    /// The letter that perf puts before a symbol.
+    pub fn letter(self) -> char {
+        match self {
+            Self::User => '.',
+            Self::Kernel => 'k',
+            Self::Hypervisor => 'H',
+            Self::GuestUser => 'u',
+            Self::GuestKernel => 'g',
+            Self::Unknown => '?',
+        }
+    }
+}
+
+impl From<Context> for Level {
+    fn from(context: Context) -> Self {
+        match context {
+            Context::Hypervisor => Self::Hypervisor,
+            Context::Kernel => Self::Kernel,
+            Context::User | Context::UserDeferred => Self::User,
+            Context::Guest | Context::GuestUser => Self::GuestUser,
+            Context::GuestKernel => Self::GuestKernel,
+            Context::Unknown => Self::Unknown,
+        }
+    }
+}
+
+/// A place in the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// Number of the module in [`History::modules`]; `None` where nothing was mapped.
+    pub module: Option<u32>,
+    /// Where the code ran.
+    pub level: Level,
+    /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a caller's
+    /// frame it is one less than the return address, so that it lies in the call.
+    pub place: u64,
+}
+
+/// Stacks whose addresses were looked up.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Each place once.
+    pub locations: Vec<Location>,
+    /// Numbers of locations, four bytes each: see [`Resolved::stack`].
+    pub stacks: Lists,
+    /// The rows of pass 2, their stacks being numbers in `stacks`.
+    pub rows: Vec<(Key, Value)>,
+}
+
+/// Looks up one address.
+pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_caller: bool) -> Location {
+    let address = if is_caller { address.saturating_sub(1) } else { address };
+    let layer = match level {
+        Level::User => Some(layer),
+        Level::Kernel => Some(Layer::KERNEL),
+        _ => None,
+    };
+    let found = layer.and_then(|layer| history.find(layer, Avma(address)));
+    match found {
+        Some(mapped) => {
+            let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
+            let offset = mapped.mapping.file_offset(Avma(address)).map(|offset| offset.0);
+            let place = if by_offset { offset.unwrap_or(address) } else { address };
+            Location { module: Some(mapped.module), level, place }
+        }
+        None => Location { module: None, level, place: address },
+    }
+}
+
+/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most `most`
+/// addresses are shown.
+pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, bool)) {
+    let mut level = Level::Unknown;
+    let mut is_caller = false;
+    let mut count = 0;
+    for word in words.iter() {
+        match ChainEntry::from(word) {
+            ChainEntry::Context(context) => {
+                level = context.into();
+                // The first address of a context is where it was left, not a return address.
+                is_caller = false;
+            }
+            ChainEntry::Address(address) => {
+                if count == most {
+                    return;
+                }
+                count += 1;
+                visit(level, address, is_caller);
+                is_caller = true;
+            }
+        }
+    }
+}
+
+impl Resolved {
+    /// The locations of a stack, innermost first.
+    pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+        numbers(self.stacks.get(number).1)
+    }
+}
+
+/// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
+pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
+    let mut out = Resolved::default();
+    // Each distinct address of each layer is looked up once.
+    let mut known: FxHashMap<(Layer, Level, u64, bool), u32> = FxHashMap::default();
+    let mut places: FxHashMap<Location, u32> = FxHashMap::default();
+    let mut stack_of: Vec<u32> = Vec::new();
+    let mut scratch = Vec::new();
+    for part in std::mem::take(&mut samples.stacks) {
+        for (layer, list) in part.iter() {
+            scratch.clear();
+            walk(Words::new(list), most, |level, address, is_caller| {
+                let layer = if level == Level::User { Layer(layer) } else { Layer::KERNEL };
+                let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
+                    let location = locate(history, layer, level, address, is_caller);
+                    *places.entry(location).or_insert_with(|| {
+                        out.locations.push(location);
+                        out.locations.len() as u32 - 1
+                    })
+                });
+                scratch.extend(number.to_ne_bytes());
+            });
+            stack_of.push(out.stacks.add(0, &scratch));
+        }
+    }
+    out.rows = std::mem::take(&mut samples.rows);
+    for (key, _) in &mut out.rows {
+        key.stack = stack_of[key.stack as usize];
+    }
+    join(&mut out.rows);
+    out
+}

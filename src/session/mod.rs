@@ -1,0 +1,81 @@
+//! A recording as a whole: who ran, what was mapped, and the samples added up by stack.
+//!
+//! Receives an open [`Reader`]; pass 1 ([`Session::open`]) reads the side-band and makes the [`History`]; pass 2
+//! ([`samples`]) takes the samples in any order, in parallel, and hands on distinct stacks with their sums. Decides which
+//! process, thread name and mapping a sample belongs to. Names of functions are left to `symbol`, adding up by name to `profile`.
+//!
+//! ```text
+//!   records --pass 1--> side-band, sorted by time --> History (layers, names, modules)
+//!      |                                                 |
+//!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
+//! ```
+
+pub mod history;
+pub mod intern;
+pub mod location;
+pub mod module;
+pub mod order;
+pub mod samples;
+mod sideband;
+pub mod space;
+
+use rustc_hash::FxHashMap;
+
+pub use history::{CommId, History, Layer, Moment};
+pub use location::{Level, Location, Resolved};
+pub use module::{Kind, Module};
+pub use samples::{Samples, Unwind, Value, Walk, Wanted};
+
+use crate::perfdata::{self, Index, Note, Reader};
+use crate::record::layout::bits;
+
+/// What the side-band says about the quality of the recording.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Records of any kind that found the ring full (`LOST`).
+    pub lost_records: u64,
+    /// Samples that were dropped (`LOST_SAMPLES`).
+    pub lost_samples: u64,
+    /// How often the kernel stopped an event for the rest of a tick.
+    pub throttled: u64,
+    /// First and last time of the side-band's records, in nanoseconds.
+    pub last: u64,
+}
+
+/// A recording whose side-band was read.
+#[derive(Debug)]
+pub struct Session {
+    /// The file.
+    pub reader: Reader,
+    /// Its chunks and the number of records of each kind.
+    pub index: Index,
+    /// Who ran and what was mapped.
+    pub history: History,
+    /// What was lost.
+    pub facts: Facts,
+    /// Paths of cgroups by their number; foreign bytes.
+    pub cgroups: FxHashMap<u64, Vec<u8>>,
+    /// Whether moments are times; else they are places in the file.
+    pub has_time: bool,
+}
+
+impl Session {
+    /// Pass 1.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
+        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & bits::TIME != 0);
+        let mut collected = sideband::Sideband::new(has_time);
+        let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
+        let list = reader.features().build_ids.iter().flat_map(|list| &list.0);
+        let modules = module::Modules::with_build_ids(list.map(|row| (&row.name[..], &row.id[..])));
+        let (history, facts, cgroups) = collected.finish(modules);
+        Ok(Self { reader, index, history, facts, cgroups, has_time })
+    }
+
+    /// What the user should know about the file.
+    pub fn notes(&self) -> impl Iterator<Item = &Note> {
+        self.reader.notes().iter().chain(&self.index.notes)
+    }
+}

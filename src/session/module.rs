@@ -1,0 +1,187 @@
+//! What was mapped: each program, library, kernel part and piece of generated code of a recording, once.
+//!
+//! Receives the names and file identities of mmap and ksymbol records; decides which kind of code each is. Opens nothing:
+//! the files are `symbol`'s to find.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
+
+use crate::address::{Avma, Mapping};
+use crate::record::FileId;
+
+/// The kinds of code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A program or library.
+    File,
+    /// The kernel's text; the symbol that the recorder noted, and where it was.
+    Kernel(Option<(String, Avma)>),
+    /// A module of the kernel: its name, and where it started.
+    KernelModule(String, Avma),
+    /// `[vdso]`.
+    Vdso,
+    /// Memory without a file, in this process: generated code, `[heap]`, `[stack]`.
+    Anonymous(u32),
+    /// A BPF program or trampoline.
+    Bpf,
+    /// `[vsyscall]`, a guest's code: nobody can look into it.
+    Opaque,
+}
+
+/// A piece of code as the recording names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// What it is.
+    pub kind: Kind,
+    /// Path or bracketed word; foreign text.
+    pub path: PathBuf,
+    /// Its build-id, as far as the recording has one.
+    pub build_id: Option<Vec<u8>>,
+    /// The first process seen with it.
+    pub pid: Option<u32>,
+    /// Where that process had it.
+    pub mapping: Option<Mapping>,
+}
+
+impl Module {
+    /// Its last name, as perf's `dso` column has it.
+    pub fn short_name(&self) -> String {
+        match &self.kind {
+            Kind::KernelModule(name, _) => format!("[{name}]"),
+            Kind::Kernel(_) => "[kernel.kallsyms]".to_owned(),
+            Kind::Anonymous(pid) if !is_bracketed(&self.path) => format!("[JIT] tid {pid}"),
+            _ => match self.path.file_name() {
+                Some(name) if !is_bracketed(&self.path) => name.to_string_lossy().into_owned(),
+                _ => self.path.to_string_lossy().into_owned(),
+            },
+        }
+    }
+}
+
+impl Module {
+    /// Its name as perf script has it: the whole path.
+    pub fn name_in_script(&self) -> String {
+        match &self.kind {
+            Kind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
+                format!("/tmp/perf-{pid}.map")
+            }
+            Kind::Kernel(_) | Kind::KernelModule(..) => self.short_name(),
+            _ => self.path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+fn is_bracketed(path: &std::path::Path) -> bool {
+    path.as_os_str().as_bytes().first() == Some(&b'[')
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    kind: Kind,
+    name: Vec<u8>,
+    file: Option<(u32, u32, u64, u64)>,
+    build_id: Option<Vec<u8>>,
+}
+
+/// All modules of a recording.
+#[derive(Debug, Default)]
+pub struct Modules {
+    all: Vec<Module>,
+    known: FxHashMap<Identity, u32>,
+    /// By name, from the file's own list.
+    build_ids: FxHashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Modules {
+    /// Takes the build-ids that the recording lists by name.
+    pub fn with_build_ids<'a>(list: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Self {
+        let build_ids = list.map(|(name, id)| (name.to_vec(), id.to_vec())).collect();
+        Self { build_ids, ..Self::default() }
+    }
+
+    /// The number of what a record maps.
+    pub fn add(
+        &mut self,
+        kind: Kind,
+        name: &[u8],
+        file: Option<FileId<'_>>,
+        pid: u32,
+        mapping: Mapping,
+    ) -> u32 {
+        let (inode, build_id) = match file {
+            Some(FileId::Inode { major, minor, inode, generation }) if inode != 0 => {
+                (Some((major, minor, inode, generation)), None)
+            }
+            Some(FileId::BuildId(id)) => (None, Some(id.to_vec())),
+            _ => (None, None),
+        };
+        let shown: &[u8] = if matches!(kind, Kind::Kernel(_)) { b"[kernel.kallsyms]" } else { name };
+        let build_id = build_id.or_else(|| self.build_ids.get(shown).cloned());
+        let identity = Identity { kind, name: shown.to_vec(), file: inode, build_id };
+        if let Some(&number) = self.known.get(&identity) {
+            return number;
+        }
+        let in_process = matches!(identity.kind, Kind::File | Kind::Anonymous(_));
+        self.all.push(Module {
+            kind: identity.kind.clone(),
+            path: PathBuf::from(OsStr::from_bytes(shown)),
+            build_id: identity.build_id.clone(),
+            pid: in_process.then_some(pid),
+            mapping: in_process.then_some(mapping),
+        });
+        let number = self.all.len() as u32 - 1;
+        self.known.insert(identity, number);
+        number
+    }
+
+    /// All, by number.
+    pub fn all(&self) -> &[Module] {
+        &self.all
+    }
+}
+
+/// What a process mapped under a name.
+pub(super) fn kind_in_process(name: &[u8], pid: u32) -> Kind {
+    match name {
+        b"[vdso]" | b"[vdso32]" => Kind::Vdso,
+        b"[vsyscall]" | b"[vectors]" | b"[uprobes]" => Kind::Opaque,
+        b"" | b"//anon" | b"[heap]" | b"[stack]" => Kind::Anonymous(pid),
+        // Anonymous memory by other names: shared memory, huge pages, memfd, names given with prctl(2).
+        _ if [
+            &b"/memfd:"[..],
+            b"/dev/zero",
+            b"/SYSV",
+            b"/anon_hugepage",
+            b"[anon:",
+            b"[anon_shmem:",
+            b"[stack:",
+        ]
+        .iter()
+        .any(|start| name.starts_with(start)) =>
+        {
+            Kind::Anonymous(pid)
+        }
+        _ if name.first() == Some(&b'[') => Kind::Opaque,
+        _ => Kind::File,
+    }
+}
+
+/// What the kernel mapped under a name.
+pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> Kind {
+    if let Some(mark) = name.strip_prefix(b"[kernel.kallsyms]") {
+        let mark = String::from_utf8_lossy(mark).into_owned();
+        // `pgoff` is not an offset here but the address of the symbol behind the bracket.
+        return Kind::Kernel((!mark.is_empty()).then_some((mark, Avma(mapping.offset.0))));
+    }
+    if name.starts_with(b"[guest.") {
+        return Kind::Opaque;
+    }
+    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+    let last = last.strip_prefix(b"[").and_then(|n| n.strip_suffix(b"]")).unwrap_or(last);
+    let end = last.windows(3).position(|three| three == b".ko").unwrap_or(last.len());
+    let name = String::from_utf8_lossy(&last[..end]).replace('-', "_");
+    Kind::KernelModule(name, mapping.start)
+}

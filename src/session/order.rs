@@ -1,0 +1,86 @@
+//! Samples in the order of time, without sorting the file.
+//!
+//! A recorder writes what it finds in each CPU's ring, one ring after the other, and marks the end of such a round. What a
+//! round brings is younger than everything that the round before the last brought:
+//!
+//! ```text
+//!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is sure yet; 8 is the youngest
+//!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: all up to 8 can go, in order
+//!   round 3   …                             end: all up to 12 can go
+//! ```
+//! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks, the
+//! order of the file, or all at once.
+
+use super::{Moment, Session};
+use crate::perfdata::{Buffer, Error};
+use crate::record::{RawRecord, kind};
+
+/// What is held back.
+#[derive(Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// Time, place in the file, start in `bytes`.
+    order: Vec<(u64, Moment, usize)>,
+}
+
+impl Held {
+    fn add(&mut self, time: u64, position: Moment, raw: &[u8]) {
+        self.order.push((time, position, self.bytes.len()));
+        self.bytes.extend_from_slice(raw);
+    }
+
+    /// Shows all up to `limit`, and keeps the rest.
+    fn release<E>(
+        &mut self,
+        limit: u64,
+        visit: &mut impl FnMut(&RawRecord<'_>, Moment) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.order.sort_unstable();
+        let ripe = self.order.partition_point(|(time, ..)| *time <= limit);
+        let mut rest = Self::default();
+        for (at, &(time, position, start)) in self.order.iter().enumerate() {
+            let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
+            if at < ripe {
+                visit(&raw, position)?;
+            } else {
+                rest.add(time, position, raw.bytes);
+            }
+        }
+        *self = rest;
+        Ok(())
+    }
+}
+
+/// Shows every sample with its place in the file, in the order of time.
+///
+/// # Errors
+/// When the file cannot be read, or what `visit` says.
+pub fn samples<E: From<Error>>(
+    session: &Session,
+    mut visit: impl FnMut(&RawRecord<'_>, Moment) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut held = Held::default();
+    let (mut limit, mut youngest) = (0, 0);
+    let mut buffer = Buffer::default();
+    let mut position = 0;
+    for chunk in &session.index.chunks {
+        let mut at = position;
+        position += chunk.bytes();
+        for raw in session.reader.load(chunk, &mut buffer)? {
+            if raw.kind == kind::SAMPLE {
+                if session.has_time {
+                    let time = session.reader.layouts().time(&raw).map_or(0, |time| time.0);
+                    youngest = youngest.max(time);
+                    held.add(time, at, raw.bytes);
+                } else {
+                    visit(&raw, at)?;
+                }
+            } else if raw.kind == kind::FINISHED_ROUND {
+                held.release(limit, &mut visit)?;
+                limit = youngest;
+            }
+            at += raw.bytes.len() as u64;
+        }
+    }
+    held.release(u64::MAX, &mut visit)
+}

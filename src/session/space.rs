@@ -1,0 +1,274 @@
+//! Address spaces as they change in time: every version is kept, and versions share what they have in common.
+//!
+//! Receives mappings in the order in which they came; hands on a [`Root`] after each, which stands for the space as it then was and answers
+//! lookups for ever. A fork copies a root. Knows nothing of processes, files or time.
+//!
+//! ```text
+//!   root 1        root 2 = root 1 + [40,60)         a search tree by start address; a change copies the
+//!     30            30'                              path from the root, some log2(n) nodes, and shares the rest
+//!    /  \          /  \
+//!  10    50      10    40   <- 50 was covered
+//! ```
+//! The tree is a treap: each node has a random priority and stands above those with lower ones, which keeps it
+//! shallow whatever the addresses are (they are foreign input, the priorities are ours).
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::address::{Avma, FileOffset, Mapping};
+
+/// A version of a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Root(u32);
+
+impl Root {
+    /// The space in which nothing is mapped.
+    pub const EMPTY: Self = Self(0);
+}
+
+/// A mapping and what is mapped there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapped {
+    /// Where.
+    pub mapping: Mapping,
+    /// The caller's number for what.
+    pub module: u32,
+}
+
+impl Mapped {
+    fn start(&self) -> u64 {
+        self.mapping.start.0
+    }
+
+    fn end(&self) -> u64 {
+        self.start().saturating_add(self.mapping.len)
+    }
+
+    /// Whether an address in both means the same place of the same thing.
+    fn agrees(&self, other: &Self) -> bool {
+        let base = |m: &Mapping| m.start.0.wrapping_sub(m.offset.0);
+        self.module == other.module && base(&self.mapping) == base(&other.mapping)
+    }
+
+    /// The part from `from` to `to`, if anything is left.
+    fn cut(&self, from: u64, to: u64) -> Option<Self> {
+        let (start, end) = (self.start().max(from), self.end().min(to));
+        let offset = FileOffset(self.mapping.offset.0.wrapping_add(start.wrapping_sub(self.start())));
+        (start < end)
+            .then(|| Self { mapping: Mapping { start: Avma(start), len: end - start, offset }, ..*self })
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    here: Mapped,
+    priority: u64,
+    left: u32,
+    right: u32,
+}
+
+/// All versions of all spaces.
+#[derive(Debug)]
+pub struct Spaces {
+    /// Number 0 stands for "none".
+    nodes: Vec<Node>,
+    random: RandomState,
+}
+
+impl Default for Spaces {
+    fn default() -> Self {
+        let nothing =
+            Mapped { mapping: Mapping { start: Avma(0), len: 0, offset: FileOffset(0) }, module: u32::MAX };
+        let nobody = Node { here: nothing, priority: 0, left: 0, right: 0 };
+        Self { nodes: vec![nobody], random: RandomState::new() }
+    }
+}
+
+impl Spaces {
+    /// What lies at an address.
+    pub fn find(&self, root: Root, address: Avma) -> Option<&Mapped> {
+        let (mut at, mut found) = (root.0, None);
+        while at != 0 {
+            let node = &self.nodes[at as usize];
+            if address.0 < node.here.start() {
+                at = node.left;
+            } else {
+                found = Some(&node.here);
+                at = node.right;
+            }
+        }
+        found.filter(|mapped| mapped.mapping.contains(address))
+    }
+
+    /// All mappings by start.
+    pub fn iter(&self, root: Root) -> impl Iterator<Item = &Mapped> {
+        let mut above = Vec::new();
+        let mut at = root.0;
+        std::iter::from_fn(move || {
+            while at != 0 {
+                above.push(at);
+                at = self.nodes[at as usize].left;
+            }
+            let node = &self.nodes[above.pop()? as usize];
+            at = node.right;
+            Some(&node.here)
+        })
+    }
+
+    /// Whether a new mapping changes the meaning of an address that had one.
+    pub fn conflicts(&self, root: Root, new: &Mapped) -> bool {
+        let mut open = vec![root.0];
+        while let Some(at) = open.pop() {
+            if at == 0 {
+                continue;
+            }
+            let node = &self.nodes[at as usize];
+            if node.here.start() < new.end() {
+                if node.here.end() > new.start() && !node.here.agrees(new) {
+                    return true;
+                }
+                open.push(node.right);
+            }
+            // What stands further left ends before this one starts.
+            if node.here.start() > new.start() {
+                open.push(node.left);
+            }
+        }
+        false
+    }
+
+    /// The space with one more mapping, which covers what it overlaps.
+    pub fn map(&mut self, root: Root, new: Mapped) -> Root {
+        if new.end() == new.start() {
+            return root;
+        }
+        let (before, rest) = self.split(root.0, new.start());
+        let (covered, after) = self.split(rest, new.end());
+        // Two old mappings may reach over an edge: the last before, and the last covered.
+        let (before, reaching) = self.without_last(before);
+        let last = self.last(covered);
+        let left = reaching.and_then(|old| old.cut(0, new.start()));
+        let right = last.or(reaching).and_then(|old| old.cut(new.end(), u64::MAX));
+        let mut all = before;
+        for piece in [left, Some(new), right].into_iter().flatten() {
+            let node = self.leaf(piece);
+            all = self.join(all, node);
+        }
+        Root(self.join(all, after))
+    }
+
+    fn leaf(&mut self, here: Mapped) -> u32 {
+        let number = self.nodes.len() as u32;
+        let priority = self.random.hash_one(number);
+        self.nodes.push(Node { here, priority, left: 0, right: 0 });
+        number
+    }
+
+    fn copy(&mut self, of: u32, left: u32, right: u32) -> u32 {
+        let node = Node { left, right, ..self.nodes[of as usize] };
+        self.nodes.push(node);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Those that start before `key`, and the others.
+    fn split(&mut self, at: u32, key: u64) -> (u32, u32) {
+        if at == 0 {
+            return (0, 0);
+        }
+        let node = self.nodes[at as usize];
+        if node.here.start() < key {
+            let (less, more) = self.split(node.right, key);
+            (self.copy(at, node.left, less), more)
+        } else {
+            let (less, more) = self.split(node.left, key);
+            (less, self.copy(at, more, node.right))
+        }
+    }
+
+    /// All of `left` lies before all of `right`.
+    fn join(&mut self, left: u32, right: u32) -> u32 {
+        if left == 0 || right == 0 {
+            return left + right;
+        }
+        let (l, r) = (self.nodes[left as usize], self.nodes[right as usize]);
+        if l.priority > r.priority {
+            let below = self.join(l.right, right);
+            self.copy(left, l.left, below)
+        } else {
+            let below = self.join(left, r.left);
+            self.copy(right, below, r.right)
+        }
+    }
+
+    fn last(&self, mut at: u32) -> Option<Mapped> {
+        if at == 0 {
+            return None;
+        }
+        while self.nodes[at as usize].right != 0 {
+            at = self.nodes[at as usize].right;
+        }
+        Some(self.nodes[at as usize].here)
+    }
+
+    fn without_last(&mut self, at: u32) -> (u32, Option<Mapped>) {
+        let Some(last) = self.last(at) else { return (0, None) };
+        (self.split(at, last.start()).0, Some(last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapped(start: u64, end: u64, module: u32) -> Mapped {
+        Mapped { mapping: Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) }, module }
+    }
+
+    fn shown(spaces: &Spaces, root: Root) -> Vec<(u64, u64, u32)> {
+        spaces.iter(root).map(|m| (m.start(), m.end(), m.module)).collect()
+    }
+
+    #[test]
+    fn every_version_is_kept() {
+        let mut spaces = Spaces::default();
+        let one = spaces.map(Root::EMPTY, mapped(10, 20, 1));
+        let two = spaces.map(one, mapped(30, 60, 2));
+        let hole = spaces.map(two, mapped(40, 50, 3));
+        assert_eq!(shown(&spaces, one), [(10, 20, 1)]);
+        assert_eq!(shown(&spaces, two), [(10, 20, 1), (30, 60, 2)]);
+        assert_eq!(shown(&spaces, hole), [(10, 20, 1), (30, 40, 2), (40, 50, 3), (50, 60, 2)]);
+        // The right piece begins further on in the file.
+        assert_eq!(spaces.find(hole, Avma(55)).unwrap().mapping.file_offset(Avma(55)), Some(FileOffset(25)));
+        assert!(spaces.find(hole, Avma(20)).is_none() && spaces.find(hole, Avma(9)).is_none());
+        assert!(!spaces.conflicts(hole, &mapped(20, 30, 9)));
+        assert!(spaces.conflicts(hole, &mapped(19, 30, 9)));
+        assert!(spaces.conflicts(hole, &mapped(45, 46, 2)));
+        assert!(!spaces.conflicts(two, &mapped(30, 35, 2)));
+    }
+
+    #[test]
+    fn it_agrees_with_a_plain_array_under_any_sequence() {
+        let mut spaces = Spaces::default();
+        let (mut root, mut plain) = (Root::EMPTY, [None::<(u32, u64)>; 200]);
+        let mut seed = 12345u64;
+        let mut next = |below: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        for module in 0..2000 {
+            let start = next(199);
+            let new = mapped(start, start + 1 + next(200 - start - 1).min(next(30)), module % 7);
+            let conflict = (new.start()..new.end())
+                .any(|a| plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start())));
+            assert_eq!(spaces.conflicts(root, &new), conflict);
+            root = spaces.map(root, new);
+            for a in new.start()..new.end() {
+                plain[a as usize] = Some((new.module, new.start()));
+            }
+            for (a, want) in plain.iter().enumerate() {
+                let found = spaces.find(root, Avma(a as u64));
+                let got = found.map(|m| (m.module, m.start() - m.mapping.offset.0));
+                assert_eq!(got, *want, "at {a}");
+            }
+        }
+    }
+}

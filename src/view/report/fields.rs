@@ -1,0 +1,58 @@
+//! Rows for programs: fields with a separator, as `perf report -t` has them, and CSV.
+
+use std::io::{self, Write};
+
+use super::{Column, Layout, fields, heading, lines, names, side_by_side, spread};
+use crate::profile::sampled::{Event, Profile, Row};
+
+fn number(event: &Event, row: &Row, column: Column) -> String {
+    match column {
+        Column::Own => format!("{:.2}%", event.share(row.own.period) * 100.0),
+        Column::Total => format!("{:.2}%", event.share(row.total.period) * 100.0),
+        Column::Samples => row.own.samples.to_string(),
+        _ => row.own.period.to_string(),
+    }
+}
+
+/// A comment line with the headings, then the rows; a dot stands for a separator inside a field.
+pub(super) fn separated(
+    out: &mut dyn Write,
+    profile: &Profile,
+    layout: &Layout,
+    separator: &str,
+) -> io::Result<()> {
+    let columns = layout.columns(profile);
+    for index in 0..profile.events.len() {
+        let events = side_by_side(profile, layout, index);
+        let Some(leader) = events.first() else { continue };
+        writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(&events))?;
+        writeln!(out, "# Event count (approx.): {}", leader.total.period)?;
+        let headings = spread(&columns, events.len());
+        let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
+        writeln!(out, "# {}", headings.join(separator))?;
+        for line in lines(&events, layout).0 {
+            let fields = fields(profile, &events, &line, &columns, number);
+            let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
+            writeln!(out, "{}", fields.join(separator))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// One table for all events, the first column being the event; groups are not put side by side, so that all lines
+/// have the same fields.
+pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    let columns = layout.columns(profile);
+    let mut writer = csv::Writer::from_writer(out);
+    let headings = columns.iter().map(|column| heading(*column, profile));
+    writer.write_record(std::iter::once("Event").chain(headings))?;
+    for event in &profile.events {
+        let name = names(&[event]);
+        for line in lines(&[event], layout).0 {
+            let fields = fields(profile, &[event], &line, &columns, number);
+            writer.write_record(std::iter::once(name.clone()).chain(fields))?;
+        }
+    }
+    writer.flush()
+}

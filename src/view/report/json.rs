@@ -1,0 +1,137 @@
+//! The document: totals, rows, tree, modules, trust. docs/report.md explains each field.
+//!
+//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and parsers of JSON refuse such nesting.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Layout, cell};
+use crate::profile::sampled::{Cell, Event, Profile, Tree, Value};
+
+pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
+    for (number, event) in profile.events.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        write!(out, "{comma}\n{{\"name\": {},\n", text(&event.name)?)?;
+        write!(out, "\"leader\": {}, ", event.leader)?;
+        write!(out, "\"samples\": {}, \"period\": {}, ", event.total.samples, event.total.period)?;
+        write!(
+            out,
+            "\"filtered\": {},\n\"rows\": [",
+            json!({"samples": event.filtered.samples, "period": event.filtered.period})
+        )?;
+        rows(out, profile, event, layout)?;
+        write!(out, "],\n\"tree\": ")?;
+        match &event.tree {
+            Some(tree) => self::tree(out, profile, event, tree, layout)?,
+            None => write!(out, "null")?,
+        }
+        write!(out, "}}")?;
+    }
+    write!(out, "],\n\"modules\": [")?;
+    for (number, module) in profile.modules.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let module = json!({
+            "path": module.path, "name": module.name, "build_id": module.build_id, "binary": module.binary,
+            "debug": module.debug, "symbols": module.symbols, "lines": module.lines, "frames": module.frames,
+            "unnamed": module.unnamed, "missing": module.missing, "remedy": module.remedy,
+        });
+        write!(out, "{comma}\n{module}")?;
+    }
+    let trust = &profile.trust;
+    let trust = json!({
+        "samples": trust.samples, "lost_samples": trust.lost_samples, "lost_records": trust.lost_records,
+        "throttled": trust.throttled, "unknown": trust.unknown, "stacks": trust.stacks, "rooted": trust.rooted,
+        "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
+    });
+    writeln!(out, "],\n\"trust\": {trust}\n}}")
+}
+
+fn text(text: &str) -> io::Result<String> {
+    Ok(serde_json::to_string(text)?)
+}
+
+#[derive(Serialize)]
+struct Cost {
+    percent: f64,
+    error: f64,
+    samples: u64,
+    period: u64,
+}
+
+fn cost(event: &Event, value: &Value) -> Cost {
+    let share = event.share(value.period);
+    let round = |share: f64| (share * 1e6).round() / 1e4;
+    Cost {
+        percent: round(share),
+        error: round(event.error(share)),
+        samples: value.samples,
+        period: value.period,
+    }
+}
+
+fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
+    let limit = layout.row_limit;
+    let shown =
+        event.rows.iter().filter(|row| event.share(row.total.period) * 100.0 >= limit).take(layout.rows);
+    for (number, row) in shown.enumerate() {
+        let mut object = Map::new();
+        for (key, value) in profile.keys.iter().zip(&row.cells) {
+            let value = match *value {
+                Cell::Text(id) => Json::from(profile.texts.get(id)),
+                Cell::Symbol(letter, id) => {
+                    object.insert("level".into(), Json::from(letter.to_string()));
+                    Json::from(profile.texts.get(id))
+                }
+                Cell::Number(number) => Json::from(number),
+                Cell::Time(ns) => Json::from(ns),
+                Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
+                Cell::Unknown => Json::Null,
+                Cell::Address(_) => Json::from(cell(profile, value)),
+            };
+            object.insert(key.name().into(), value);
+        }
+        object.insert("self".into(), serde_json::to_value(cost(event, &row.own))?);
+        if profile.has_totals {
+            object.insert("total".into(), serde_json::to_value(cost(event, &row.total))?);
+        }
+        if row.own.weight > 0 {
+            object.insert("weight".into(), Json::from(row.own.weight));
+        }
+        let comma = if number == 0 { "" } else { "," };
+        writeln!(out, "{comma}")?;
+        serde_json::to_writer(&mut *out, &object)?;
+    }
+    Ok(())
+}
+
+/// Each node after its parent, whose index it names.
+fn tree(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &Event,
+    tree: &Tree,
+    layout: &Layout,
+) -> io::Result<()> {
+    let order = if layout.callee { "callee" } else { "caller" };
+    write!(out, "{{\"order\": \"{order}\", \"limit\": {}, \"nodes\": [", layout.branch_limit)?;
+    // Each entry: the node, its parent's index in the document, its depth.
+    let mut open: Vec<(u32, Option<usize>, usize)> = tree.roots.iter().rev().map(|n| (*n, None, 0)).collect();
+    let mut index = 0;
+    while let Some((number, parent, depth)) = open.pop() {
+        let node = &tree.nodes[number as usize];
+        let total = cost(event, &node.total);
+        let object = json!({
+            "parent": parent, "depth": depth, "symbol": profile.texts.get(node.symbol),
+            "dso": profile.texts.get(node.dso), "level": node.level.letter().to_string(), "inlined": node.inlined,
+            "percent": total.percent, "samples": total.samples, "period": total.period,
+            "self": {"samples": node.own.samples, "period": node.own.period},
+        });
+        write!(out, "{}\n{object}", if index == 0 { "" } else { "," })?;
+        open.extend(node.children.iter().rev().map(|child| (*child, Some(index), depth + 1)));
+        index += 1;
+    }
+    write!(out, "]}}")
+}

@@ -1,0 +1,214 @@
+//! `pmc report` as text, separated fields, CSV and JSON.
+//!
+//! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. Computes no shares of its own beyond
+//! asking the profile for them.
+
+mod fields;
+mod json;
+mod text;
+mod tree;
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Value};
+use crate::text::clean;
+
+/// In which form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// For a person.
+    Text,
+    /// Fields with this between them.
+    Separated(String),
+    /// Fields as RFC 4180 has them.
+    Csv,
+    /// One document.
+    Json,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Its own part, in percent.
+    Own,
+    /// Its part with what it called, in percent.
+    Total,
+    /// Number of samples.
+    Samples,
+    /// Sum of periods.
+    Period,
+    /// A sort key.
+    Key(SortKey),
+}
+
+/// How the profile is shown.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// In which form.
+    pub form: Form,
+    /// The columns that were asked for.
+    pub columns: Option<Vec<Column>>,
+    /// Number of samples as a column.
+    pub show_samples: bool,
+    /// Periods as a column.
+    pub show_period: bool,
+    /// At most so many rows.
+    pub rows: usize,
+    /// Rows below this percentage are left out.
+    pub row_limit: f64,
+    /// Branches of the tree below this percentage are left out.
+    pub branch_limit: f64,
+    /// Members of a group side by side.
+    pub group: bool,
+    /// Widths of the columns, where they are given.
+    pub widths: Vec<usize>,
+    /// The tree has the sampled functions at its top.
+    pub callee: bool,
+}
+
+impl Layout {
+    fn columns(&self, profile: &Profile) -> Vec<Column> {
+        if let Some(columns) = &self.columns {
+            return columns.clone();
+        }
+        let mut columns = Vec::new();
+        if profile.has_totals {
+            columns.push(Column::Total);
+        }
+        columns.push(Column::Own);
+        if self.show_samples {
+            columns.push(Column::Samples);
+        }
+        if self.show_period {
+            columns.push(Column::Period);
+        }
+        columns.extend(profile.keys.iter().copied().map(Column::Key));
+        columns
+    }
+}
+
+/// Writes all of it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    match &layout.form {
+        Form::Text => text::write(out, profile, layout),
+        Form::Separated(separator) => fields::separated(out, profile, layout, separator),
+        Form::Csv => fields::csv(out, profile, layout),
+        Form::Json => json::write(out, profile, layout),
+    }
+}
+
+/// A row of a table: the same cells in one event, or in each member of a group.
+struct Line<'a> {
+    cells: &'a [Cell],
+    /// By member of the table's events.
+    rows: Vec<Option<&'a Row>>,
+}
+
+/// The events that stand side by side in the table of this one; none where it stands in its leader's.
+fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a Event> {
+    let event = &profile.events[index];
+    if !layout.group {
+        return vec![event];
+    }
+    if event.leader != index {
+        return Vec::new();
+    }
+    profile.events.iter().filter(|member| member.leader == index).collect()
+}
+
+/// The lines of a table, above the limit: in the leader's order, then what only others have. With their number before `rows` cut it.
+fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
+    let mut lines: Vec<Line<'a>> = Vec::new();
+    let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
+    for (member, event) in events.iter().enumerate() {
+        for row in &event.rows {
+            let next = lines.len();
+            let at = *known.entry(&row.cells).or_insert(next);
+            if at == next {
+                lines.push(Line { cells: &row.cells, rows: vec![None; events.len()] });
+            }
+            lines[at].rows[member] = Some(row);
+        }
+    }
+    let share = |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(row.total.period));
+    lines.retain(|line| {
+        events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
+    });
+    let all = lines.len();
+    lines.truncate(layout.rows);
+    (lines, all)
+}
+
+/// A field of each member, or one of the line.
+fn fields(
+    profile: &Profile,
+    events: &[&Event],
+    line: &Line<'_>,
+    columns: &[Column],
+    number: impl Fn(&Event, &Row, Column) -> String,
+) -> Vec<String> {
+    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default() };
+    let mut fields = Vec::new();
+    for column in columns {
+        match column {
+            Column::Key(key) => {
+                let at = profile.keys.iter().position(|other| other == key);
+                let value = at.and_then(|at| line.cells.get(at));
+                fields.push(value.map(|value| cell(profile, value)).unwrap_or_default());
+            }
+            _ => fields.extend(
+                events
+                    .iter()
+                    .zip(&line.rows)
+                    .map(|(event, row)| number(event, row.unwrap_or(&nothing), *column)),
+            ),
+        }
+    }
+    fields
+}
+
+/// The columns with those of numbers once for each event.
+fn spread(columns: &[Column], events: usize) -> Vec<Column> {
+    let times = |column: &Column| if matches!(column, Column::Key(_)) { 1 } else { events };
+    columns.iter().flat_map(|column| std::iter::repeat_n(*column, times(column))).collect()
+}
+
+/// The names of events that share a table.
+fn names(events: &[&Event]) -> String {
+    let names: Vec<_> = events.iter().map(|event| clean(&event.name)).collect();
+    names.join(", ")
+}
+
+/// A cell's words, harmless for a terminal.
+fn cell(profile: &Profile, cell: &Cell) -> String {
+    let text = |id| clean(profile.texts.get(id)).into_owned();
+    match *cell {
+        Cell::Text(id) => text(id),
+        Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
+        Cell::Line(id, line) => {
+            let path = text(id);
+            let name = path.rsplit('/').next().unwrap_or(&path);
+            format!("{name}:{line}")
+        }
+        Cell::Number(number) => number.to_string(),
+        Cell::Address(address) => format!("{address:#x}"),
+        Cell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
+        Cell::Unknown => "[unknown]".to_owned(),
+    }
+}
+
+fn heading(column: Column, profile: &Profile) -> &'static str {
+    match column {
+        Column::Own if profile.has_totals => "Self",
+        Column::Own => "Overhead",
+        Column::Total => "Children",
+        Column::Samples => "Samples",
+        Column::Period => "Period",
+        Column::Key(key) => key.heading(),
+    }
+}

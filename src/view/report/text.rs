@@ -1,0 +1,199 @@
+//! The report for a person: the table, the tree, and the trust line at the end.
+//!
+//! ```text
+//! 326 samples of cpu-clock (65.2 ms)
+//!
+//!   Children            Self             Command  Shared Object  Symbol
+//!    99.1 % ±1.2       0.3 % ±0.8        deep     deep           [.] main
+//! ```
+
+use std::io::{self, Write};
+
+use super::{Column, Layout, fields, heading, lines, side_by_side, spread, tree};
+use crate::profile::sampled::{Event, ModuleTrust, Profile, Row};
+use crate::text::{clean, width};
+use crate::units::{duration, thousands};
+
+/// Text columns are cut at this width, except the last.
+const WIDEST: usize = 40;
+
+pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    let mut first = true;
+    for index in 0..profile.events.len() {
+        let events = side_by_side(profile, layout, index);
+        let samples: u64 = events.iter().map(|event| event.total.samples).sum();
+        let is_dummy = events.iter().all(|event| event.name.starts_with("dummy"));
+        // perf opens a dummy event for side-band only.
+        if events.is_empty() || samples == 0 && (is_dummy || profile.events.len() > 1) {
+            continue;
+        }
+        if !std::mem::take(&mut first) {
+            writeln!(out)?;
+        }
+        for event in &events {
+            headline(out, event)?;
+        }
+        writeln!(out)?;
+        table(out, profile, &events, layout)?;
+        for event in events {
+            if let Some(of_event) = &event.tree {
+                writeln!(out)?;
+                tree::write(out, profile, event, of_event, layout)?;
+            }
+        }
+    }
+    if first {
+        writeln!(out, "No samples.")?;
+    }
+    writeln!(out)?;
+    trust(out, profile)
+}
+
+fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
+    let name = clean(&event.name);
+    let is_clock = name.contains("cpu-clock") || name.contains("task-clock");
+    let amount = if is_clock {
+        duration(event.total.period as f64)
+    } else {
+        format!("about {} occurrences", thousands(event.total.period))
+    };
+    write!(out, "{} samples of {name} ({amount})", thousands(event.total.samples))?;
+    if event.filtered.samples > 0 {
+        write!(out, ", {} left out by filters", thousands(event.filtered.samples))?;
+    }
+    writeln!(out)
+}
+
+fn percent(event: &Event, period: u64) -> String {
+    let share = event.share(period);
+    format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
+}
+
+fn number(event: &Event, row: &Row, column: Column) -> String {
+    match column {
+        Column::Own => percent(event, row.own.period),
+        Column::Total => percent(event, row.total.period),
+        Column::Samples => thousands(row.own.samples),
+        _ => thousands(row.own.period),
+    }
+}
+
+fn is_number(column: Column) -> bool {
+    !matches!(column, Column::Key(_))
+}
+
+fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Layout) -> io::Result<()> {
+    let typed = layout.columns(profile);
+    let columns = spread(&typed, events.len());
+    let (shown, all) = lines(events, layout);
+    let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|c| heading(*c, profile).to_owned()).collect()];
+    lines.extend(shown.iter().map(|line| fields(profile, events, line, &typed, number)));
+    let last = columns.len() - 1;
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|at| {
+            let widest = lines.iter().map(|line| width(&line[at])).max().unwrap_or(0);
+            let most = if is_number(columns[at]) { usize::MAX } else { WIDEST };
+            layout.widths.get(at).copied().filter(|given| *given > 0).unwrap_or(widest.min(most))
+        })
+        .collect();
+    for line in &lines {
+        write!(out, " ")?;
+        for (at, text) in line.iter().enumerate() {
+            let given = layout.widths.get(at).is_some_and(|given| *given > 0);
+            let text = if at == last && !given { text.clone() } else { cut(text, widths[at]) };
+            let pad = widths[at].saturating_sub(width(&text));
+            if is_number(columns[at]) {
+                write!(out, " {:pad$}{text} ", "")?;
+            } else if at == last {
+                write!(out, " {text}")?;
+            } else {
+                write!(out, " {text}{:pad$} ", "")?;
+            }
+        }
+        writeln!(out)?;
+    }
+    if shown.len() < all {
+        let left: f64 = match events {
+            [event] => event.share(event.rows.iter().skip(shown.len()).map(|row| row.own.period).sum()),
+            _ => 0.0,
+        };
+        let own = if left > 0.0 { format!(" with {:.1}% of their own", left * 100.0) } else { String::new() };
+        let more = thousands((all - shown.len()) as u64);
+        writeln!(out, "  … and {more} more rows{own} (--max-rows 0 shows all)")?;
+    }
+    Ok(())
+}
+
+/// The text in at most so many columns.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        let mut bytes = [0; 4];
+        let wide = width(c.encode_utf8(&mut bytes));
+        if used + wide > most {
+            break;
+        }
+        used += wide;
+        out.push(c);
+    }
+    out.push('…');
+    out
+}
+
+fn trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
+    let trust = &profile.trust;
+    let lost = trust.lost_samples.max(trust.lost_records);
+    let mut parts = vec![format!("{} samples", thousands(trust.samples))];
+    parts.push(match lost {
+        0 => "none lost".to_owned(),
+        _ => {
+            let share = lost as f64 / (lost + trust.samples).max(1) as f64 * 100.0;
+            format!("{} lost ({share:.1}%)", thousands(lost))
+        }
+    });
+    match trust.throttled {
+        0 => {}
+        times => parts.push(format!("throttled {} times", thousands(times))),
+    }
+    if trust.unknown > 0 {
+        parts.push(format!("{} of no known event", thousands(trust.unknown)));
+    }
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64 * 100.0;
+    if trust.stacks > 0 {
+        parts.push(format!("{:.1}% of the stacks reach a root", share(trust.rooted, trust.stacks)));
+    }
+    parts.push(match trust.unnamed {
+        0 => "all frames have names".to_owned(),
+        unnamed => format!("{:.1}% of the frames have no name", share(unnamed, trust.frames)),
+    });
+    writeln!(out, "Trust: {}.", parts.join(", "))?;
+    if trust.samples > 0 {
+        writeln!(out, "       ± is the 95% confidence interval of sampling.")?;
+    }
+    for note in &trust.notes {
+        writeln!(out, "       {}.", clean(note))?;
+    }
+    let mut unnamed: Vec<&ModuleTrust> = profile.modules.iter().filter(|module| module.unnamed > 0).collect();
+    unnamed.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
+    for module in unnamed.iter().take(5) {
+        let why = module.missing.first().map_or("its symbol tables do not cover them", String::as_str);
+        let name = clean(&module.path);
+        writeln!(
+            out,
+            "       {name}: {:.1}% of all frames without a name; {}",
+            share(module.unnamed, trust.frames),
+            clean(why)
+        )?;
+        if let Some(remedy) = &module.remedy {
+            writeln!(out, "         try: {}", clean(remedy))?;
+        }
+    }
+    if unnamed.len() > 5 {
+        writeln!(out, "       … and {} more modules", unnamed.len() - 5)?;
+    }
+    Ok(())
+}
