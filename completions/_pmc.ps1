@@ -26,11 +26,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid') } {
+        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'script:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
-        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid') } {
+        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'script:--tid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
         }
@@ -64,6 +64,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
+            [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
+            [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             break
@@ -247,8 +249,103 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;info' {
+            [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
+            [CompletionResult]::new('--evlist', '--evlist', [CompletionResultType]::ParameterName, 'Only the recording''s events, as perf evlist')
+            [CompletionResult]::new('--buildid-list', '--buildid-list', [CompletionResultType]::ParameterName, 'Only the recording''s build-ids, as perf buildid-list')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;report' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Columns in this order: overhead, overhead_children, sample, period, and sort keys')
+            [CompletionResult]::new('--fields', '--fields', [CompletionResultType]::ParameterName, 'Columns in this order: overhead, overhead_children, sample, period, and sort keys')
+            [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'The call tree: caller, callee or none, and the smallest percentage shown in it')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'The call tree: caller, callee or none, and the smallest percentage shown in it')
+            [CompletionResult]::new('--percent-limit', '--percent-limit', [CompletionResultType]::ParameterName, 'Leave out rows, and branches of the tree, below this percentage')
+            [CompletionResult]::new('--percentage', '--percentage', [CompletionResultType]::ParameterName, 'Percentages of all samples (absolute) or of those that the filters left (relative)')
+            [CompletionResult]::new('--max-rows', '--max-rows', [CompletionResultType]::ParameterName, 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]')
+            [CompletionResult]::new('--top', '--top', [CompletionResultType]::ParameterName, 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Longest call chain; what lies further out is left out')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--symbols', '--symbols', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Only these threads')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%')
+            [CompletionResult]::new('--time-quantum', '--time-quantum', [CompletionResultType]::ParameterName, 'Length of a slice for the sort key time, in milliseconds')
+            [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Print fields with this between them and nothing else')
+            [CompletionResult]::new('--field-separator', '--field-separator', [CompletionResultType]::ParameterName, 'Print fields with this between them and nothing else')
+            [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Widths of the columns')
+            [CompletionResult]::new('--column-widths', '--column-widths', [CompletionResultType]::ParameterName, 'Widths of the columns')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'The call tree from the caller down')
+            [CompletionResult]::new('--inverted', '--inverted', [CompletionResultType]::ParameterName, 'The call tree from the caller down')
+            [CompletionResult]::new('--children', '--children', [CompletionResultType]::ParameterName, 'Count what functions called as theirs too (default with call chains)')
+            [CompletionResult]::new('--no-children', '--no-children', [CompletionResultType]::ParameterName, 'Only what functions cost themselves')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show the number of samples')
+            [CompletionResult]::new('--show-nr-samples', '--show-nr-samples', [CompletionResultType]::ParameterName, 'Show the number of samples')
+            [CompletionResult]::new('--show-total-period', '--show-total-period', [CompletionResultType]::ParameterName, 'Show the sum of periods')
+            [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
+            [CompletionResult]::new('--header-only', '--header-only', [CompletionResultType]::ParameterName, 'Show only what the recording says of itself')
+            [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions and lines (default)')
+            [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
+            [CompletionResult]::new('--collapse-recursion', '--collapse-recursion', [CompletionResultType]::ParameterName, 'Join direct recursion into one branch of the tree')
+            [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Print the members of a group of events side by side')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print the table as CSV')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;script' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'What is printed; +NAME and -NAME change the usual choice')
+            [CompletionResult]::new('--fields', '--fields', [CompletionResultType]::ParameterName, 'What is printed; +NAME and -NAME change the usual choice')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Longest call chain')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Only these threads')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Leave out callers')
+            [CompletionResult]::new('--hide-call-graph', '--hide-call-graph', [CompletionResultType]::ParameterName, 'Leave out callers')
+            [CompletionResult]::new('--ns', '--ns', [CompletionResultType]::ParameterName, 'Times to the nanosecond')
+            [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
+            [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions (default where stacks were copied, as perf does)')
+            [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON object a line')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON object a line')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

@@ -29,6 +29,8 @@ complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
@@ -155,8 +157,72 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open ever
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l evlist -d 'Only the recording\'s events, as perf evlist'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l buildid-list -d 'Only the recording\'s build-ids, as perf buildid-list'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s v -l verbose -d 'With --evlist: what was asked for, too'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none, and the smallest percentage shown in it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
+relative\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time, in milliseconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d 'Widths of the columns' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'The call tree from the caller down'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count what functions called as theirs too (default with call chains)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l collapse-recursion -d 'Join direct recursion into one branch of the tree'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l group -d 'Print the members of a group of events side by side'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-stack -d 'Longest call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s c -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Leave out callers'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Times to the nanosecond'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'The lock file to use instead of PCP\'s' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; a failure is reported before that'
@@ -215,5 +281,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pm
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
