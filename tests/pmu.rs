@@ -94,9 +94,11 @@ const TWIN_BATCH: &[(&str, &str)] = &[
     ),
 ];
 
+/// Options of a boot, and the checks run in it: name and shell text.
+type Machine = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
 /// The machines, as options of run.sh, and what runs in them.
-const MACHINES: &[(&[&str], &[(&str, &str)])] =
-    &[(&[], BATCH), (&["-i", "shift=2"], SLOW_BATCH), (&["-s", "2"], TWIN_BATCH)];
+const MACHINES: &[Machine] = &[(&[], BATCH), (&["-i", "shift=2"], SLOW_BATCH), (&["-s", "2"], TWIN_BATCH)];
 
 /// Commands that only pmc has.
 const OURS: &[&str] = &["exact", "info", "watching", "large_group_table"];
