@@ -2,6 +2,7 @@
 
 mod kit;
 
+use inferno::collapse::Collapse as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -344,16 +345,15 @@ fn code_of_a_jit_has_the_names_of_its_map() {
 
 #[test]
 fn stackcollapse_reads_our_lines() {
-    if !kit::need_program("inferno-collapse-perf") {
-        return;
-    }
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
     let file = lab.record("fp", &["-e", "cpu-clock", "-g"], &[deep.to_str().expect("plain")], false);
-    let lines = lab.path("lines");
-    std::fs::write(&lines, script("pmc", &file, &[])).expect("it is written");
-    let run = Command::new("inferno-collapse-perf").arg(&lines).output().expect("it starts");
-    let folded = String::from_utf8_lossy(&run.stdout).into_owned();
+    let lines = script("pmc", &file, &[]);
+    let mut folded = Vec::new();
+    inferno::collapse::perf::Folder::default()
+        .collapse(lines.as_bytes(), &mut folded)
+        .expect("the lines are read");
+    let folded = String::from_utf8_lossy(&folded);
     assert!(folded.lines().any(|line| line.contains("main;middle;") && line.contains("leaf")), "{folded}");
 }
 
