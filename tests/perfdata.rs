@@ -27,7 +27,7 @@ impl Lab {
 /// Records WORK with perf; `false` when perf refuses, which some of its options do on some machines.
 fn record(file: &Path, options: &[&str]) -> bool {
     let mut perf = Command::new("perf");
-    perf.arg("record").args(options).arg("-o").arg(file).arg("--").args(WORK);
+    perf.args(["record", "-N"]).args(options).arg("-o").arg(file).arg("--").args(WORK);
     let run = perf.stdin(Stdio::null()).output().expect("perf starts");
     run.status.success()
 }
@@ -298,7 +298,7 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
     let file = lab.path("killed");
     let mut perf_record = Command::new("perf");
     perf_record
-        .args(["record", "-e", "cpu-clock", "-a", "-F", "4000", "-o"])
+        .args(["record", "-N", "-e", "cpu-clock", "-a", "-F", "4000", "-o"])
         .arg(&file)
         .args(["--", "sh", "-c"]);
     let mut child = perf_record
@@ -447,7 +447,7 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
         return;
     }
     let mut run = Command::new("perf");
-    let run = run.args(["record", "-a", "-m", "8M", "-e", &events.join(","), "-o"]).arg(&file);
+    let run = run.args(["record", "-N", "-a", "-m", "8M", "-e", &events.join(","), "-o"]).arg(&file);
     let run = run.args(["--", "sh", "-c", "ls -R /usr/share/doc >/dev/null; echo x >x; sync; rm x"]);
     let run = run.current_dir(lab.0.path()).stdin(Stdio::null()).output().expect("perf starts");
     assert!(run.status.success());

@@ -4,6 +4,7 @@ mod kit;
 
 use inferno::collapse::Collapse as _;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -88,18 +89,25 @@ impl Lab {
     /// Records with perf; in pipe form when `pipe`.
     fn record(&self, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
         let file = self.path(name);
-        let mut perf = Command::new("perf");
-        perf.arg("record").arg("-q").args(options).arg("-o");
-        if pipe {
-            perf.arg("-")
-        } else {
-            perf.arg(&file)
-        };
-        let out = if pipe { std::fs::File::create(&file).expect("a file").into() } else { Stdio::null() };
-        let run =
-            perf.arg("--").args(program).stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).status();
-        assert!(run.expect("perf starts").success(), "perf record {options:?}");
-        file
+        // perf 6.1 now and then aborts while it collects build-ids on a busy machine; that is no finding about pmc.
+        const ABORT: i32 = 6;
+        for _ in 0..4 {
+            let mut perf = Command::new("perf");
+            perf.args(["record", "-q", "-N"]).args(options).arg("-o");
+            if pipe {
+                perf.arg("-")
+            } else {
+                perf.arg(&file)
+            };
+            let out = if pipe { std::fs::File::create(&file).expect("a file").into() } else { Stdio::null() };
+            perf.arg("--").args(program).stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
+            let status = perf.status().expect("perf starts");
+            if status.success() {
+                return file;
+            }
+            assert_eq!(status.signal(), Some(ABORT), "perf record {options:?}: {status}");
+        }
+        panic!("perf record {options:?} aborted every time");
     }
 }
 

@@ -57,7 +57,7 @@ impl Kallsyms {
     /// # Errors
     /// [`KallsymsError::Hidden`] when no address is above zero.
     pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
-        let mut builder = Builder::default();
+        let mut builder = Builder::of_list();
         let mut marks = Vec::new();
         let mut ends = [0u64; 2];
         let mut functions: Vec<(u64, u8, &[u8], bool)> = Vec::new();

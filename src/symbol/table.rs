@@ -49,6 +49,8 @@ struct Entry {
 pub struct Builder {
     entries: Vec<Entry>,
     names: String,
+    /// Among names of one place the last added is shown, whatever the ranks say.
+    last_wins: bool,
 }
 
 /// The finished table.
@@ -66,6 +68,11 @@ const NONE: u32 = u32::MAX;
 const MOST_NAME_BYTES: usize = 1 << 30;
 
 impl Builder {
+    /// A builder for a bare list of names (kallsyms), where perf shows the last name of a place.
+    pub fn of_list() -> Self {
+        Self { last_wins: true, ..Self::default() }
+    }
+
     /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at most.
     pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: Rank, name: &str) {
         let full = self.names.len() + name.len() > MOST_NAME_BYTES || self.entries.len() >= NONE as usize / 2;
@@ -90,15 +97,19 @@ impl Builder {
 
     /// Sorts, chooses among names of the same place, ends the open ones.
     pub fn finish(self) -> Table {
-        let Self { mut entries, names } = self;
+        let Self { mut entries, names, last_wins } = self;
         let text = |e: &Entry| &names[e.name_at as usize..(e.name_at + e.name_len) as usize];
         let worth = |e: &Entry| {
             let underscores = text(e).bytes().take_while(|b| *b == b'_').count();
             (!e.open, e.rank, std::cmp::Reverse(underscores), e.name_len)
         };
         entries.sort_unstable_by(|a, b| {
-            // Equal names need an order too, or the choice would hang on the order in the file.
-            a.start.cmp(&b.start).then_with(|| worth(b).cmp(&worth(a))).then_with(|| text(a).cmp(text(b)))
+            let better = || match last_wins {
+                true => b.name_at.cmp(&a.name_at),
+                // Equal names need an order too, or the choice would hang on the order in the file.
+                false => worth(b).cmp(&worth(a)).then_with(|| text(a).cmp(text(b))),
+            };
+            a.start.cmp(&b.start).then_with(better)
         });
         entries.dedup_by_key(|e| e.start);
         end_the_open(&mut entries);
@@ -223,6 +234,16 @@ mod tests {
         builder.add(16, 8, 99, rank(true, true, true), "_memcpy");
         builder.add(16, 8, 99, rank(true, true, false), "local");
         assert_eq!(name(&builder.finish(), 17), "_memcpy");
+    }
+
+    #[test]
+    fn of_a_list_the_last_name_of_a_place_is_shown() {
+        let mut builder = Builder::of_list();
+        let rank = |global| Rank { function: true, strong: true, global };
+        builder.add(16, 0, 99, rank(true), "__pfx_start");
+        builder.add(16, 0, 99, rank(true), "start_kernel_with_a_long_name");
+        builder.add(16, 0, 99, rank(false), "start");
+        assert_eq!(name(&builder.finish(), 17), "start");
     }
 
     proptest! {

@@ -56,7 +56,7 @@ fn perf_record(file: &Path, options: &[&str], work: &[&str]) {
     let mut said = String::new();
     for _ in 0..3 {
         let mut command = Command::new("perf");
-        command.arg("record").args(options).arg("-o").arg(file).arg("--").args(work);
+        command.args(["record", "-N"]).args(options).arg("-o").arg(file).arg("--").args(work);
         let run = command.stdin(Stdio::null()).output().expect("perf starts");
         if run.status.success() {
             return;
