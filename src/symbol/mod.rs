@@ -14,6 +14,7 @@
 pub mod build_id;
 pub mod cache;
 pub mod demangle;
+pub mod disassemble;
 pub mod elf;
 pub mod frame;
 pub mod image;
