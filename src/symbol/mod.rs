@@ -13,6 +13,7 @@
 
 pub mod build_id;
 pub mod cache;
+pub mod code;
 pub mod demangle;
 pub mod disassemble;
 pub mod elf;
