@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Change, Compute, Event, Line, Test, change, judge};
+use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
 use crate::profile::sampled::{Cell, Row, Value};
 
 /// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was not recorded. Rows
@@ -44,6 +44,8 @@ pub fn compare(name: &str, sides: &[Option<(Value, Vec<Row>)>], compute: Compute
 /// What lines are sorted by.
 fn weight(compute: Compute, change: Option<&Change>) -> f64 {
     let value = |change: &Change| match (compute, change.value) {
+        // The ratios of a few samples are the largest and mean nothing.
+        (Compute::Ratio, _) if change.verdict == Verdict::Noise => -1.0,
         (Compute::DeltaAbs, Some(value)) => value.abs(),
         (_, Some(value)) => value,
         // A ratio to nothing.
@@ -81,7 +83,6 @@ pub(super) fn changes<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
     use super::*;
     use crate::profile::sampled::TextId;
 
