@@ -36,9 +36,10 @@ impl Lab {
     #[track_caller]
     pub fn record(&self, name: &str, options: &[&str], program: &Path) -> PathBuf {
         let file = self.path(name);
-        // perf 6.1 now and then aborts while it collects build-ids on a busy machine; that is no finding about pmc.
+        // perf 6.1 now and then aborts on a busy machine, for some seconds every time; that is no finding about pmc.
         const ABORT: i32 = 6;
-        for _ in 0..4 {
+        for attempt in 0..12 {
+            std::thread::sleep(std::time::Duration::from_millis(200 * attempt));
             let mut perf = Command::new("perf");
             perf.args(["record", "-q", "-N"]).args(options).arg("-o").arg(&file).arg("--").arg(program);
             perf.current_dir(self.0.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
