@@ -15,8 +15,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::read::{Object, ObjectSegment};
+use object::read::{Object, ObjectSegment, ObjectSymbol};
 use object::{Endianness, elf};
+use rustc_hash::FxHashMap;
 
 use super::disassemble::{self, Instruction, Machine, Syntax};
 use super::jitdump::Jitdump;
@@ -112,7 +113,48 @@ impl Symbolizer {
                 target.name = self.name_at(id, target.address);
             }
         }
+        if matches!(self.module(id).kind, Kind::File) {
+            self.name_data(id, &mut all);
+        }
         Ok(all)
+    }
+
+    /// Names what is no function: variables, and the slots through which functions of other files are called.
+    fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
+        let mut wanted: Vec<u64> = all
+            .iter()
+            .filter_map(|instruction| instruction.refers.as_ref().filter(|place| place.name.is_none()))
+            .map(|place| place.address)
+            .collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            return;
+        }
+        let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
+        for image in [self.debug(id), self.binary(id)].into_iter().flatten() {
+            let Ok(file) = image.elf() else { continue };
+            for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
+                let from = wanted.partition_point(|address| *address < symbol.address());
+                let inside = |address: &&u64| **address - symbol.address() < symbol.size();
+                for address in wanted[from..].iter().take_while(inside) {
+                    if let Ok(name) = symbol.name_bytes() {
+                        found.insert(*address, (readable(name), address - symbol.address()));
+                    }
+                }
+            }
+            // A slot says itself what it leads to.
+            for (slot, name) in super::plt::slots(&file) {
+                if wanted.binary_search(&slot).is_ok() {
+                    found.insert(slot, (readable(name.as_bytes()), 0));
+                }
+            }
+        }
+        for place in all.iter_mut().filter_map(|instruction| instruction.refers.as_mut()) {
+            if place.name.is_none() {
+                place.name = found.get(&place.address).cloned();
+            }
+        }
     }
 
     /// The demangled name of the function at an address of the module's own numbering, and how far into it.
@@ -198,6 +240,11 @@ impl Symbolizer {
             NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
         })
     }
+}
+
+fn readable(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    super::demangle::demangle(&name).unwrap_or_else(|| name.into_owned())
 }
 
 /// The machine that we run on.
