@@ -16,7 +16,7 @@ use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 
 /// A profiler for Linux: counts, samples and explains.
 #[derive(Debug, Parser)]
-#[command(name = "pmc", version, about, disable_help_subcommand = true)]
+#[command(name = "pmc", version, about, disable_help_subcommand = true, infer_long_args = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
