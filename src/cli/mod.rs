@@ -2,6 +2,8 @@
 //!
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
+pub mod annotate;
+pub mod diff;
 pub mod info;
 pub mod list;
 pub mod perfalloc;
@@ -82,14 +84,18 @@ commands! {
     Stat(Box<stat::Stat>) = "stat",
     /// Sample where time goes, into a file
     Record(Box<record::Record>) = "record",
-    /// Show what this machine can measure, who holds its counters, and what this user may do
-    Info(info::Info) = "info",
     /// Show where the time went in a recording
     Report(Box<report::Report>) = "report",
+    /// Show what each instruction and source line of a function cost
+    Annotate(Box<annotate::Annotate>) = "annotate",
+    /// Compare recordings, and tell differences from noise
+    Diff(Box<diff::Diff>) = "diff",
     /// Print the samples of a recording one by one
     Script(Box<script::Script>) = "script",
-    /// Reserve the hardware counters
-    Reserve(reserve::Reserve) = "reserve",
     /// List the events that can be counted here, each tried
     List(list::List) = "list",
+    /// Show what this machine can measure, who holds its counters, and what this user may do
+    Info(info::Info) = "info",
+    /// Reserve the hardware counters
+    Reserve(reserve::Reserve) = "reserve",
 }

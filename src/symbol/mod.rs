@@ -13,7 +13,9 @@
 
 pub mod build_id;
 pub mod cache;
+pub mod code;
 pub mod demangle;
+pub mod disassemble;
 pub mod elf;
 pub mod frame;
 pub mod image;
@@ -27,6 +29,7 @@ pub mod painted;
 pub mod perf_map;
 pub mod plt;
 mod source;
+pub mod source_text;
 pub mod symbolizer;
 pub mod table;
 pub mod trust;

@@ -153,19 +153,21 @@ fn listed(names: &[String]) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| names.to_vec())
 }
 
+/// The sort key of a name.
+pub(in crate::command) fn sort_key(name: &str) -> Result<SortKey> {
+    SortKey::of(name.trim()).ok_or_else(|| {
+        let error = Error::usage(format!("{name:?} is no sort key"));
+        let near = text::nearest(name, SortKey::names(), 3);
+        let all = SortKey::names().collect::<Vec<_>>().join(", ");
+        match near.first() {
+            Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+            None => error.try_this(format!("one of {all}")),
+        }
+    })
+}
+
 fn keys_and_columns(typed: &Report) -> Result<(Vec<SortKey>, Option<Vec<Column>>)> {
-    let key = |name: &String| {
-        SortKey::of(name.trim()).ok_or_else(|| {
-            let error = Error::usage(format!("{name:?} is no sort key"));
-            let near = text::nearest(name, SortKey::names(), 3);
-            let all = SortKey::names().collect::<Vec<_>>().join(", ");
-            match near.first() {
-                Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),
-                None => error.try_this(format!("one of {all}")),
-            }
-        })
-    };
-    let mut keys: Vec<SortKey> = typed.sort.iter().map(key).collect::<Result<_>>()?;
+    let mut keys: Vec<SortKey> = typed.sort.iter().map(|name| sort_key(name)).collect::<Result<_>>()?;
     let mut columns = None;
     if !typed.fields.is_empty() {
         let mut list = Vec::new();
@@ -176,7 +178,7 @@ fn keys_and_columns(typed: &Report) -> Result<(Vec<SortKey>, Option<Vec<Column>>
                 "sample" => Column::Samples,
                 "period" => Column::Period,
                 _ => {
-                    let key = key(name)?;
+                    let key = sort_key(name)?;
                     if !keys.contains(&key) {
                         keys.push(key);
                     }

@@ -12,8 +12,10 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Texts, Value};
 use crate::text::clean;
+
+pub(super) use text::cut;
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +188,12 @@ fn names(events: &[&Event]) -> String {
 
 /// A cell's words, harmless for a terminal.
 fn cell(profile: &Profile, cell: &Cell) -> String {
-    let text = |id| clean(profile.texts.get(id)).into_owned();
+    words(&profile.texts, cell)
+}
+
+/// The same, for whoever has cells and words without a profile.
+pub(super) fn words(texts: &Texts, cell: &Cell) -> String {
+    let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),
         Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),

@@ -125,7 +125,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
 }
 
 /// The text in at most so many columns.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(in crate::view) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
     }
