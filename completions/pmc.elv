@@ -24,13 +24,13 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --version 'Print version'
             cand stat 'Count events'
             cand record 'Sample where time goes, into a file'
-            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand report 'Show where the time went in a recording'
             cand annotate 'Show what each instruction and source line of a function cost'
             cand diff 'Compare recordings, and tell differences from noise'
             cand script 'Print the samples of a recording one by one'
-            cand reserve 'Reserve the hardware counters'
             cand list 'List the events that can be counted here, each tried'
+            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
+            cand reserve 'Reserve the hardware counters'
         }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
@@ -205,17 +205,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'Say more: what was opened, and how'
             cand -q 'Say nothing but errors'
             cand --quiet 'Say nothing but errors'
-            cand -h 'Print help'
-            cand --help 'Print help'
-        }
-        &'pmc;info'= {
-            cand --header 'Only the recording''s header, as perf report --header-only'
-            cand --evlist 'Only the recording''s events, as perf evlist'
-            cand --buildid-list 'Only the recording''s build-ids, as perf buildid-list'
-            cand -v 'With --evlist: what was asked for, too'
-            cand --verbose 'With --evlist: what was asked for, too'
-            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -400,6 +389,26 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'pmc;list'= {
+            cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+            cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --names 'Print names only, one a line, untried: for the shells'' completion'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;info'= {
+            cand --header 'Only the recording''s header, as perf report --header-only'
+            cand --evlist 'Only the recording''s events, as perf evlist'
+            cand --buildid-list 'Only the recording''s build-ids, as perf buildid-list'
+            cand -v 'With --evlist: what was asked for, too'
+            cand --verbose 'With --evlist: what was asked for, too'
+            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;reserve'= {
             cand -f 'The lock file to use instead of PCP''s'
             cand -D 'Stay in the foreground (the default)'
@@ -407,15 +416,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --create 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)'
             cand -v 'Print the version'
             cand --version 'Print the version'
-            cand -h 'Print help'
-            cand --help 'Print help'
-        }
-        &'pmc;list'= {
-            cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
-            cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
-            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand --names 'Print names only, one a line, untried: for the shells'' completion'
             cand -h 'Print help'
             cand --help 'Print help'
         }
