@@ -10,6 +10,7 @@
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
 //! ```
 
+pub mod addresses;
 pub mod history;
 pub mod intern;
 pub mod location;

@@ -21,6 +21,8 @@ pub(super) struct Sideband {
     order: Vec<(Moment, usize)>,
     facts: Facts,
     cgroups: FxHashMap<u64, Vec<u8>>,
+    /// There are mappings that are not code.
+    has_data: bool,
 }
 
 impl Sideband {
@@ -32,6 +34,7 @@ impl Sideband {
             order: Vec::new(),
             facts: Facts::default(),
             cgroups: FxHashMap::default(),
+            has_data: false,
         }
     }
 
@@ -45,6 +48,7 @@ impl Sideband {
             kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL => {
                 let moment =
                     if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
+                self.has_data |= is_data(raw);
                 self.order.push((moment, self.bytes.len()));
                 self.bytes.extend_from_slice(raw.bytes);
             }
@@ -74,15 +78,17 @@ impl Sideband {
         // A place in `bytes` is unique: equal moments stay in the file's order.
         self.order.sort_unstable();
         let mut history = History::new(modules);
+        if self.has_data {
+            history.keep_data();
+        }
         for (moment, start) in self.order {
             let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
             let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
             match raw.parse() {
                 Some(Record::Mmap(map)) => history.map(moment, &map, None, in_kernel),
                 Some(Record::Mmap2(map)) => {
-                    // With `-d` data is mapped too, without the mark of the older record.
                     let mut plain = map.map;
-                    plain.is_data |= map.prot & 4 == 0 && map.prot != 0;
+                    plain.is_data |= is_data(&raw);
                     history.map(moment, &plain, Some(map.file), in_kernel);
                 }
                 Some(Record::Comm(comm)) => history.take_name(moment, &comm),
@@ -93,5 +99,17 @@ impl Sideband {
         }
         history.complete();
         (history, self.facts, self.cgroups)
+    }
+}
+
+/// With `-d` data is mapped too; the newer record has no mark for it, but the protection.
+fn is_data(raw: &RawRecord<'_>) -> bool {
+    match raw.kind {
+        kind::MMAP => raw.misc & misc::MMAP_DATA != 0,
+        kind::MMAP2 => {
+            let map = raw.parse();
+            matches!(map, Some(Record::Mmap2(map)) if map.map.is_data || map.prot & 4 == 0 && map.prot != 0)
+        }
+        _ => false,
     }
 }
