@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::theirs::OfScript;
+
 /// Print the samples one by one, in the order of time.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -125,10 +127,6 @@ pub struct Script {
     #[arg(long)]
     pub header_only: bool,
 
-    /// More of it: accepted for perf's sake, --header shows all
-    #[arg(short = 'I', long)]
-    pub show_info: bool,
-
     /// Find inlined functions (default where stacks were copied, as perf does)
     #[arg(long, overrides_with = "no_inline")]
     pub inline: bool,
@@ -145,17 +143,9 @@ pub struct Script {
     #[arg(long)]
     pub no_demangle: bool,
 
-    /// The kernel's names demangled too (they always are)
-    #[arg(long)]
-    pub demangle_kernel: bool,
-
     /// Paths of source files in full
     #[arg(long)]
     pub full_source_path: bool,
-
-    /// Read recordings of other users (pmc always does)
-    #[arg(short, long)]
-    pub force: bool,
 
     /// Print one JSON object a line
     #[arg(short = 'j', long)]
@@ -176,4 +166,8 @@ pub struct Script {
     /// Do not keep results for the next time
     #[arg(long)]
     pub no_cache: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub theirs: OfScript,
 }

@@ -290,3 +290,14 @@ pub fn transaction(word: u64) -> (Vec<&'static str>, u32) {
     let names = NAMES.iter().enumerate().filter(|(bit, _)| word >> bit & 1 == 1).map(|(_, name)| *name);
     (names.collect(), (word >> 32) as u32)
 }
+
+/// The size of a page, in perf's words.
+pub fn page_size(bytes: u64) -> String {
+    match bytes {
+        0 => "N/A".to_owned(),
+        _ if bytes >= 1 << 30 => format!("{}G", bytes >> 30),
+        _ if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
+        _ if bytes >= 1 << 10 => format!("{}K", bytes >> 10),
+        _ => format!("{bytes}B"),
+    }
+}

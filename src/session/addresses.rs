@@ -176,7 +176,7 @@ pub fn collect(
     let workers = rayon::current_num_threads().min(chunks.len()).max(1);
     let work = |_| {
         let mut found = Addresses::default();
-        let mut stacker = Stacker::new(wanted, unwind);
+        let mut stacker = Stacker::new(wanted, unwind).joining(&session.deferred);
         let mut buffer = Buffer::default();
         while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
             if chunk.samples == 0 {

@@ -52,6 +52,15 @@ struct LayerOf {
     data: Option<Layer>,
 }
 
+/// What is known of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskAbout {
+    /// Its process.
+    pub pid: i32,
+    /// The process that made it, where that was recorded.
+    pub parent: Option<i32>,
+}
+
 /// The history of a recording.
 #[derive(Debug)]
 pub struct History {
@@ -61,6 +70,7 @@ pub struct History {
     /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
     data: Option<FxHashMap<i32, Timeline<Layer>>>,
     comms_of: FxHashMap<i32, Timeline<CommId>>,
+    tasks: FxHashMap<i32, TaskAbout>,
     comms: Vec<Box<[u8]>>,
     comm_ids: FxHashMap<Box<[u8]>, CommId>,
     modules: Modules,
@@ -80,6 +90,7 @@ impl History {
             processes: FxHashMap::default(),
             data: None,
             comms_of: FxHashMap::default(),
+            tasks: FxHashMap::default(),
             comms: Vec::new(),
             comm_ids: FxHashMap::default(),
             modules,
@@ -87,6 +98,7 @@ impl History {
             jitdumps: Vec::new(),
         };
         history.name(0, 0, b"swapper");
+        history.tasks.insert(0, TaskAbout { pid: 0, parent: None });
         history
     }
 
@@ -113,6 +125,7 @@ impl History {
     /// A thread took a name; an exec empties the process's space.
     pub(super) fn take_name(&mut self, moment: Moment, comm: &Comm<'_>) {
         self.name(comm.thread.tid, moment, comm.comm);
+        self.tasks.entry(comm.thread.tid).or_insert(TaskAbout { pid: comm.thread.pid, parent: None });
         if comm.is_exec && self.current(comm.thread.pid).is_some_and(|layer| self.root(layer) != Root::EMPTY)
         {
             self.begin(comm.thread.pid, moment, Root::EMPTY);
@@ -124,6 +137,8 @@ impl History {
 
     /// A thread began. `inherits`: a new process begins with its parent's space.
     pub(super) fn fork(&mut self, moment: Moment, task: &Task, inherits: bool) {
+        let about = TaskAbout { pid: task.thread.pid, parent: Some(task.parent.pid) };
+        self.tasks.insert(task.thread.tid, about);
         let comm = self.comms_of.get(&task.parent.tid).and_then(|names| names.last());
         if let Some(&(_, comm)) = comm {
             self.comms_of.entry(task.thread.tid).or_default().push((moment, comm));
@@ -276,6 +291,11 @@ impl History {
         }
         let of = |id| self.comms_of.get(&id).and_then(|names| at(names, moment));
         of(tid).or_else(|| of(pid))
+    }
+
+    /// All threads that records named, in no order.
+    pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskAbout)> + '_ {
+        self.tasks.iter().map(|(tid, about)| (*tid, *about))
     }
 
     /// All names, by number; foreign bytes.

@@ -133,6 +133,13 @@ impl Symbolizer {
         self.loaded(id).address(probe)
     }
 
+    /// The function at a single probe, by symbol tables alone, and the distance from its start.
+    pub fn find(&self, id: ModuleId, probe: Probe) -> Option<(&str, u64)> {
+        let loaded = self.loaded(id);
+        let symbol = loaded.find(probe)?;
+        Some((symbol.name, loaded.address(probe)?.wrapping_sub(symbol.start)))
+    }
+
     /// All functions of a module, by start: address, end, raw name.
     pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = super::table::Symbol<'_>> {
         self.loaded(id).symbols()

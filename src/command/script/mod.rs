@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::report::progress::Progress;
 use super::report::symbols::Symbols;
 use super::report::unwinding::Unwinding;
-use super::report::{is_from_here, open, plan};
+use super::report::{is_from_here, open, plan, theirs};
 use crate::cli::script::Script;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Event;
@@ -31,6 +31,7 @@ use printing::Printing;
 /// # Errors
 /// When something typed means nothing, the recording cannot be read, or the output not be written.
 pub(super) fn run(typed: &Script) -> Result<Exit> {
+    theirs::of_script(&typed.theirs)?;
     let path = typed.input.clone().or(typed.file.clone()).unwrap_or_else(|| "perf.data".into());
     let reader = open(&path)?;
     // The writer of samples gathers lines itself.
@@ -88,7 +89,7 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
     };
     let unwinding = Unwinding::new(&session.history, &symbols, &machine, typed.max_stack).like_perf();
     let shown = shown_kinds(typed);
-    let mut printing = Printing::new(typed, &session, &wanted, (&found, &places), &layout, kinds)
+    let mut printing = Printing::new(typed, &session, &wanted, (&found, &places), &symbols, &layout, kinds)
         .unwinding(has_copies.then_some(&unwinding as _));
     let wants = |kind| kind == kind::SAMPLE || shown.contains(&kind);
     order::records(&session, wants, |raw, position| {

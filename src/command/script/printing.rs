@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::leaves;
 use crate::cli::script::Script;
+use crate::command::report::symbols::Symbols;
 use crate::command::report::words::Names;
 use crate::error::{Error, Result};
 use crate::profile::script::{Branch, Entry, Field, Fields, Places};
@@ -59,6 +60,7 @@ impl<'a> Printing<'a> {
         session: &'a Session,
         wanted: &'a Wanted,
         (addresses, places): (&'a Addresses, &'a Places),
+        symbols: &'a Symbols,
         layout: &'a Layout,
         kinds: Kinds,
     ) -> Self {
@@ -69,8 +71,8 @@ impl<'a> Printing<'a> {
             typed,
             session,
             wanted,
-            names: Names::new(session),
-            stacker: Stacker::new(wanted, None),
+            names: Names::new(session).with_symbols(symbols),
+            stacker: Stacker::new(wanted, None).joining(&session.deferred),
             readings: Readings::default(),
             addresses,
             kinds,
@@ -84,7 +86,7 @@ impl<'a> Printing<'a> {
     }
 
     pub(super) fn unwinding(self, unwind: Option<&'a dyn Unwind>) -> Self {
-        Self { stacker: Stacker::new(self.wanted, unwind), ..self }
+        Self { stacker: Stacker::new(self.wanted, unwind).joining(&self.session.deferred), ..self }
     }
 
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> Result<()> {

@@ -10,6 +10,7 @@ use super::Writer;
 use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
 use crate::profile::script::{Branch, Entry, Field, Fields, Place};
+use crate::record::decode::page_size;
 use crate::record::sample::Registers;
 use crate::text::clean;
 
@@ -149,16 +150,6 @@ pub(super) fn register(number: u32, is_aarch64: bool) -> String {
         (false, 32..64) => format!("XMM{}", (number - 32) / 2),
         (false, _) if (number as usize) < X86.len() => X86[number as usize].to_owned(),
         _ => "unknown".to_owned(),
-    }
-}
-
-fn page_size(bytes: u64) -> String {
-    match bytes {
-        0 => "N/A".to_owned(),
-        _ if bytes >= 1 << 30 => format!("{}G", bytes >> 30),
-        _ if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
-        _ if bytes >= 1 << 10 => format!("{}K", bytes >> 10),
-        _ => format!("{bytes}B"),
     }
 }
 
