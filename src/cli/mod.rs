@@ -12,6 +12,7 @@ pub mod report;
 pub mod reserve;
 pub mod script;
 pub mod stat;
+pub mod theirs;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};

@@ -89,7 +89,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                 Cell::Time(ns) => Json::from(ns),
                 Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
                 Cell::Unknown => Json::Null,
-                Cell::Address(_) => Json::from(cell(profile, value)),
+                Cell::Address(_) => Json::from(cell(profile, layout, value)),
             };
             object.insert(key.name().into(), value);
         }
