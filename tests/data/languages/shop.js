@@ -1,0 +1,12 @@
+// Code that a JIT makes: its names come from the perf map that node writes.
+let sum = 0;
+function serve(price) {
+    for (let i = 0; i < price; i++) sum = (sum + i * i) % 1000003;
+    return sum;
+}
+function day(customers) {
+    let total = 0;
+    for (let i = 0; i < customers; i++) total ^= serve(100000);
+    return total;
+}
+process.exitCode = day(200) === 42 ? 1 : 0;
