@@ -23,7 +23,7 @@ use crate::symbol::{Depth, Options};
 use crate::sys::attr::kind::TRACEPOINT;
 use crate::text;
 use crate::view::{self, script::Layout};
-use places::Places;
+use places::{Calls, Places};
 
 /// Runs it.
 ///
@@ -69,7 +69,9 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
         };
         let bar = Progress::new("finding names", 0);
         let depth = if inlines { Depth::Inlines } else { Depth::Names };
-        Places::new(&session.history, &found, &mut symbols, depth, &|p| bar.at(p.done as u64, p.total as u64))
+        let calls = if inlines && !has_copies { Calls::AsCalled } else { Calls::AsReturned };
+        let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
+        Places::new(&session.history, &found, &mut symbols, depth, calls, &progress)
     } else {
         Places::default()
     };

@@ -107,10 +107,12 @@ pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
             *roots.entry(id).or_insert_with(|| {
                 let name = texts.get(id);
                 let plain = name.split(['@']).next().unwrap_or(name);
-                let plain = if plain.starts_with("runtime.") {
-                    plain
-                } else {
-                    plain.split('.').next().unwrap_or(plain)
+                // Go's names have a dot in them, and say behind another how they are called.
+                let plain = match plain.strip_prefix("runtime.") {
+                    Some(of_go) => {
+                        &plain[..plain.len() - of_go.len() + of_go.find('.').unwrap_or(of_go.len())]
+                    }
+                    None => plain.split('.').next().unwrap_or(plain),
                 };
                 ROOTS.contains(&plain)
             })

@@ -6,7 +6,10 @@ function serve(price) {
 }
 function day(customers) {
     let total = 0;
-    for (let i = 0; i < customers; i++) total ^= serve(100000);
+    for (let i = 0; i < customers; i++) total ^= serve(5000);
     return total;
 }
-process.exitCode = day(200) === 42 ? 1 : 0;
+// Called often, so that it is compiled; what is interpreted has no name.
+let week = 0;
+for (let i = 0; i < 12000; i++) week ^= day(3);
+process.exitCode = week === 42 ? 1 : 0;
