@@ -22,6 +22,7 @@ pub mod kernel;
 pub mod lines;
 pub mod locate;
 pub mod module;
+pub mod mount;
 mod nesting;
 pub mod options;
 pub mod painted;
