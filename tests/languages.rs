@@ -8,6 +8,8 @@ mod kit;
 
 #[path = "languages/compiled.rs"]
 mod compiled;
+#[path = "languages/ends.rs"]
+mod ends;
 #[path = "languages/generated_code.rs"]
 mod generated_code;
 #[path = "languages/hidden.rs"]

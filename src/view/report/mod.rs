@@ -3,6 +3,7 @@
 //! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. Computes no shares of its own beyond
 //! asking the profile for them.
 
+mod ends;
 mod fields;
 mod json;
 mod text;
