@@ -28,13 +28,15 @@ pub struct Question {
     pub address: u64,
     /// It is data, not code.
     pub is_data: bool,
+    /// The call before it is meant: it is where that call returns to.
+    pub in_call: bool,
 }
 
 impl Question {
     /// An address of code.
     pub fn code(layer: Layer, level: Level, address: u64) -> Self {
         let layer = if level == Level::User { layer } else { Layer::KERNEL };
-        Self { layer, level, address, is_data: false }
+        Self { layer, level, address, is_data: false, in_call: false }
     }
 
     /// An address that says itself whether it is the kernel's, as those of branches and data do.
@@ -46,8 +48,14 @@ impl Question {
         }
     }
 
+    /// The same as where a call returns to, if it is.
+    pub fn returned_to(self, in_call: bool) -> Self {
+        Self { in_call, ..self }
+    }
+
     fn tag(self) -> u64 {
-        u64::from(self.layer.0) << 8 | (self.level as u64) << 1 | u64::from(self.is_data)
+        let kind = u64::from(self.in_call) << 1 | u64::from(self.is_data);
+        u64::from(self.layer.0) << 8 | (self.level as u64) << 2 | kind
     }
 }
 
@@ -148,6 +156,10 @@ pub struct Kinds {
     pub branches: bool,
     /// Of data.
     pub data: bool,
+    /// Callers are looked up in their call: the line behind it may be another, and belongs to what happens after. perf looks
+    /// up the return address as it is: where it is the next function's first, perf says so. That is right, too, where the
+    /// unwinder has stepped back already.
+    pub in_calls: bool,
 }
 
 /// Finds all addresses of the samples that are wanted (threads' names are not looked at: a few too many do no harm).
@@ -228,8 +240,8 @@ fn sample(
     let layer = session.history.layer(thread.pid, moment);
     if kinds.chains {
         let words = stacker.chain(&sample, layer);
-        location::walk(words, usize::MAX, |level, address, _| {
-            found.add(Question::code(layer, level, address));
+        location::walk(words, usize::MAX, |level, address, is_caller| {
+            found.add(Question::code(layer, level, address).returned_to(kinds.in_calls && is_caller));
         });
     }
     if kinds.branches

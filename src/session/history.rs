@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Root, Spaces};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, FileId, Ksymbol, Mmap, Task};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, Task};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
 pub type Moment = u64;
@@ -72,6 +72,8 @@ pub struct History {
     comms_of: FxHashMap<i32, Timeline<CommId>>,
     tasks: FxHashMap<i32, TaskAbout>,
     comms: Vec<Box<[u8]>>,
+    /// The mount namespace that each process is in, as replayed so far.
+    mounts: FxHashMap<i32, u64>,
     comm_ids: FxHashMap<Box<[u8]>, CommId>,
     modules: Modules,
     /// Symbols that came while recording: start, size, name.
@@ -92,6 +94,7 @@ impl History {
             comms_of: FxHashMap::default(),
             tasks: FxHashMap::default(),
             comms: Vec::new(),
+            mounts: FxHashMap::default(),
             comm_ids: FxHashMap::default(),
             modules,
             ksymbols: Vec::new(),
@@ -144,12 +147,24 @@ impl History {
             self.comms_of.entry(task.thread.tid).or_default().push((moment, comm));
         }
         if task.thread.pid != task.parent.pid {
+            if let Some(&mount) = self.mounts.get(&task.parent.pid) {
+                self.mounts.insert(task.thread.pid, mount);
+            }
             let parent = if inherits { self.current(task.parent.pid) } else { None };
             let root = parent.map_or(Root::EMPTY, |layer| self.root(layer));
             self.begin(task.thread.pid, moment, root);
             if let Some(layer) = self.current_data(task.parent.pid).filter(|_| inherits) {
                 self.begin_data(task.thread.pid, moment, self.root(layer));
             }
+        }
+    }
+
+    /// A process is in these namespaces.
+    pub(super) fn namespaces(&mut self, namespaces: &Namespaces<'_>) {
+        // Device and inode of each; that of mounts is the sixth.
+        const MOUNT: usize = 5;
+        if let Some(inode) = namespaces.links.get(2 * MOUNT + 1).filter(|inode| *inode != 0) {
+            self.mounts.insert(namespaces.thread.pid, inode);
         }
     }
 
@@ -162,7 +177,7 @@ impl History {
             if !matches!(kind, Kind::Kernel(_)) {
                 mapping.offset = FileOffset(0);
             }
-            let module = self.modules.add(kind, map.name, file, 0, mapping);
+            let module = self.modules.add(kind, map.name, file, 0, mapping, None);
             self.add(Layer::KERNEL, Mapped { mapping, module });
             return;
         }
@@ -172,7 +187,8 @@ impl History {
             // Without a file an address means itself, wherever the mapping begins.
             mapping.offset = FileOffset(map.addr);
         }
-        let module = self.modules.add(kind, map.name, file, pid as u32, mapping);
+        let module =
+            self.modules.add(kind, map.name, file, pid as u32, mapping, self.mounts.get(&pid).copied());
         let new = Mapped { mapping, module };
         self.map_data(pid, moment, new);
         if map.is_data {
@@ -248,7 +264,7 @@ impl History {
         let name = String::from_utf8_lossy(symbol.name).into_owned();
         let start = Avma(symbol.addr);
         let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
-        let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping);
+        let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping, None);
         self.add(Layer::KERNEL, Mapped { mapping, module });
         self.ksymbols.push((start, symbol.len.into(), name));
     }
@@ -258,7 +274,7 @@ impl History {
         if self.root(Layer::KERNEL) == Root::EMPTY {
             let half = 1 << 63;
             let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
-            let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping);
+            let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
             self.add(Layer::KERNEL, Mapped { mapping, module });
         }
     }

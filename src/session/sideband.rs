@@ -59,7 +59,7 @@ impl Sideband {
         self.position += raw.bytes.len() as u64;
         match raw.kind {
             kind::SAMPLE => {}
-            kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL => {
+            kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::NAMESPACES => {
                 let moment =
                     if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
                 self.has_data |= is_data(raw);
@@ -126,6 +126,7 @@ impl Sideband {
                 Some(Record::Comm(comm)) => history.take_name(moment, &comm),
                 Some(Record::Fork(task)) => history.fork(moment, &task, raw.misc & misc::FORK_EXEC == 0),
                 Some(Record::Ksymbol(symbol)) => history.ksymbol(&symbol),
+                Some(Record::Namespaces(namespaces)) => history.namespaces(&namespaces),
                 _ => {}
             }
         }

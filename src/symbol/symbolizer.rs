@@ -164,7 +164,11 @@ impl Symbolizer {
                 .map(|request| resolve_one(self.loaded(request.module), request, depth, &done))
                 .collect()
         });
-        requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local)).collect()
+        let first = self.names.functions().len();
+        let answers = requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local));
+        let answers = answers.collect();
+        self.pool.install(|| self.names.demangle_from(first));
+        answers
     }
 
     pub(super) fn options(&self) -> &Options {

@@ -85,11 +85,12 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let has_totals = has_chains && plan.children.unwrap_or(true);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
-    let mut samples = {
+    let (mut samples, ends) = {
         let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let unwinding = Unwinding::new(&session.history, &symbols, machine, plan.max_stack);
-        samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?
+        let samples = samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?;
+        (samples, unwinding.ends())
     };
     let mut resolved = location::resolve(&session.history, &mut samples, plan.max_stack);
     let lines = plan.keys.iter().any(|key| key.needs_lines());
@@ -131,7 +132,7 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
         has_totals,
         events,
         modules,
-        trust: trust_of(session, &samples, &quality, has_chains && !wanted.ignore_stacks),
+        trust: trust_of(session, &samples, &quality, ends, has_chains && !wanted.ignore_stacks),
         texts,
     })
 }
@@ -258,8 +259,17 @@ fn trust_of(
     session: &Session,
     samples: &Samples,
     quality: &trust::Quality,
+    ends: trust::Ends,
     has_stacks: bool,
 ) -> sampled::Trust {
+    let name = |module: u32| session.history.modules()[module as usize].short_name();
+    let mut broken: Vec<(String, u64)> = quality
+        .broken
+        .iter()
+        .filter(|_| has_stacks)
+        .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
+        .collect();
+    broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     sampled::Trust {
         samples: samples.totals.iter().map(|total| total.samples).sum(),
@@ -273,6 +283,8 @@ fn trust_of(
         unknown: samples.unknown,
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
+        broken,
+        ends,
         frames: sum(|counts| counts.0),
         unnamed: sum(|counts| counts.1),
         notes: session.notes().map(ToString::to_string).collect(),

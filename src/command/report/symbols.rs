@@ -150,5 +150,6 @@ fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
         build_id: module.build_id.as_deref().and_then(BuildId::new),
         pid: module.pid.filter(|_| live),
         mapping: module.mapping,
+        mount: module.mount,
     })
 }

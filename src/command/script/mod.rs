@@ -61,6 +61,9 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
     let machine = session.reader.features().arch.clone().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let has = |list: &[Field]| layout.fields.iter().any(|fields| fields.has_any(list));
     let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);
+    let has_copies = has_bit(bits::STACK_USER);
+    let lines = has(&[Field::SrcLine, Field::SrcCode]);
+    let inlines = !typed.no_inline && (typed.inline || has_copies || lines);
     let kinds = Kinds {
         chains: has(&[Field::Ip, Field::Sym, Field::SrcCode])
             || !typed.symbols.is_empty()
@@ -69,10 +72,8 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
         branches: has(&[Field::BrStack, Field::BrStackSym, Field::BrStackOff])
             || typed.json && has_bit(bits::BRANCH_STACK),
         data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || typed.json && has_bit(bits::ADDR),
+        in_calls: inlines && !has_copies,
     };
-    let has_copies = has_bit(bits::STACK_USER);
-    let lines = has(&[Field::SrcLine, Field::SrcCode]);
-    let inlines = !typed.no_inline && (typed.inline || has_copies || lines);
     let found = if kinds.chains || kinds.branches || kinds.data {
         let bar = Progress::new("reading samples", session.index.count(kind::SAMPLE));
         let unwinding = Unwinding::new(&session.history, &symbols, &machine, typed.max_stack).like_perf();

@@ -21,9 +21,8 @@ pub(super) fn name(
     wish: Wish,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Places {
-    // perf looks up the address as it is, also that of a return: where it is the next function's first, perf says so.
     let locate = |question: &Question| {
-        location::locate(history, question.layer, question.level, question.address, false)
+        location::locate(history, question.layer, question.level, question.address, question.in_call)
     };
     let locations: Vec<Location> = addresses.all().iter().map(locate).collect();
     let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
@@ -39,16 +38,18 @@ pub(super) fn name(
         } else {
             answers.of(number)
         };
+        // What is printed stays the return address.
+        let step = u64::from(question.in_call);
         let module = location.module.map(|module| &history.modules()[module as usize]);
         let base = Place {
             address: question.address,
-            offset: location.place,
+            offset: location.place.wrapping_add(step),
             dso: module.map(|module| module.name_in_script()),
             in_kernel: question.level != Level::User,
             ..Place::default()
         };
         let own = frames.last().and_then(|frame| symbols.function(frame).start);
-        let into = at.zip(own).map_or(0, |(at, start)| at.wrapping_sub(start));
+        let into = at.zip(own).map_or(0, |(at, start)| at.wrapping_sub(start).wrapping_add(step));
         if frames.is_empty() {
             places.push([base]);
         } else {

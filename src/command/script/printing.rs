@@ -119,8 +119,10 @@ impl<'a> Printing<'a> {
         if self.kinds.chains {
             let layer = self.session.history.layer(who.pid, moment);
             let (addresses, numbers) = (self.addresses, &mut self.numbers);
-            location::walk(self.stacker.chain(&sample, layer), self.typed.max_stack, |level, address, _| {
-                numbers.extend(addresses.find(Question::code(layer, level, address)));
+            let (chain, in_calls) = (self.stacker.chain(&sample, layer), self.kinds.in_calls);
+            location::walk(chain, self.typed.max_stack, |level, address, is_caller| {
+                let question = Question::code(layer, level, address).returned_to(in_calls && is_caller);
+                numbers.extend(addresses.find(question));
             });
         }
         if let Some(leaves) = &self.leaves {

@@ -109,25 +109,29 @@ pub fn tables(
     texts: &mut Texts,
 ) -> Vec<(Vec<Row>, Value)> {
     let mut of_code = Parts::default();
-    let part_of_call: Vec<u32> = input
-        .code
-        .calls()
-        .iter()
-        .map(|call| {
-            if !only.keeps(call, texts) {
-                return NOT_WANTED;
+    let calls = input.code.calls();
+    // The function of one call at the line of another.
+    let mut part = |call: &Call, at: &Call, texts: &Texts| {
+        if !only.keeps(call, texts) {
+            return NOT_WANTED;
+        }
+        let cells = keys.iter().filter(|key| key.is_of_code()).map(|key| match key {
+            SortKey::Dso | SortKey::DsoTo => Cell::Text(call.dso),
+            SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
+                Cell::Symbol(call.level.letter(), call.symbol)
             }
-            let cells = keys.iter().filter(|key| key.is_of_code()).map(|key| match key {
-                SortKey::Dso | SortKey::DsoTo => Cell::Text(call.dso),
-                SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
-                    Cell::Symbol(call.level.letter(), call.symbol)
-                }
-                SortKey::SrcLine | SortKey::SrcLineTo => {
-                    call.file.map_or(Cell::Unknown, |file| Cell::Line(file, call.line))
-                }
-                _ => call.file.map_or(Cell::Unknown, Cell::Text),
-            });
-            of_code.add(cells.collect())
+            SortKey::SrcLine | SortKey::SrcLineTo => {
+                at.file.map_or(Cell::Unknown, |file| Cell::Line(file, at.line))
+            }
+            _ => at.file.map_or(Cell::Unknown, Cell::Text),
+        });
+        of_code.add(cells.collect())
+    };
+    let part_of_call: Vec<u32> = calls.iter().map(|call| part(call, call, texts)).collect();
+    // A sample counts for the function that has the code, at the line that was executed: the innermost, inlined or not.
+    let part_of_leaf: Vec<u32> = (0..input.code.len() as u32)
+        .map(|location| {
+            part(&calls[input.code.own(location)], &calls[input.code.range(location).start], texts)
         })
         .collect();
     let mut of_sample = Parts::default();
@@ -141,7 +145,7 @@ pub fn tables(
             .or_insert_with(|| of_sample.add(sample_cells(input, keys, key, texts)));
         let sums = &mut sums[key.event as usize];
         let Some(leaf) = input.resolved.stack(key.stack).next() else { continue };
-        let own = part_of_call[input.code.own(leaf)];
+        let own = part_of_leaf[leaf as usize];
         if own == NOT_WANTED {
             left_out[key.event as usize] += *value;
         } else {
@@ -152,6 +156,9 @@ pub fn tables(
             for location in input.resolved.stack(key.stack) {
                 seen.extend(input.code.range(location).map(|call| part_of_call[call]));
             }
+            // The leaf's own function is counted once, at its own line.
+            let innermost = input.code.range(leaf);
+            seen[innermost.len() - 1] = own;
             seen.sort_unstable();
             seen.dedup();
             for part in seen.iter().filter(|part| **part != NOT_WANTED) {

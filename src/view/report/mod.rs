@@ -4,6 +4,7 @@
 //! asking the profile for them.
 
 mod chains;
+mod ends;
 mod fields;
 mod hierarchy;
 mod json;

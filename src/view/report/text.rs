@@ -181,6 +181,7 @@ fn trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     if trust.samples > 0 {
         writeln!(out, "       ± is the 95% confidence interval of sampling.")?;
     }
+    super::ends::write(out, trust)?;
     for note in &trust.notes {
         writeln!(out, "       {}.", clean(note))?;
     }
