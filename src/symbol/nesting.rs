@@ -205,7 +205,7 @@ mod tests {
         while let Some(header) = units.next().unwrap() {
             let unit = dwarf.unit(header).unwrap();
             let deepest = walked(&unit);
-            assert!(deepest.clone().is_ok_and(|deepest| deepest < MOST_DEEP as isize), "{deepest:?}");
+            assert!(deepest.is_ok_and(|deepest| deepest < MOST_DEEP as isize), "{deepest:?}");
             assert_eq!(check(&unit), Ok(()));
             count += 1;
         }
