@@ -6,6 +6,10 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
 
 use super::{Module, Options};
 
@@ -50,11 +54,32 @@ fn namespace(process: &str) -> Option<u64> {
     std::fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|link| link.ino())
 }
 
-/// The oldest process in a namespace: of a container, its first.
+/// When the machine was looked over, and the oldest process of each namespace: of a container, its first.
+type Looked = (Instant, FxHashMap<u64, u32>);
+
+/// A recording of many containers asks for each of their modules: one look at all processes answers for a while.
+static LOOKED: Mutex<Option<Looked>> = Mutex::new(None);
+const A_WHILE: Duration = Duration::from_secs(1);
+
 fn anybody_in(wanted: u64) -> Option<u32> {
-    let processes = std::fs::read_dir("/proc").ok()?.flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| namespace(&pid.to_string()) == Some(wanted)).min()
+    let mut looked = LOOKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh = looked.as_ref().is_some_and(|(when, _)| when.elapsed() < A_WHILE);
+    if !fresh {
+        *looked = Some((Instant::now(), oldest_by_namespace()));
+    }
+    looked.as_ref()?.1.get(&wanted).copied()
+}
+
+fn oldest_by_namespace() -> FxHashMap<u64, u32> {
+    let mut oldest = FxHashMap::default();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        if let Some(number) = namespace(&pid.to_string()) {
+            let kept: &mut u32 = oldest.entry(number).or_insert(pid);
+            *kept = pid.min(*kept);
+        }
+    }
+    oldest
 }
 
 #[cfg(test)]
