@@ -25,7 +25,7 @@ use super::{Image, Kind, ModuleId, Probe, Symbolizer};
 use crate::address::Avma;
 
 /// A longer function is cut.
-pub const MOST_CODE: u64 = 4 << 20;
+pub const MOST_CODE: u64 = 1 << 20;
 /// The headers of `/proc/kcore` are far smaller.
 const MOST_HEADERS: usize = 1 << 20;
 
