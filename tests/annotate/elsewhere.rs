@@ -227,12 +227,13 @@ fn instructions_and_targets_are_those_of_objdump() {
 #[test]
 fn variables_and_slots_have_their_names() {
     let Some(lab) = Lab::new() else { return };
-    let source = "#include <stdio.h>\nlong table[8];\n__attribute__((noinline)) long outer(int n) { puts(\"x\"); return table[2] + n; }\nint main(int c, char **v) { return outer(c); }\n";
+    let source = "#include <stdio.h>\nlong table[8];\n__attribute__((noinline)) long other(int n) { return n * 7; }\nstatic long (*volatile call)(int) = other;\n__attribute__((noinline)) long outer(int n) { puts(\"x\"); return table[2] + call(n); }\nint main(int c, char **v) { return outer(c); }\n";
     let program = lab.build("slots", source, &["-O1", "-fno-plt"]);
     let names: Vec<(String, u64)> =
         ours(&program, "outer").into_iter().filter_map(|i| i.refers?.name).collect();
     assert!(names.iter().any(|(name, into)| name == "puts" && *into == 0), "{names:?}");
     assert!(names.contains(&("table".to_owned(), 16)), "{names:?}");
+    assert!(names.contains(&("call".to_owned(), 0)), "{names:?}");
 }
 
 #[test]
