@@ -260,6 +260,40 @@ fn arm_code_is_read_on_any_machine() {
 }
 
 #[test]
+fn hostile_recordings_are_no_danger() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("shares", super::SHARES, &super::FLAGS);
+    let file = lab.record("perf.data", &["-e", "cpu-clock", "-g"], &program);
+    let whole = std::fs::read(&file).unwrap();
+    let bad = lab.path("bad.data");
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    for round in 0..16 {
+        let mut bytes = whole.clone();
+        for _ in 0..round * 4 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let at = state as usize % bytes.len();
+            bytes[at] = (state >> 32) as u8;
+        }
+        std::fs::write(&bad, &bytes).unwrap();
+        let (bad, good) = (bad.to_str().unwrap(), file.to_str().unwrap());
+        for args in [
+            &["annotate", "--functions", "0", "-i", bad][..],
+            &["diff", "--tree", good, bad],
+            &["diff", "--json", bad, bad],
+        ] {
+            let ran = kit::run(args);
+            assert!(matches!(ran.status, Some(0 | 1)), "round {round} {args:?}: {ran:?}");
+            assert!(
+                !ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'),
+                "round {round} {args:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn hostile_code_is_no_danger() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("shares", super::SHARES, &super::FLAGS);
