@@ -43,7 +43,7 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
 }
 
 /// Slot address to the name of the function that it leads to.
-pub(super) fn slots(file: &File<'_>) -> FxHashMap<u64, String> {
+fn slots(file: &File<'_>) -> FxHashMap<u64, String> {
     let mut slots = FxHashMap::default();
     for (slot, relocation) in file.dynamic_relocations().into_iter().flatten().take(4 * MOST_STUBS) {
         let RelocationTarget::Symbol(index) = relocation.target() else { continue };

@@ -227,12 +227,13 @@ fn instructions_and_targets_are_those_of_objdump() {
 #[test]
 fn variables_and_slots_have_their_names() {
     let Some(lab) = Lab::new() else { return };
-    let source = "#include <stdio.h>\nlong table[8];\n__attribute__((noinline)) long outer(int n) { puts(\"x\"); return table[2] + n; }\nint main(int c, char **v) { return outer(c); }\n";
+    let source = "#include <stdio.h>\nlong table[8];\n__attribute__((noinline)) long other(int n) { return n * 7; }\nstatic long (*volatile call)(int) = other;\n__attribute__((noinline)) long outer(int n) { puts(\"x\"); return table[2] + call(n); }\nint main(int c, char **v) { return outer(c); }\n";
     let program = lab.build("slots", source, &["-O1", "-fno-plt"]);
     let names: Vec<(String, u64)> =
         ours(&program, "outer").into_iter().filter_map(|i| i.refers?.name).collect();
     assert!(names.iter().any(|(name, into)| name == "puts" && *into == 0), "{names:?}");
     assert!(names.contains(&("table".to_owned(), 16)), "{names:?}");
+    assert!(names.contains(&("call".to_owned(), 0)), "{names:?}");
 }
 
 #[test]
@@ -255,6 +256,40 @@ fn arm_code_is_read_on_any_machine() {
             return;
         }
         agrees_with_objdump("aarch64-linux-gnu-objdump", &program);
+    }
+}
+
+#[test]
+fn hostile_recordings_are_no_danger() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("shares", super::SHARES, &super::FLAGS);
+    let file = lab.record("perf.data", &["-e", "cpu-clock", "-g"], &program);
+    let whole = std::fs::read(&file).unwrap();
+    let bad = lab.path("bad.data");
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    for round in 0..16 {
+        let mut bytes = whole.clone();
+        for _ in 0..round * 4 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let at = state as usize % bytes.len();
+            bytes[at] = (state >> 32) as u8;
+        }
+        std::fs::write(&bad, &bytes).unwrap();
+        let (bad, good) = (bad.to_str().unwrap(), file.to_str().unwrap());
+        for args in [
+            &["annotate", "--functions", "0", "-i", bad][..],
+            &["diff", "--tree", good, bad],
+            &["diff", "--json", bad, bad],
+        ] {
+            let ran = kit::run(args);
+            assert!(matches!(ran.status, Some(0 | 1)), "round {round} {args:?}: {ran:?}");
+            assert!(
+                !ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'),
+                "round {round} {args:?}"
+            );
+        }
     }
 }
 
