@@ -45,9 +45,10 @@ pub struct Record {
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// With dwarf: deferred writes the copies, as perf does, to be unwound when the file is read
-    #[arg(long, value_name = "WHEN", value_parser = ["deferred"])]
-    pub unwind: Option<String>,
+    /// With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when
+    /// the file is read
+    #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
+    pub unwind: String,
 
     /// Greatest number of frames in a call chain
     #[arg(long, value_name = "N")]

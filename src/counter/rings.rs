@@ -108,6 +108,8 @@ pub struct Setting {
     pub system: bool,
     /// The (held) task starts them when it executes its command.
     pub on_exec: bool,
+    /// Samples begin with their event's id, even where there is one event only.
+    pub with_id: bool,
     /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
     pub tracker: bool,
     /// Bytes of waiting records at which the recorder is woken.
@@ -124,8 +126,9 @@ impl Rings {
         options: &Options,
         setting: Setting,
     ) -> Result<Self, Box<Refused>> {
-        let several =
-            setting.tracker || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
+        let several = setting.with_id
+            || setting.tracker
+            || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
         let base = Role {
             with_id: several,
             system: setting.system,

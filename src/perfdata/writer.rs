@@ -28,6 +28,8 @@ use crate::record::{attr, kind};
 
 /// How long the data size in the header may lag behind: with the time that records wait in a ring, less than a second.
 const LAG: Duration = Duration::from_millis(400);
+/// Where the attrs' size stands in the header.
+const ATTRS_SIZE_AT: u64 = 32;
 /// Where the data section's size stands in the header.
 const DATA_SIZE_AT: u64 = 48;
 /// Where the feature bits stand.
@@ -36,10 +38,12 @@ const FEATURES_AT: u64 = 72;
 const LARGEST: usize = u16::MAX as usize;
 
 /// How to write.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// zstd level to compress records with (`-z`), 1 to 22.
     pub compress: Option<i32>,
+    /// Events that may turn out to be needed: no reader sees them before [`Writer::show_spare`].
+    pub spare: Vec<Event>,
 }
 
 /// A recording being written.
@@ -60,6 +64,9 @@ pub struct Writer {
     is_stopped: bool,
     is_finished: bool,
     unpacked: u64,
+    /// Events that are not shown yet, and the size of the attrs once they are.
+    spare: Vec<Event>,
+    all_attrs: u64,
 }
 
 impl Writer {
@@ -107,8 +114,9 @@ impl Writer {
             }
         }
         let file = open.open(path).map_err(Error::io("making", path))?;
-        let header = file_header(events);
+        let (header, all_attrs) = file_header(events, &options.spare);
         let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
+        writer.all_attrs = all_attrs;
         writer.write(&[&header], 0)?;
         writer.announce_compression()?;
         Ok(writer)
@@ -129,13 +137,7 @@ impl Writer {
         let mut header = Vec::new();
         header.extend(MAGIC);
         header.extend(PIPE_HEADER.to_ne_bytes());
-        for event in events {
-            let mut body = attr::to_bytes(&event.attr, event.attr.size());
-            // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
-            let room = (LARGEST - 8 - body.len()) / 8;
-            body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
-            push_record(kind::HEADER_ATTR, &[&body], &mut header);
-        }
+        events.iter().for_each(|event| push_attr(event, &mut header));
         for &feature in Feature::ALL {
             let section = match feature {
                 Feature::TRACING_DATA | Feature::BUILD_ID => None,
@@ -170,7 +172,30 @@ impl Writer {
             is_stopped: false,
             is_finished: false,
             unpacked: 0,
+            spare: options.spare,
+            all_attrs: 0,
         })
+    }
+
+    /// Shows the spare events to readers from now on: records of theirs may follow. Does so once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn show_spare(&mut self) -> Result<(), Error> {
+        let spare = std::mem::take(&mut self.spare);
+        match self.form {
+            _ if spare.is_empty() => Ok(()),
+            Form::Pipe => {
+                let mut records = Vec::new();
+                spare.iter().for_each(|event| push_attr(event, &mut records));
+                self.write_records(&[&records])
+            }
+            // They lie behind the others already: the size takes them in.
+            _ => self
+                .file
+                .write_all_at(&self.all_attrs.to_ne_bytes(), ATTRS_SIZE_AT)
+                .map_err(Error::io("writing", &self.path)),
+        }
     }
 
     /// Readers must know how far a compressed record unpacks before they meet one. The section that says so comes at the end,
@@ -336,29 +361,45 @@ impl Drop for Writer {
     }
 }
 
-/// Header, ids and attrs of the file form.
-fn file_header(events: &[Event]) -> Vec<u8> {
-    let attr_size = events.iter().map(|event| event.attr.size()).max().unwrap_or(attr::SMALLEST);
+/// Header, ids and attrs of the file form, and the size of all attrs when the spare ones are shown.
+///
+/// ```text
+/// header | ids | ids of spare events | attrs | spare attrs | records …
+///                                      '-size-'
+/// ```
+fn file_header(events: &[Event], spare: &[Event]) -> (Vec<u8>, u64) {
+    let all = || events.iter().chain(spare);
+    let attr_size = all().map(|event| event.attr.size()).max().unwrap_or(attr::SMALLEST);
     let entry = attr_size + 16;
-    let ids: usize = events.iter().map(|event| event.ids.len() * 8).sum();
+    let ids: usize = all().map(|event| event.ids.len() * 8).sum();
     let attrs_at = FILE_HEADER as usize + ids;
-    let data_at = attrs_at + entry * events.len();
+    let all_attrs = entry * (events.len() + spare.len());
+    let data_at = attrs_at + all_attrs;
     let mut out = Vec::with_capacity(data_at);
     out.extend(MAGIC);
     let words = [FILE_HEADER as usize, entry, attrs_at, entry * events.len(), data_at, 0, 0, 0, 0, 0, 0, 0];
     out.extend(words.iter().flat_map(|&word| (word as u64).to_ne_bytes()));
-    for event in events {
+    for event in all() {
         out.extend(event.ids.iter().flat_map(|id| id.to_ne_bytes()));
     }
     let mut at = FILE_HEADER as usize;
-    for event in events {
+    for event in all() {
         out.extend(attr::to_bytes(&event.attr, attr_size));
         let size = event.ids.len() * 8;
         out.extend((at as u64).to_ne_bytes());
         out.extend((size as u64).to_ne_bytes());
         at += size;
     }
-    out
+    (out, all_attrs as u64)
+}
+
+/// The record that stands for an event in a stream.
+fn push_attr(event: &Event, out: &mut Vec<u8>) {
+    let mut body = attr::to_bytes(&event.attr, event.attr.size());
+    // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
+    let room = (LARGEST - 8 - body.len()) / 8;
+    body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
+    push_record(kind::HEADER_ATTR, &[&body], out);
 }
 
 fn push_feature(feature: Feature, section: &[u8], out: &mut Vec<u8>) {

@@ -138,6 +138,12 @@ impl SampleLayout {
         self.sample_type
     }
 
+    /// Byte offset of the data's address in a sample's body, where it was selected.
+    pub(super) fn place_of_addr(&self) -> Option<usize> {
+        let at = self.at[Front::Addr as usize];
+        (at != NONE).then_some(at.into())
+    }
+
     /// Bytes of `sample_id` at the end of records that are not samples.
     pub fn trailer_size(&self) -> usize {
         self.trailer

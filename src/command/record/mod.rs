@@ -12,13 +12,15 @@ mod plan;
 mod run;
 mod sections;
 mod status;
+mod strangers;
 mod switch;
+mod unwinding;
 
 use std::ffi::CString;
 use std::io::{IsTerminal, stdout};
 use std::rc::Rc;
 
-use self::output::Output;
+use self::output::{Events, Output};
 use self::plan::{Delay, Plan, Scope};
 use self::run::{Recording, Run};
 use super::control::Control;
@@ -28,7 +30,7 @@ use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Call};
 use crate::counter::reservation::{self, LockFile, Policy};
 use crate::counter::rings::{Refused, Rings, Setting, pages_of};
-use crate::counter::sampling::Rate;
+use crate::counter::sampling::{CallGraph, Rate};
 use crate::counter::set::Spot;
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Exit, Result, say};
@@ -75,11 +77,12 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         .events()
         .map(|(spec, attr, ids)| Event { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
         .collect();
+    let events = Events::new(&plan, events);
     tell_concessions(&rings);
     if plan.dry_run {
         return Ok(Exit::Done);
     }
-    let features = sections::at_the_start(&host, &plan, &rings, &events);
+    let features = sections::at_the_start(&host, &plan, &rings, &events.written);
     let output = Output::create(&plan, events, features, rings.passed_on())?;
     let recording = Recording {
         host: &host,
@@ -104,6 +107,12 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
     }
     let to = if plan.is_stream() { "standard output".to_owned() } else { plan.output.display().to_string() };
     say::note(status::truth(&to, &run.totals, &run.lost, crate::sys::clock::process_cpu_ns()));
+    if run.kept > 0 {
+        say::note(format!(
+            "{} of the samples keep the copy of their stack, to be unwound by the reader: there was no time to do it, or their process has 32 bits",
+            units::thousands(run.kept)
+        ));
+    }
     let lost: u64 = run.lost.iter().map(|(_, lost)| lost).sum();
     if lost.max(run.totals.lost) > 0 {
         say::warning(
@@ -191,6 +200,14 @@ fn check_frequency(plan: &mut Plan, host: &Host) -> Result<()> {
     Ok(())
 }
 
+/// Whether copies of stacks are asked for, to be unwound at once.
+fn unwinds(plan: &Plan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
+    let mut written =
+        groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
+    let copies = matches!(plan.options.call_graph, Some(CallGraph::Dwarf(_)));
+    !plan.unwinds_later && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
+}
+
 /// Opens the events wherever the scope says, and maps their rings.
 fn open(
     plan: &Plan,
@@ -215,6 +232,7 @@ fn open(
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
+        with_id: unwinds(plan, &groups),
         watermark: (size / 4).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;

@@ -55,6 +55,8 @@ pub(super) struct Plan {
     pub(super) scope: Scope,
     pub(super) cgroups: Vec<String>,
     pub(super) options: Options,
+    /// Copies of stacks are written as they are.
+    pub(super) unwinds_later: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
     pub(super) strict_freq: bool,
     /// `-F max`.
@@ -170,6 +172,8 @@ impl Plan {
             scope,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             options,
+            // What a flight recorder kept may be older than what is known of its processes.
+            unwinds_later: typed.unwind == "deferred" || backward,
             strict_freq: typed.strict_freq,
             freq_max: typed.freq.as_deref() == Some("max"),
             per_thread: typed.per_thread,
