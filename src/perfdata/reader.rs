@@ -227,6 +227,8 @@ impl Reader {
 
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
+        // Twins stand behind all others; their samples are their siblings'.
+        self.events.truncate(self.layouts.event_count());
     }
 
     fn name_events(&mut self) {

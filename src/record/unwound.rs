@@ -154,6 +154,11 @@ pub fn twin_id(id: u64) -> u64 {
     id | TWIN
 }
 
+/// The id of the instance that this one is a twin of.
+pub(super) fn without_twin(id: u64) -> Option<u64> {
+    (id & TWIN != 0).then_some(id & !TWIN)
+}
+
 /// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id (`PERF_SAMPLE_IDENTIFIER`);
 /// otherwise `false`.
 pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {

@@ -246,13 +246,19 @@ impl Recording<'_> {
 
     /// Ends a file of a row and begins the next, which must know again what is there.
     fn switch(&mut self) -> Result<()> {
+        // Whoever runs now may belong to what is recorded. All are looked at twice: who ends while the files are
+        // changed was there before, who begins is there after.
+        let mut early = Encoder::new(self.output.trailer());
+        self.host.processes().into_iter().for_each(|pid| self.tell_process(pid, &mut early));
+        self.drain()?;
         let Self { rings, output, .. } = self;
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.switch()?;
         let mut out = Encoder::new(self.output.trailer());
         self.tell_events_and_kernel(&mut out);
-        // Whoever runs now may belong to what is recorded.
+        self.output.take(&[out.bytes(), early.bytes()])?;
+        out.clear();
         for pid in self.host.processes() {
             self.tell_process(pid, &mut out);
             if out.bytes().len() >= ENOUGH {

@@ -274,3 +274,108 @@ impl Stroller {
         known.missing.is_empty() || !self.chain.iter().any(is_missing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::encode::Encoder;
+    use crate::record::layout::bits;
+    use crate::record::unwound::twin_id;
+    use crate::record::{Record, Thread};
+    use crate::sys::Attr;
+    use crate::sys::attr::Flag;
+
+    const ID: u64 = 5;
+    const COPIED: u64 =
+        bits::IDENTIFIER | bits::IP | bits::TID | bits::TIME | bits::REGS_USER | bits::STACK_USER;
+
+    fn attr() -> Attr {
+        let mut attr = Attr::new(1, 0);
+        attr.set_sample_type(COPIED);
+        // bp, sp and ip.
+        attr.set_sample_regs_user(0b111 << 6);
+        attr.set_sample_stack_user(8);
+        attr.set(Flag::SampleIdAll, true);
+        attr
+    }
+
+    fn worker(hurry: bool) -> Worker {
+        let layouts = Layouts::new([(&attr(), &[ID][..])]);
+        Worker::new(layouts, Lost::new(false, false), 127, Arc::new(AtomicBool::new(hurry)))
+    }
+
+    fn sample(time: u64, abi: u64) -> Vec<u8> {
+        let words = [ID, 0x1000, 1 | 1 << 32, time, abi, 0, 0x7000, 0x1000, 8, 0, 8];
+        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
+        record.extend(2u16.to_ne_bytes());
+        record.extend((8 + words.len() as u16 * 8).to_ne_bytes());
+        record.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        record
+    }
+
+    /// A name, with the time in its trailer (pid and tid, time, id).
+    fn comm(time: u64, name: &[u8]) -> Vec<u8> {
+        let mut out = Encoder::new(24);
+        out.comm(Thread { pid: 1, tid: 1 }, name);
+        let mut bytes = out.bytes().to_vec();
+        let at = bytes.len() - 16;
+        bytes[at..at + 8].copy_from_slice(&time.to_ne_bytes());
+        bytes
+    }
+
+    /// What was written: `S` for a sample, `T` for a twin's, the name for a name.
+    fn shown(done: &Done) -> Vec<String> {
+        let plain = Lost::new(false, false).attr(&attr()).unwrap();
+        let twin = attr();
+        let layouts = Layouts::new([(&plain, &[ID][..]), (&twin, &[twin_id(ID)][..])]);
+        Records::new(&done.records)
+            .map(|record| match record.parse() {
+                Some(Record::Comm(comm)) => String::from_utf8_lossy(comm.comm).into_owned(),
+                _ => {
+                    let (event, sample) = layouts.sample(&record).unwrap();
+                    let has_copy = sample.parts().unwrap().user_stack.is_some();
+                    assert_eq!((event, sample.ip()), (0, Some(0x1000)));
+                    assert_eq!(sample.callchain().is_some(), !has_copy);
+                    if has_copy { "T" } else { "S" }.to_owned()
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn records_come_by_time_and_what_is_too_new_waits() {
+        let mut worker = worker(false);
+        let first = [sample(30, ABI_64), comm(10, b"a")].concat();
+        let second = Some(first.len());
+        let bytes = [first, comm(20, b"b"), sample(40, ABI_64), comm(35, b"c")].concat();
+        let done = worker.obey(Order::Round(Round { bytes, second })).unwrap();
+        assert_eq!(shown(&done), ["a", "b", "S"]);
+        let done = worker.obey(Order::Round(Round { bytes: comm(38, b"d"), second: None })).unwrap();
+        assert_eq!(shown(&done), ["c", "d", "S"]);
+        let done = worker.obey(Order::End(Round { bytes: comm(50, b"e"), second: Some(0) })).unwrap();
+        assert_eq!(shown(&done), ["e"]);
+    }
+
+    #[test]
+    fn samples_keep_their_copies_when_time_is_short_or_nobody_can_unwind_them() {
+        for (hurry, abi, want) in
+            [(false, ABI_64, "S"), (true, ABI_64, "T"), (false, 1, "T"), (false, 0, "S")]
+        {
+            let round = Round { bytes: sample(1, abi), second: None };
+            // Without registers the record has none of their words.
+            let round = if abi == 0 { Round { bytes: kernel_thread(), ..round } } else { round };
+            let done = worker(hurry).obey(Order::End(round)).unwrap();
+            assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
+        }
+    }
+
+    /// Neither registers nor a stack.
+    fn kernel_thread() -> Vec<u8> {
+        let words = [ID, 0x1000, 1 | 1 << 32, 1, 0, 0];
+        let mut record = kind::SAMPLE.to_ne_bytes().to_vec();
+        record.extend(1u16.to_ne_bytes());
+        record.extend((8 + words.len() as u16 * 8).to_ne_bytes());
+        record.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        record
+    }
+}
