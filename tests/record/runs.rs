@@ -48,6 +48,13 @@ fn a_former_recording_is_kept() {
     assert!(std::fs::read(&old).expect("it is kept") == before);
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+    // A command that cannot be started takes nothing away, and leaves nothing.
+    let kept = [&file, &old].map(|path| std::fs::read(path).expect("it is there"));
+    record(&file, &["-e", "cpu-clock"], &["/nowhere/at/all"]).expect(127);
+    assert!([&file, &old].map(|path| std::fs::read(path).expect("it is there")) == kept);
+    record(&lab.path("fresh"), &["-e", "cpu-clock"], &["/nowhere/at/all"]).expect(127);
+    let names = std::fs::read_dir(lab.0.path()).expect("the folder").count();
+    assert_eq!(names, 2, "no other file is left");
 }
 
 /// Starts a recording and waits until it runs: its file has a header.

@@ -5,6 +5,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::plan::{BuildIds, Plan};
 use super::unwinding::{Done, Unwinding};
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
 use crate::record::encode::Encoder;
 use crate::record::unwound::{self, Lost};
-use crate::record::{Layouts, walk};
+use crate::record::{Layouts, kind, walk};
 use crate::sys::perf::sample;
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
@@ -70,7 +71,14 @@ pub(super) struct Output<'a> {
     left_out: u64,
     /// Samples of this file that keep their copies, and those of all files.
     kept: (u64, u64),
+    /// When build-ids are noted next, after how long, and how many were the last time.
+    next_note: Instant,
+    each_note: Duration,
+    noted: usize,
 }
+
+/// When build-ids are noted for the first time.
+const FIRST_NOTE: Duration = Duration::from_secs(1);
 
 /// What a recording came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,13 +130,21 @@ impl<'a> Output<'a> {
             taken,
             left_out: 0,
             kept: (0, 0),
+            next_note: Instant::now() + FIRST_NOTE,
+            each_note: FIRST_NOTE,
+            noted: 0,
         };
-        output.writer = Some(output.begin()?);
+        output.writer = Some(output.begin(true)?);
         Ok(output)
     }
 
-    fn begin(&self) -> Result<Writer> {
-        let options = Options { compress: self.plan.compress, spare: self.events.twins.clone() };
+    /// The recording has begun: its file takes its place, and the former one becomes `.old`.
+    pub(super) fn take_place(&mut self) -> Result<(), perfdata::Error> {
+        self.writer.as_mut().map_or(Ok(()), Writer::take_place)
+    }
+
+    fn begin(&self, hold: bool) -> Result<Writer> {
+        let options = Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold };
         let path = &self.plan.output;
         Writer::create(path, &self.events.written, &self.features, options).map_err(|error| match error {
             perfdata::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -266,8 +282,28 @@ impl<'a> Output<'a> {
     /// Nothing more to take for now.
     pub(super) fn tick(&mut self) -> Result<()> {
         self.collect()?;
+        self.note_build_ids()?;
         self.writer.as_mut().map_or(Ok(()), Writer::tick)?;
         Ok(())
+    }
+
+    /// Writes the build-ids known so far as records, for those who read the file of a killed recorder: after a second,
+    /// two, four, …, so that it costs little however long the recording is.
+    fn note_build_ids(&mut self) -> Result<(), perfdata::Error> {
+        let now = Instant::now();
+        if now < self.next_note {
+            return Ok(());
+        }
+        self.each_note *= 2;
+        self.next_note = now + self.each_note;
+        let rows = sections::build_ids(&self.tally, self.plan.build_ids);
+        if rows.len() <= self.noted {
+            return Ok(());
+        }
+        self.noted = rows.len();
+        let mut records = Vec::new();
+        rows.iter().for_each(|row| row.write_record(kind::HEADER_BUILD_ID, &mut records));
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
     }
 
     /// Takes records out of a backward ring: newest first, the last perhaps torn.
@@ -301,7 +337,8 @@ impl<'a> Output<'a> {
         self.finish_file()?;
         self.kept.0 = 0;
         self.tally = Tally::new(self.plan.build_ids == BuildIds::Hit);
-        self.writer = Some(self.begin()?);
+        self.writer = Some(self.begin(false)?);
+        (self.next_note, self.each_note, self.noted) = (Instant::now() + FIRST_NOTE, FIRST_NOTE, 0);
         Ok(())
     }
 

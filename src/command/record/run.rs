@@ -108,6 +108,9 @@ impl Recording<'_> {
         };
         let mut end = Ending::default();
         let mut failed = written.err();
+        if failed.is_none() {
+            failed = self.output.take_place().err().map(Error::from);
+        }
         let mut is_full = false;
         let mut delay_until = match self.plan.delay {
             Delay::Ns(ns) => Some(start + ns),
