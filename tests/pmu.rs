@@ -148,12 +148,14 @@ fn boot() -> PathBuf {
             .arg(out.join("work"))
             .arg(here.join("guest/work.c")),
     );
-    // One that can be followed by frame pointers, and one that cannot.
-    for (name, option) in [("hot", "-fno-omit-frame-pointer"), ("hotter", "-fomit-frame-pointer")] {
+    // One that can be followed by frame pointers (which gcc leaves out of leaf functions unless told), and one that cannot.
+    let framed = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+    for (name, options) in [("hot", &framed[..]), ("hotter", &["-fomit-frame-pointer"])] {
         succeed(
             Command::new("aarch64-linux-gnu-gcc")
-                .args(["-O2", "-static", option, "-o"])
+                .args(["-O2", "-static", "-o"])
                 .arg(out.join(name))
+                .args(options)
                 .arg(here.join("guest/hot.c")),
         );
     }

@@ -21,9 +21,14 @@ pub struct Record {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
-    /// Keep only the tracepoint's records for which this expression holds; the filters belong to the last -e, in order
+    /// Keep only the records for which this expression holds, of the tracepoints of the -e before it
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
+
+    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has its matches fills
+    /// them in.
+    #[arg(skip)]
+    pub filter_places: Vec<usize>,
 
     /// Samples a second, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]

@@ -324,36 +324,29 @@ fn ring_bytes(plan: &Plan, host: &Host, spots: &[Spot]) -> u64 {
     1 << allowed.ilog2()
 }
 
-/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of its `-e`.
+/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of the `-e` before it.
 fn filters(plan: &Plan, host: &Host) -> Result<Vec<(usize, CString)>> {
     let mut parser = Parser::new(host);
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut first = 0;
-    let without = plan.events.len().saturating_sub(plan.filters.len());
-    if plan.filters.len() > plan.events.len() {
-        return Err(Error::usage(
-            "--filter belongs to the tracepoint of an -e, and there are fewer of those",
-        )
-        .try_this("-e sched:sched_switch --filter 'prev_pid != 0'; several conditions: 'a == 1 && b != 2'"));
-    }
     for (index, text) in plan.events.iter().enumerate() {
-        let typed = index.checked_sub(without).map(|at| &plan.filters[at]);
-        let mut taken = false;
+        let mut typed = plan.filters.iter().filter(|(event, _)| *event == index).map(|(_, filter)| filter);
+        // Several for one event must all hold.
+        let typed =
+            typed.next().map(|one| typed.fold(one.clone(), |all, more| format!("({all}) && ({more})")));
         for spec in parser.parse(text)?.into_iter().flat_map(|group| group.events) {
             let is_tracepoint = spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT);
-            all.extend(spec.filter.map(|filter| (first, filter)));
-            if let Some(typed) = typed.filter(|_| is_tracepoint) {
-                taken = true;
-                match all.last_mut().filter(|(event, _)| *event == first) {
-                    Some((_, own)) => *own = format!("({own}) && ({typed})"),
-                    None => all.push((first, typed.clone())),
-                }
+            if typed.is_some() && !is_tracepoint {
+                return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
+                    .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+            }
+            match (spec.filter, &typed) {
+                (Some(own), Some(typed)) => all.push((first, format!("({own}) && ({typed})"))),
+                (Some(one), None) => all.push((first, one)),
+                (None, Some(typed)) => all.push((first, typed.clone())),
+                (None, None) => {}
             }
             first += 1;
-        }
-        if typed.is_some() && !taken {
-            return Err(Error::usage(format!("--filter: `{text}` is no tracepoint"))
-                .why("only tracepoints have fields to compare"));
         }
     }
     let c = |(event, filter): (usize, String)| {

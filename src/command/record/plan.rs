@@ -50,8 +50,8 @@ pub(super) enum Delay {
 pub(super) struct Plan {
     /// Event texts as typed; empty: cycles.
     pub(super) events: Vec<String>,
-    /// Filters, for the last of `events`.
-    pub(super) filters: Vec<String>,
+    /// Filters, each with the number of the event text that it belongs to.
+    pub(super) filters: Vec<(usize, String)>,
     pub(super) scope: Scope,
     pub(super) cgroups: Vec<String>,
     pub(super) options: Options,
@@ -168,7 +168,7 @@ impl Plan {
         }
         Ok(Self {
             events: typed.events,
-            filters: typed.filter,
+            filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             scope,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             options,
@@ -204,6 +204,18 @@ impl Plan {
     pub(super) fn is_stream(&self) -> bool {
         self.output.as_os_str() == "-"
     }
+}
+
+/// A filter belongs to the `-e` before it.
+fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
+    let of = |(place, filter): (usize, String)| {
+        let event = place.checked_sub(1).ok_or_else(|| {
+            Error::usage(format!("--filter '{filter}' stands before the event that it belongs to"))
+                .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
+        })?;
+        Ok((event, filter))
+    };
+    places.into_iter().zip(filters).map(of).collect()
 }
 
 fn scope(typed: &Record, host: &Host) -> Result<Scope> {
