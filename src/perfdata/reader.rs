@@ -62,7 +62,7 @@ impl Reader {
             reader.add_directory(path);
         }
         reader.unpack()?;
-        if reader.notes.contains(&Note::Unfinished) {
+        if header.form == Form::File && header.feature_numbers().next().is_none() {
             reader.recover_features()?;
         }
         reader.name_events();

@@ -9,7 +9,7 @@
 //!          at the end:            | records                                 | table | features |
 //! ```
 //! The header is complete from the first byte and names no features, so a reader takes the records up to the data size
-//! and ignores the rest; the size is renewed at most twice a second, and always at the end of a record. Features are
+//! and ignores the rest; the size is renewed ten times a second at most, and always at the end of a record. Features are
 //! appended by [`Writer::finish`], and only then their bits are set; what is known of them at the start stands among the
 //! records, too, so that a recording without an end knows its events' names and its machine.
 
@@ -28,7 +28,7 @@ use super::{Error, Event, Form};
 use crate::record::{attr, kind};
 
 /// How long the data size in the header may lag behind: with the time that records wait in a ring, less than a second.
-const LAG: Duration = Duration::from_millis(400);
+const LAG: Duration = Duration::from_millis(100);
 /// Where the attrs' size stands in the header.
 const ATTRS_SIZE_AT: u64 = 32;
 /// Where the data section's size stands in the header.

@@ -72,10 +72,14 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     assert_eq!((our_samples(&live), second_opinion(&live)), (samples, samples));
 
     let [size, before] = [&live, &deferred].map(|file| std::fs::metadata(file).expect("it is there").len());
-    assert!(size * 10 < before, "{size} bytes instead of {before}");
+    // On a machine with no time at all some may have been left to the reader.
+    let all = !run.stderr.contains("keep the copy");
+    assert!(!all || size * 10 < before, "{size} bytes instead of {before}");
     let events = perf(&["evlist", "-v"], &live);
     assert!(
-        events.contains("CALLCHAIN") && !events.contains("STACK_USER") && !events.contains("REGS_USER"),
+        !all || events.contains("CALLCHAIN")
+            && !events.contains("STACK_USER")
+            && !events.contains("REGS_USER"),
         "{events}"
     );
 

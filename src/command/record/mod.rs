@@ -7,6 +7,7 @@
 //! that tell what was there, [`sections`] describes the machine; [`status`] says how it goes. This file opens and reports.
 
 mod before;
+mod late;
 mod output;
 mod plan;
 mod run;
@@ -215,13 +216,7 @@ fn open(
     groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
-    let threads = match &plan.scope {
-        Scope::Processes(pids) => target::threads_of_processes(host, pids),
-        Scope::Threads(tids) => target::threads(host, tids),
-        Scope::User(user) => target::threads_of_user(host, user),
-        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
-    };
-    let mut threads = threads.map_err(launch::no_target)?;
+    let mut threads = threads(plan, host)?;
     let spots = spots(plan, host, &threads, held);
     // Who gives way must be able to start with the counters off.
     let on_exec =
@@ -239,26 +234,40 @@ fn open(
     let refused = |refused: Box<Refused>| explain(*refused, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
     make_room(rings.descriptors(spots.len()))?;
-    let mut gone = Vec::new();
-    for spot in &spots {
-        if !rings.open(*spot).map_err(refused)? {
-            gone.push(spot.tid);
+    let pages = pages_of(size);
+    let map = |rings: &mut Rings| {
+        let bytes = (pages as u64 + 1) * page_size() as u64;
+        rings.map(pages).map_err(|error| {
+            let attr = Attr::default();
+            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, Place::Task(0)) };
+            refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
+        })
+    };
+    // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
+    let at_once = if plan.per_thread { spots.len() } else { host.online_cpus().len() };
+    let (mut gone, mut mapped) = (Vec::new(), None);
+    for spots in spots.chunks(at_once.max(1)) {
+        let before = gone.len();
+        for spot in spots {
+            let is_open = match mapped {
+                None => rings.open(*spot),
+                Some(pages) => rings.open_late(*spot, pages),
+            };
+            if !is_open.map_err(refused)? {
+                gone.push(spot.tid);
+            }
+        }
+        if mapped.is_none() && gone.len() < before + spots.len() {
+            mapped = Some(map(&mut rings)?);
         }
     }
     threads.retain(|thread| !gone.contains(&Some(thread.tid)));
-    if gone.len() == spots.len() {
+    let Some(mapped) = mapped else {
         return Err(match &plan.scope {
             Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
             _ => Error::new("the processes ended before their events were open"),
         });
-    }
-    let pages = pages_of(size);
-    let bytes = (pages as u64 + 1) * page_size() as u64;
-    let mapped = rings.map(pages).map_err(|error| {
-        let attr = Attr::default();
-        let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, Place::Task(0)) };
-        refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
-    })?;
+    };
     if mapped < pages {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
         say::note(format!(
@@ -269,6 +278,7 @@ fn open(
     } else if plan.verbose > 0 {
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }
+    late::open(plan, host, &mut rings, &mut threads, mapped)?;
     for (event, filter) in filters {
         rings.set_filter(event, &filter).map_err(|error| {
             Error::io(format!("--filter '{}'", filter.to_string_lossy()), error)
@@ -277,6 +287,17 @@ fn open(
         })?;
     }
     Ok((rings, threads))
+}
+
+/// The threads that are recorded and run already.
+fn threads(plan: &Plan, host: &Host) -> Result<Vec<Alive>> {
+    let threads = match &plan.scope {
+        Scope::Processes(pids) => target::threads_of_processes(host, pids),
+        Scope::Threads(tids) => target::threads(host, tids),
+        Scope::User(user) => target::threads_of_user(host, user),
+        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
+    };
+    threads.map_err(launch::no_target)
 }
 
 fn spots(plan: &Plan, host: &Host, threads: &[Alive], held: Option<&Held>) -> Vec<Spot> {

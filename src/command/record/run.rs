@@ -41,7 +41,7 @@ use crate::sys::signal::{self, Signals};
 /// Rings are drained at least so often, so that a killed recorder has written everything but the last moment.
 const DRAIN_NS: u64 = 400_000_000;
 /// The same where some records wait for another round before they are unwound and written.
-const DRAIN_UNWINDING_NS: u64 = 250_000_000;
+const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 /// How often the life of foreign threads is looked at.
 const TICK_NS: u64 = 100_000_000;
 

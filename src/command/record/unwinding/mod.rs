@@ -17,10 +17,11 @@
 //!
 //! **Nothing is lost when unwinding is slow.** Three things can hold it up, and each has its answer:
 //!
-//! * *Tables of a huge program are being read* (`shelf`, a thread of its own). The worker waits [`worker::PATIENCE`], then writes samples
+//! * *Tables of a huge program are being read* (`shelf`, a thread of its own). The worker waits [`worker::PATIENCE`] once, then writes samples
 //!   that need them as they are: with registers and stack, as perf would, for an event of their own (a *twin*, see
 //!   [`record::unwound`](crate::record::unwound)). A reader unwinds them later. A killed recorder thus misses no more than otherwise.
-//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, samples go to the file as they are, which costs a copy.
+//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], samples go to the file as they
+//!   are, which costs a copy.
 //! * *The disk is slower than that*: when [`MOST`] bytes wait, rings are left alone until some are written, and the kernel counts what finds no
 //!   room; that is where any recorder ends.
 //!
@@ -32,11 +33,13 @@
 mod shelf;
 mod worker;
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -47,6 +50,8 @@ use worker::Worker;
 
 /// Bytes that wait beyond which samples are written as they are.
 const HURRY: usize = 64 << 20;
+/// How long a round may wait before samples are written as they are.
+const OLD: Duration = Duration::from_millis(300);
 /// Bytes that wait beyond which nothing is taken out of rings.
 const MOST: usize = 256 << 20;
 
@@ -84,6 +89,8 @@ pub(super) struct Unwinding {
     thread: Option<JoinHandle<()>>,
     round: Round,
     waiting: usize,
+    /// When the rounds that wait were handed over.
+    since: VecDeque<Instant>,
     hurry: Arc<AtomicBool>,
     wake: Arc<OwnedFd>,
 }
@@ -117,6 +124,7 @@ impl Unwinding {
             thread: Some(thread),
             round: Round::default(),
             waiting: 0,
+            since: VecDeque::new(),
             hurry,
             wake,
         })
@@ -152,9 +160,15 @@ impl Unwinding {
         let round = std::mem::take(&mut self.round);
         if !round.bytes.is_empty() {
             self.waiting += round.bytes.len();
-            self.hurry.store(self.waiting > HURRY, Ordering::Relaxed);
+            self.since.push_back(Instant::now());
             self.order(Order::Round(round));
         }
+        self.set_hurry();
+    }
+
+    fn set_hurry(&self) {
+        let is_old = self.since.front().is_some_and(|since| since.elapsed() > OLD);
+        self.hurry.store(is_old || self.waiting > HURRY, Ordering::Relaxed);
     }
 
     fn order(&mut self, order: Order) {
@@ -195,7 +209,8 @@ impl Unwinding {
 
     fn took(&mut self, done: Done) -> Done {
         self.waiting -= done.taken.min(self.waiting);
-        self.hurry.store(self.waiting > HURRY, Ordering::Relaxed);
+        self.since.pop_front();
+        self.set_hurry();
         done
     }
 

@@ -51,12 +51,14 @@ impl Shared {
 pub(super) struct Shelf {
     shared: Arc<Shared>,
     wanted: Option<Sender<(u32, symbol::Module)>>,
+    /// Files that were asked for since anybody waited.
+    new: bool,
 }
 
 impl Shelf {
     /// An empty shelf. Its thread begins with the first question, and ends with the shelf.
     pub(super) fn new() -> Self {
-        Self { shared: Arc::default(), wanted: None }
+        Self { shared: Arc::default(), wanted: None, new: false }
     }
 
     /// The tables of the module with this number; asked for if nobody has yet.
@@ -70,6 +72,7 @@ impl Shelf {
         };
         known.slots.insert(number, Slot::Reading);
         known.reading += 1;
+        self.new = true;
         drop(known);
         let reader = self.wanted.get_or_insert_with(|| reader(Arc::clone(&self.shared)));
         if reader.send((number, wanted)).is_err() {
@@ -82,8 +85,11 @@ impl Shelf {
         Slot::Reading
     }
 
-    /// Waits until all that was asked for is there, but not beyond `deadline`.
-    pub(super) fn wait(&self, deadline: Instant) {
+    /// Waits until all that was asked for is there, but not beyond `deadline`, and for the same files only once.
+    pub(super) fn wait(&mut self, deadline: Instant) {
+        if !std::mem::take(&mut self.new) {
+            return;
+        }
         let mut known = self.shared.lock();
         while known.reading > 0 {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -21,7 +21,7 @@ use crate::session::Present;
 use crate::unwind::{Arch, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
-pub(super) const PATIENCE: Duration = Duration::from_millis(150);
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// Spaces kept at a time.
 const MOST_SPACES: usize = 256;
 /// Samples below which one thread is faster than several.
@@ -188,9 +188,7 @@ impl Worker {
     /// The code of a process as it is now.
     fn space(&mut self, pid: i32, deadline: Instant) -> Option<Arc<Known>> {
         let version = self.present.version(pid)?;
-        let is_known = |known: &&Arc<Known>| {
-            known.missing.is_empty() || known.age == self.shelf.age() && Instant::now() >= deadline
-        };
+        let is_known = |known: &&Arc<Known>| known.missing.is_empty() || known.age == self.shelf.age();
         if let Some(known) = self.spaces.get(&version).filter(is_known) {
             return Some(Arc::clone(known));
         }
