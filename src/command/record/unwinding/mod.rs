@@ -20,8 +20,8 @@
 //! * *Tables of a huge program are being read* (`shelf`, a thread of its own). The worker waits [`worker::PATIENCE`] once, then writes samples
 //!   that need them as they are: with registers and stack, as perf would, for an event of their own (a *twin*, see
 //!   [`record::unwound`](crate::record::unwound)). A reader unwinds them later. A killed recorder thus misses no more than otherwise.
-//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], samples go to the file as they
-//!   are, which costs a copy.
+//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], or a round takes too long, samples go
+//!   to the file as they are, which costs a copy.
 //! * *The disk is slower than that*: when [`MOST`] bytes wait, rings are left alone until some are written, and the kernel counts what finds no
 //!   room; that is where any recorder ends.
 //!

@@ -22,6 +22,8 @@ use crate::unwind::{Arch, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a round may take; what is not unwound by then is written as it is.
+const BUDGET: Duration = Duration::from_millis(250);
 /// Spaces kept at a time.
 const MOST_SPACES: usize = 256;
 /// Samples below which one thread is faster than several.
@@ -132,7 +134,8 @@ impl Worker {
     }
 
     fn write(&mut self, bytes: &[u8], order: &[(u64, usize)]) -> (Vec<u8>, u64) {
-        let deadline = Instant::now() + PATIENCE;
+        let start = Instant::now();
+        let (deadline, end) = (start + PATIENCE, start + BUDGET);
         let is_hurried = self.hurry.load(Ordering::Relaxed);
         // Both are lent out at once: layouts for as long as the fates live.
         let layouts = std::mem::take(&mut self.layouts);
@@ -152,7 +155,7 @@ impl Worker {
                     }
                     Fate::Stays(raw.bytes)
                 }
-                Some(sample) if is_hurried => Fate::Keeps(raw, sample),
+                Some(sample) if is_hurried || Instant::now() > end => Fate::Keeps(raw, sample),
                 Some(sample) => {
                     unwound += 1;
                     let pid = sample.thread().map_or(-1, |thread| thread.pid);
@@ -167,7 +170,7 @@ impl Worker {
         let work = |(stroller, fates): (&mut Stroller, &[Fate<'_>])| {
             let (mut out, mut kept) = (Vec::new(), 0);
             for fate in fates {
-                kept += u64::from(stroller.settle(fate, lost, most, &mut out));
+                kept += u64::from(stroller.settle(fate, lost, most, end, &mut out));
             }
             (out, kept)
         };
@@ -228,7 +231,7 @@ const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arc
 
 impl Stroller {
     /// Writes the record; whether it is a twin's.
-    fn settle(&mut self, fate: &Fate<'_>, lost: Lost, most: usize, out: &mut Vec<u8>) -> bool {
+    fn settle(&mut self, fate: &Fate<'_>, lost: Lost, most: usize, end: Instant, out: &mut Vec<u8>) -> bool {
         match fate {
             Fate::Stays(bytes) => {
                 out.extend_from_slice(bytes);
@@ -236,7 +239,7 @@ impl Stroller {
             }
             Fate::Keeps(raw, sample) => unwound::write_twin(raw, sample, out),
             Fate::Unwinds(raw, sample, known) => {
-                if !self.walk(sample, known.as_deref(), most) {
+                if Instant::now() > end || !self.walk(sample, known.as_deref(), most) {
                     return unwound::write_twin(raw, sample, out);
                 }
                 lost.write(raw, sample, &self.chain, out);
