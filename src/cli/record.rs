@@ -6,7 +6,9 @@ use clap::{ArgAction, Args};
 
 /// Sample a command, running processes, or whole CPUs into a file that `pmc report` and `perf report` read.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_override_self = true,
+    after_help = "\
 Examples:
   pmc record -- ./program                       where does its time go?
   pmc record -g -- ./program                    with stacks (frame pointers)
@@ -15,7 +17,8 @@ Examples:
   pmc record -a -F 99                           the whole machine, until interrupted
   pmc record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 1
   pmc record -g -o - -- ./program | perf script -i -
-Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md.")]
+Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md."
+)]
 pub struct Record {
     /// Events to sample (repeatable); the default is cycles, as precise as the machine can
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
@@ -251,6 +254,26 @@ pub struct Record {
     /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
     pub control: Option<String>,
+
+    /// Put all events into one group of the kernel
+    #[arg(long)]
+    pub group: bool,
+
+    /// Record how long events were enabled and on a counter, where counts are recorded (:S)
+    #[arg(long)]
+    pub running_time: bool,
+
+    /// Begin each sample with its event's id, even where there is one event only
+    #[arg(long)]
+    pub sample_identifier: bool,
+
+    /// Put date and time behind the file's name
+    #[arg(long)]
+    pub timestamp_filename: bool,
+
+    /// Options of perf's that change nothing here.
+    #[command(flatten)]
+    pub accepted: super::record_accepted::Accepted,
 
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]

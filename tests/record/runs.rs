@@ -32,6 +32,24 @@ fn the_status_is_the_commands() {
         .says(&["fp, lbr or dwarf"]);
     record(&file, &["-e", "cpu-clock", "-j", "sideways"], &["true"]).expect(2).says(&["any_call"]);
     record(&file, &["-e", "cpu-clock", "-b"], &["true"]).expect(1).says(&["EOPNOTSUPP"]);
+    let nothing = ["-e", "cpu-clock", "--threads", "--synth=no", "--aio=2", "--affinity=cpu"];
+    let run = record(&file, &nothing, &["true"]).expect(0);
+    run.says(&["--threads changes nothing", "--synth changes", "--aio changes", "--affinity changes"]);
+    let twice = ["-q", "-q", "-F", "99", "-F", "1000", "-e", "cpu-clock", "--sample-identifier"];
+    record(&file, &twice, &["true"]).expect(0);
+    let events = perf(&["evlist", "-v"], &file);
+    assert!(
+        events.contains("{ sample_period, sample_freq }: 1000") && events.contains("IDENTIFIER"),
+        "{events}"
+    );
+    record(&file, &["--group", "-e", "cpu-clock", "-e", "page-faults"], WORK).expect(0);
+    assert!(perf(&["evlist", "-g"], &file).contains("{cpu-clock,page-faults}"));
+    record(&lab.path("stamped"), &["-e", "cpu-clock", "--timestamp-filename"], &["true"]).expect(0);
+    let names: Vec<_> = std::fs::read_dir(lab.0.path()).expect("the folder").flatten().collect();
+    assert!(
+        names.iter().any(|name| name.file_name().to_string_lossy().starts_with("stamped.20")),
+        "{names:?}"
+    );
     record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
 }
 

@@ -56,6 +56,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
     }
+    plan.notes.iter().for_each(say::note);
     check_frequency(&mut plan, &host)?;
     let groups = groups(&plan, &host)?;
     let takes_counter = groups.iter().flat_map(|(group, _)| &group.events).any(|event| event.takes_counter());
@@ -227,7 +228,7 @@ fn open(
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
-        with_id: unwinds(plan, &groups),
+        with_id: plan.has_id || unwinds(plan, &groups),
         watermark: (size / 4).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;

@@ -362,7 +362,7 @@ impl<'a> Output<'a> {
         totals.bytes = self.before.bytes + writer.finish(&features)?;
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };
         self.tally = Tally::new(false);
-        if self.plan.switch.is_some() || self.plan.snapshots {
+        if self.plan.switch.is_some() || self.plan.snapshots || self.plan.is_stamped {
             self.rename()?;
         }
         Ok(())
