@@ -8,6 +8,7 @@ pub mod info;
 pub mod list;
 pub mod perfalloc;
 pub mod record;
+pub mod record_accepted;
 pub mod report;
 pub mod reserve;
 pub mod script;

@@ -17,6 +17,7 @@ pub mod intern;
 pub mod location;
 pub mod module;
 pub mod order;
+pub mod present;
 pub mod samples;
 mod sideband;
 pub mod space;
@@ -26,6 +27,7 @@ use rustc_hash::FxHashMap;
 pub use history::{CommId, History, Layer, Moment};
 pub use location::{Level, Location, Resolved};
 pub use module::{Kind, Module};
+pub use present::Present;
 pub use samples::{Samples, Unwind, Value, Walk, Wanted};
 
 use crate::perfdata::{self, Index, Note, Reader};

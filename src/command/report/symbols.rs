@@ -132,7 +132,7 @@ impl Answers {
 }
 
 /// `None` for code that nobody can look into.
-fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
+pub(in crate::command) fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
     let kind = match &module.kind {
         session::Kind::File => symbol::Kind::File,
         session::Kind::Kernel(reference) => symbol::Kind::Kernel { reference: reference.clone() },
