@@ -10,6 +10,7 @@ pub mod report;
 pub mod reserve;
 pub mod script;
 pub mod stat;
+pub mod top;
 
 use clap::{Parser, Subcommand};
 
@@ -33,6 +34,8 @@ pub enum Command {
     Info(info::Info),
     /// Show where the time went in a recording
     Report(Box<report::Report>),
+    /// Show where time goes, now
+    Top(Box<top::Top>),
     /// Print the samples of a recording one by one
     Script(Box<script::Script>),
     /// Reserve the hardware counters

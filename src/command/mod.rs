@@ -14,6 +14,7 @@ mod report;
 mod reserve;
 mod script;
 mod stat;
+mod top;
 
 use clap::Parser;
 
@@ -47,6 +48,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
+        Command::Top(typed) => top::run(&typed),
         Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

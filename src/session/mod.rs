@@ -12,6 +12,7 @@
 
 pub mod history;
 pub mod intern;
+pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;

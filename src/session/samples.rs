@@ -158,7 +158,7 @@ pub trait Unwind: Sync {
 }
 
 /// Turns registers and a copy of the stack into a call chain.
-pub trait Walk {
+pub trait Walk: Send {
     /// Appends the chain, innermost first, return addresses as they are.
     fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
@@ -402,11 +402,7 @@ impl<'a> Worker<'a> {
     fn add(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment, period: u64) {
         let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
         let thread = sample.thread().unwrap_or_default();
-        let weight = if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) != 0 {
-            sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
-        } else {
-            0
-        };
+        let weight = weight_of(sample);
         let value = Value::of(period, weight);
         self.out.totals[event] += value;
         let comm = if self.wanted.ignore_comms && self.wanted.comms.is_none() {
@@ -420,8 +416,7 @@ impl<'a> Worker<'a> {
         }
         let comm = match comm {
             _ if self.wanted.ignore_comms => ANY_COMM,
-            Some(comm) => comm.0,
-            None => NAMELESS | thread.tid as u32 & !NAMELESS,
+            comm => comm_key(comm, thread),
         };
         let layer = self.layer(thread.pid, moment);
         let stack = self.interned.stacks.add(layer.0, self.stacker.chain(sample, layer).as_bytes());
@@ -453,25 +448,11 @@ impl<'a> Worker<'a> {
         if self.wanted.extras.is_empty() {
             return 0;
         }
-        self.words.clear();
-        let thread = sample.thread().unwrap_or_default();
-        for extra in &self.wanted.extras {
-            let word = match extra {
-                Extra::Pid => thread.pid as u64,
-                Extra::Tid => thread.tid as u64,
-                Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
-                Extra::Time(slice) => time.unwrap_or(0) / (*slice).max(1),
-                Extra::Cgroup => sample.parts().and_then(|parts| parts.cgroup).unwrap_or(0),
-                Extra::Weight => weight,
-                Extra::Period => period,
-                Extra::Addr => sample.addr().unwrap_or(0),
-                Extra::Payload => match sample.parts().and_then(|parts| parts.raw) {
-                    Some(raw) => u64::from(self.interned.payloads.add(event as u32, raw)),
-                    None => u64::MAX,
-                },
-            };
-            self.words.push(word);
-        }
+        let facts = Told { time, period, weight };
+        let payloads = &self.interned.payloads;
+        tell(&self.wanted.extras, sample, facts, &mut self.words, |raw| {
+            u64::from(payloads.add(event as u32, raw))
+        });
         bytes(&self.words, &mut self.scratch);
         self.interned.extras.add(0, &self.scratch)
     }
@@ -480,6 +461,53 @@ impl<'a> Worker<'a> {
         self.out.rows = self.rows.into_iter().collect();
         self.out
     }
+}
+
+/// What is known of a sample besides its own fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) time: Option<u64>,
+    pub(super) period: u64,
+    pub(super) weight: u64,
+}
+
+/// The words of a sample's extras, in their order; `payload` gives a tracepoint's payload its number.
+pub(super) fn tell(
+    extras: &[Extra],
+    sample: &Sample<'_>,
+    told: Told,
+    words: &mut Vec<u64>,
+    mut payload: impl FnMut(&[u8]) -> u64,
+) {
+    words.clear();
+    let thread = sample.thread().unwrap_or_default();
+    words.extend(extras.iter().map(|extra| match extra {
+        Extra::Pid => thread.pid as u64,
+        Extra::Tid => thread.tid as u64,
+        Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
+        Extra::Time(slice) => told.time.unwrap_or(0) / (*slice).max(1),
+        Extra::Cgroup => sample.parts().and_then(|parts| parts.cgroup).unwrap_or(0),
+        Extra::Weight => told.weight,
+        Extra::Period => told.period,
+        Extra::Addr => sample.addr().unwrap_or(0),
+        Extra::Payload => match sample.parts().and_then(|parts| parts.raw) {
+            Some(raw) => payload(raw),
+            None => u64::MAX,
+        },
+    }));
+}
+
+/// The cost that the hardware told of a sample; 0 where it told none.
+pub(super) fn weight_of(sample: &Sample<'_>) -> u64 {
+    if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) == 0 {
+        return 0;
+    }
+    sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
+}
+
+/// [`Key::comm`] of a thread.
+pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
+    comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
 }
 
 /// Adds the user part, unwound from the copied stack, behind the kernel's.

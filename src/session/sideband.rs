@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::Facts;
 use super::history::{History, Moment};
 use super::module::Modules;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, kind, misc};
+use crate::record::{Layouts, RawRecord, Record, kind};
 
 /// Side-band records as they came.
 #[derive(Debug)]
@@ -76,20 +76,7 @@ impl Sideband {
         let mut history = History::new(modules);
         for (moment, start) in self.order {
             let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
-            let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
-            match raw.parse() {
-                Some(Record::Mmap(map)) => history.map(moment, &map, None, in_kernel),
-                Some(Record::Mmap2(map)) => {
-                    // With `-d` data is mapped too, without the mark of the older record.
-                    let mut plain = map.map;
-                    plain.is_data |= map.prot & 4 == 0 && map.prot != 0;
-                    history.map(moment, &plain, Some(map.file), in_kernel);
-                }
-                Some(Record::Comm(comm)) => history.take_name(moment, &comm),
-                Some(Record::Fork(task)) => history.fork(moment, &task, raw.misc & misc::FORK_EXEC == 0),
-                Some(Record::Ksymbol(symbol)) => history.ksymbol(&symbol),
-                _ => {}
-            }
+            history.record(moment, &raw);
         }
         history.complete();
         (history, self.facts, self.cgroups)

@@ -7,3 +7,4 @@ pub mod openmetrics;
 pub mod report;
 pub mod script;
 pub mod stat;
+pub mod top;

@@ -149,23 +149,26 @@ pub(in crate::command) fn comms(names: &[String], session: &Session) -> Option<F
     Some(named.map(|(number, _)| CommId(number as u32)).collect())
 }
 
-fn listed(names: &[String]) -> Option<Vec<String>> {
+/// Names that only are wanted; all, where none is given.
+pub(in crate::command) fn listed(names: &[String]) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| names.to_vec())
 }
 
+/// The sort key of this name.
+pub(in crate::command) fn key(name: &str) -> Result<SortKey> {
+    SortKey::of(name.trim()).ok_or_else(|| {
+        let error = Error::usage(format!("{name:?} is no sort key"));
+        let near = text::nearest(name, SortKey::names(), 3);
+        let all = SortKey::names().collect::<Vec<_>>().join(", ");
+        match near.first() {
+            Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+            None => error.try_this(format!("one of {all}")),
+        }
+    })
+}
+
 fn keys_and_columns(typed: &Report) -> Result<(Vec<SortKey>, Option<Vec<Column>>)> {
-    let key = |name: &String| {
-        SortKey::of(name.trim()).ok_or_else(|| {
-            let error = Error::usage(format!("{name:?} is no sort key"));
-            let near = text::nearest(name, SortKey::names(), 3);
-            let all = SortKey::names().collect::<Vec<_>>().join(", ");
-            match near.first() {
-                Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),
-                None => error.try_this(format!("one of {all}")),
-            }
-        })
-    };
-    let mut keys: Vec<SortKey> = typed.sort.iter().map(key).collect::<Result<_>>()?;
+    let mut keys: Vec<SortKey> = typed.sort.iter().map(|name| key(name)).collect::<Result<_>>()?;
     let mut columns = None;
     if !typed.fields.is_empty() {
         let mut list = Vec::new();

@@ -102,6 +102,14 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Res
     }
 }
 
+/// Writes the text's tables and trees, without what they are worth.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    text::tables(out, profile, layout)
+}
+
 /// A row of a table: the same cells in one event, or in each member of a group.
 struct Line<'a> {
     cells: &'a [Cell],
