@@ -11,7 +11,7 @@ use std::io::{BufWriter, Write, stdout};
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{self, Event, ModuleTrust, Profile, SortKey, Texts, Value, table, tree, trust};
+use crate::profile::sampled::{self, ModuleTrust, Profile, SortKey, Texts, query, table, trust};
 use crate::record::layout::bits;
 use crate::session::samples::{self, Samples};
 use crate::session::{Session, location};
@@ -68,7 +68,6 @@ pub(in crate::command) fn is_from_here(reader: &Reader) -> bool {
 
 fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
-    let has_totals = has_chains && plan.children.unwrap_or(true);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
     let mut samples = {
@@ -88,45 +87,27 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     };
     let names = Names::new(session).with_payloads(&samples.payloads);
     let input = table::Input {
+        rows: &resolved.rows,
         resolved: &resolved,
         extras: &samples.extras,
         extra_kinds: &wanted.extras,
         code: &code,
         words: &names,
     };
-    let count = session.reader.events().len();
-    let tables = table::tables(&input, &plan.keys, has_totals, &plan.only, count, &mut texts);
     let quality = trust::quality(&input, &texts);
-    let mut trees = match plan.tree.filter(|_| has_chains) {
-        Some(order) => {
-            let growth =
-                tree::Growth { order, collapse: plan.collapse, limit: plan.layout.branch_limit / 100.0 };
-            let totals: Vec<u64> = samples.totals.iter().map(|total| total.period).collect();
-            tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
-        }
-        None => Vec::new(),
-    };
-    trees.resize_with(count, || None);
+    let query = plan.query(has_chains);
+    let profile = query::answer(&input, &sources(session, &samples), &query, texts).profile;
     let mut modules = modules(session, &symbols, &quality);
     add_remedies(&mut modules, session, &symbols);
-    let events = events(session, &samples, plan.relative, tables, trees);
     Ok(Profile {
-        keys: plan.keys.clone(),
-        has_totals,
-        events,
         modules,
         trust: trust_of(session, &samples, &quality, has_chains && !wanted.ignore_stacks),
-        texts,
+        ..profile
     })
 }
 
-fn events(
-    session: &Session,
-    samples: &Samples,
-    relative: bool,
-    tables: Vec<(Vec<table::Row>, Value)>,
-    trees: Vec<Option<sampled::Tree>>,
-) -> Vec<Event> {
+/// The events of a recording with their sums.
+fn sources(session: &Session, samples: &Samples) -> Vec<query::Source> {
     let groups = session.reader.features().groups.as_deref().unwrap_or_default();
     let leader = |index: usize| {
         let inside = |group: &&crate::perfdata::feature::GroupDesc| {
@@ -135,26 +116,13 @@ fn events(
         };
         groups.iter().find(inside).map_or(index, |group| group.leader as usize)
     };
-    let parts = session.reader.events().iter().zip(tables).zip(trees).enumerate();
-    parts
-        .map(|(index, ((event, (rows, left_out)), tree))| {
-            let mut filtered = samples.filtered[index];
-            filtered += left_out;
-            let total = samples.totals[index];
-            let kept = Value {
-                samples: total.samples.saturating_sub(filtered.samples),
-                period: total.period.saturating_sub(filtered.period),
-                squares: (total.squares - filtered.squares).max(0.0),
-                weight: total.weight.saturating_sub(filtered.weight),
-            };
-            Event {
-                name: event.name(),
-                total: if relative { kept } else { total },
-                filtered,
-                rows,
-                tree,
-                leader: leader(index),
-            }
+    let events = session.reader.events().iter().enumerate();
+    events
+        .map(|(index, event)| query::Source {
+            name: event.name(),
+            leader: leader(index),
+            total: samples.totals[index],
+            filtered: samples.filtered[index],
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use crate::cli::report::Report;
 use crate::error::{Error, Result};
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::table::Only;
-use crate::profile::sampled::{Order, SortKey};
+use crate::profile::sampled::{Filter, Order, Query, SortKey};
 use crate::session::{CommId, Session, Wanted};
 use crate::symbol::{Depth, Options};
 use crate::text;
@@ -106,6 +106,21 @@ impl Plan {
             layout,
             slice: (typed.time_quantum.max(0.000_001) * 1e6) as u64,
         })
+    }
+
+    /// What is asked of the samples. Without call chains there are neither totals nor a tree.
+    pub(super) fn query(&self, has_chains: bool) -> Query {
+        Query {
+            event: None,
+            keys: self.keys.clone(),
+            totals: has_chains && self.children.unwrap_or(true),
+            tree: self.tree.filter(|_| has_chains),
+            collapse: self.collapse,
+            limit: self.layout.branch_limit / 100.0,
+            root: None,
+            relative: self.relative,
+            filter: Filter { only: self.only.clone(), ..Filter::default() },
+        }
     }
 
     /// What pass 2 must find out.

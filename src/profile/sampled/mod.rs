@@ -10,6 +10,7 @@
 //! ```
 
 pub mod code;
+pub mod query;
 pub mod sort;
 pub mod table;
 pub mod texts;
@@ -18,6 +19,7 @@ pub mod trust;
 
 pub use crate::session::Value;
 pub use code::{Call, Code};
+pub use query::{Answer, Filter, Query};
 pub use sort::{Cell, SortKey};
 pub use table::Row;
 pub use texts::{TextId, Texts};
