@@ -106,6 +106,11 @@ impl Symbolizer {
         &self.modules[id.0 as usize].0
     }
 
+    /// Forgets what was read for a module: the next question reads its files again.
+    pub fn forget(&mut self, id: ModuleId) {
+        self.modules[id.0 as usize].1 = OnceLock::new();
+    }
+
     /// All names found so far.
     pub fn names(&self) -> &Names {
         &self.names

@@ -19,6 +19,8 @@ pub(in crate::command) struct Symbols {
     /// By the session's number.
     ids: Vec<Option<ModuleId>>,
     live: bool,
+    /// Bytes of the lists of generated code, by module, when they were last looked at.
+    map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
 impl Symbols {
@@ -33,7 +35,7 @@ impl Symbols {
     /// Knows no module yet.
     pub(in crate::command) fn none(options: Options) -> Result<Self> {
         let live = options.live;
-        Ok(Self { symbolizer: Symbolizer::new(options)?, ids: Vec::new(), live })
+        Ok(Self { symbolizer: Symbolizer::new(options)?, ids: Vec::new(), live, map_sizes: FxHashMap::default() })
     }
 
     /// Takes what records announced: kernel symbols, and jitdump files by process.
@@ -56,6 +58,18 @@ impl Symbols {
             let id = as_symbol(module, self.live).map(|module| self.symbolizer.add(module));
             self.ids.push(id);
         }
+    }
+
+    /// Whether a process's list of generated code has grown since the last call; its names are then read again.
+    pub(in crate::command) fn refresh(&mut self, module: u32) -> bool {
+        let Some(id) = self.id(module) else { return false };
+        let symbol::Kind::Anonymous { pid } = self.symbolizer.module(id).kind else { return false };
+        let size = symbol::perf_map::size(pid, self.live, None);
+        let has_grown = size.is_some() && self.map_sizes.insert(module, size) != Some(size);
+        if has_grown {
+            self.symbolizer.forget(id);
+        }
+        has_grown
     }
 
     /// The symbolizer's number of a module.

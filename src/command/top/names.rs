@@ -258,11 +258,8 @@ impl Finder {
     fn ask_again(&mut self) {
         let all: Vec<Location> = self.nameless.drain().collect();
         let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module).collect();
-        let modules = modules.into_iter().filter(|module| self.symbols.has_changed(*module));
-        let changed: FxHashSet<u32> = modules.collect();
-        for module in &changed {
-            self.symbols.reload(*module);
-        }
+        let changed: FxHashSet<u32> =
+            modules.into_iter().filter(|module| self.symbols.refresh(*module)).collect();
         let (again, rest): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|location| location.module.is_some_and(|m| changed.contains(&m)));
         self.nameless.extend(rest);
