@@ -3,6 +3,7 @@
 //!
 //! Receives plain readings from a command; hands read-only [`counts::Counts`] to `view`.
 
+pub mod annotate;
 pub mod catalog;
 pub mod compare;
 pub mod counts;

@@ -85,6 +85,13 @@ impl Segments {
         Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
     }
 
+    /// The place in the file of an address, in a segment with code if there is a choice.
+    pub fn offset(&self, address: Svma) -> Option<FileOffset> {
+        let inside = |s: &&Segment| address.0.wrapping_sub(s.address) < s.in_file;
+        let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
+        Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
+    }
+
     /// The lowest address of a segment, cut to whole pages as the loader does; 0 without segments.
     pub fn base(&self) -> Svma {
         let page = crate::sys::page_size() as u64;
@@ -154,6 +161,17 @@ fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
         }
     }
     places
+}
+
+/// The bytes of a relocatable file at an address where its sections come to lie, as they are in the file.
+pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
+    let places = layout(file);
+    let section = file.sections().find(|section| {
+        places.get(&section.index()).is_some_and(|place| address.wrapping_sub(*place) < section.size())
+    })?;
+    let at = usize::try_from(address - places.get(&section.index())?).ok()?;
+    let bytes = section.data().ok()?.get(at..)?;
+    Some(&bytes[..bytes.len().min(size as usize)])
 }
 
 fn is_code(flags: SectionFlags) -> bool {

@@ -13,7 +13,9 @@
 
 pub mod build_id;
 pub mod cache;
+pub mod code;
 pub mod demangle;
+pub mod disassemble;
 pub mod elf;
 pub mod frame;
 pub mod image;

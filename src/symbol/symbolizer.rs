@@ -163,7 +163,11 @@ impl Symbolizer {
         requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local)).collect()
     }
 
-    fn loaded(&self, id: ModuleId) -> &Loaded {
+    pub(super) fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    pub(super) fn loaded(&self, id: ModuleId) -> &Loaded {
         let (module, loaded) = &self.modules[id.0 as usize];
         loaded.get_or_init(|| Loaded::load(module, &self.shared))
     }

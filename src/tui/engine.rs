@@ -26,8 +26,6 @@ pub enum LiveCommand {
     Freeze,
     /// Let old samples fade, or add up everything.
     Decay,
-    /// Go to the next event, where the engine counts one at a time.
-    NextEvent,
     /// Refresh half as often (`false`) or twice as often (`true`).
     Faster(bool),
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Layout, cell};
+use super::{Layout, cell_words};
 use crate::profile::sampled::{Cell, Event, Profile, Tree, Value};
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
@@ -89,7 +89,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                 Cell::Time(ns) => Json::from(ns),
                 Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
                 Cell::Unknown => Json::Null,
-                Cell::Address(_) => Json::from(cell(profile, value)),
+                Cell::Address(_) => Json::from(cell_words(profile, value)),
             };
             object.insert(key.name().into(), value);
         }

@@ -167,7 +167,7 @@ fn fields(
             Column::Key(key) => {
                 let at = profile.keys.iter().position(|other| other == key);
                 let value = at.and_then(|at| line.cells.get(at));
-                fields.push(value.map(|value| cell(profile, value)).unwrap_or_default());
+                fields.push(value.map(|value| cell_words(profile, value)).unwrap_or_default());
             }
             _ => fields.extend(
                 events
@@ -193,7 +193,7 @@ fn names(events: &[&Event]) -> String {
 }
 
 /// A cell's words, harmless for a terminal.
-fn cell(profile: &Profile, cell: &Cell) -> String {
+pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
     let text = |id| clean(profile.texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),
