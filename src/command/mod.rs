@@ -2,6 +2,7 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod annotate;
 mod control;
 mod ending;
 mod header;
@@ -47,6 +48,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
+        Command::Annotate(typed) => annotate::run(&typed),
         Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
