@@ -2,6 +2,7 @@
 //!
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
+pub mod annotate;
 pub mod info;
 pub mod list;
 pub mod perfalloc;
@@ -36,6 +37,8 @@ pub enum Command {
     Report(Box<report::Report>),
     /// Show where time goes, now
     Top(Box<top::Top>),
+    /// Show what each instruction and source line of a function cost
+    Annotate(Box<annotate::Annotate>),
     /// Print the samples of a recording one by one
     Script(Box<script::Script>),
     /// Reserve the hardware counters

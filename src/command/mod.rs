@@ -2,6 +2,7 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod annotate;
 mod control;
 mod ending;
 mod header;
@@ -49,6 +50,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
         Command::Top(typed) => top::run(&typed),
+        Command::Annotate(typed) => annotate::run(&typed),
         Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -29,6 +29,7 @@ pub mod painted;
 pub mod perf_map;
 pub mod plt;
 mod source;
+pub mod source_text;
 pub mod symbolizer;
 pub mod table;
 pub mod trust;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::listing::Listing;
+use crate::profile::annotate::Listing;
 use crate::profile::sampled::{Answer, Query};
 
 /// What an engine is told to do besides answering.
@@ -130,6 +130,11 @@ impl Waker {
     /// A signal came that ends the screen.
     pub fn end_by(&self, signal: i32) {
         let _ = self.0.send(super::Message::EndBy(signal));
+    }
+
+    /// The terminal has another size.
+    pub fn resized(&self) {
+        let _ = self.0.send(super::Message::Resized);
     }
 
     /// Somebody wants the program stopped (SIGTSTP from outside).

@@ -116,6 +116,9 @@ fn add(sums: &mut Vec<Value>, values: &[Value], events: usize) {
     }
 }
 
+/// Functions, innermost first, and the line, by file and number.
+type Above = (Vec<Arc<str>>, Option<(usize, u32)>);
+
 struct Writer {
     listing: Listing,
     places: Vec<Place>,
@@ -127,7 +130,7 @@ struct Writer {
     /// The farthest line of each file that was shown.
     shown: FxHashMap<usize, u32>,
     /// Functions and line of the row above.
-    last: Option<(Vec<Arc<str>>, Option<(usize, u32)>)>,
+    last: Option<Above>,
     /// The row of the source line that what comes belongs to.
     open: Option<usize>,
     events: usize,

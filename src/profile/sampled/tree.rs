@@ -42,6 +42,13 @@ pub struct Node {
     pub children: Vec<u32>,
 }
 
+impl Node {
+    /// Whether it ran in a kernel or a hypervisor.
+    pub fn is_kernel(&self) -> bool {
+        matches!(self.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor)
+    }
+}
+
 /// All nodes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tree {

@@ -63,7 +63,7 @@ pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u3
         boxes.push(Box { node: *node, depth, x: 0, width });
     }
     // Each entry: node, depth, its part of the width as exact numbers.
-    let mut open = vec![(zoom, above.len(), 0.0, width as f64)];
+    let mut open: Vec<(u32, usize, f64, f64)> = vec![(zoom, above.len(), 0.0, width as f64)];
     let whole = period(tree, zoom, all).max(1) as f64;
     let scale = width as f64 / whole;
     while let Some((node, depth, from, to)) = open.pop() {
@@ -86,13 +86,19 @@ pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u3
 /// The box beside (`right` or not) another on its line; or the nearest below or above.
 pub fn beside(boxes: &[Box], from: &Box, right: bool) -> Option<u32> {
     let line = boxes.iter().filter(|b| b.depth == from.depth);
-    let found = if right { line.filter(|b| b.x > from.x).min_by_key(|b| b.x) } else { line.filter(|b| b.x < from.x).max_by_key(|b| b.x) };
+    let found = if right {
+        line.filter(|b| b.x > from.x).min_by_key(|b| b.x)
+    } else {
+        line.filter(|b| b.x < from.x).max_by_key(|b| b.x)
+    };
     found.map(|b| b.node)
 }
 
 /// The widest box right below another.
 pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
-    let children = boxes.iter().filter(|b| b.node != ALL && parents[b.node as usize] == from.node && b.depth == from.depth + 1);
+    let children = boxes
+        .iter()
+        .filter(|b| b.node != ALL && parents[b.node as usize] == from.node && b.depth == from.depth + 1);
     children.max_by_key(|b| (b.width, std::cmp::Reverse(b.x))).map(|b| b.node)
 }
 

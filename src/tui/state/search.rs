@@ -43,7 +43,11 @@ impl Search {
     /// Where it is in a text, by byte; empty matches are none.
     pub fn places(&self, text: &str) -> Vec<(usize, usize)> {
         let Some(regex) = &self.regex else { return Vec::new() };
-        regex.find_iter(text).map(|found| (found.start(), found.end())).filter(|(from, to)| from < to).collect()
+        regex
+            .find_iter(text)
+            .map(|found| (found.start(), found.end()))
+            .filter(|(from, to)| from < to)
+            .collect()
     }
 }
 

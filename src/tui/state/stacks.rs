@@ -74,7 +74,9 @@ impl Stacks {
         }
         if self.fresh {
             self.open.clear();
-            self.open_while(tree, tree.roots.first().copied(), |node, child| child.total.period * 2 >= node.total.period);
+            self.open_while(tree, tree.roots.first().copied(), |node, child| {
+                child.total.period * 2 >= node.total.period
+            });
         }
         self.rebuild(tree, height);
     }
@@ -84,7 +86,12 @@ impl Stacks {
         *self = Self::default();
     }
 
-    fn open_while(&mut self, tree: &Tree, from: Option<u32>, worth: impl Fn(&Node, &Node) -> bool) -> Option<u32> {
+    fn open_while(
+        &mut self,
+        tree: &Tree,
+        from: Option<u32>,
+        worth: impl Fn(&Node, &Node) -> bool,
+    ) -> Option<u32> {
         let mut last = from;
         while let Some(number) = last {
             let node = &tree.nodes[number as usize];
@@ -100,7 +107,8 @@ impl Stacks {
 
     fn rebuild(&mut self, tree: &Tree, height: usize) {
         self.lines.clear();
-        let mut open: Vec<Line> = tree.roots.iter().rev().map(|root| Line { node: *root, indent: 0 }).collect();
+        let mut open: Vec<Line> =
+            tree.roots.iter().rev().map(|root| Line { node: *root, indent: 0 }).collect();
         while let Some(line) = open.pop() {
             self.lines.push(line);
             let node = &tree.nodes[line.node as usize];
@@ -110,7 +118,8 @@ impl Stacks {
             }
         }
         let held = self.held;
-        let at = held.and_then(|held| self.lines.iter().position(|line| self.identities[line.node as usize] == held));
+        let at = held
+            .and_then(|held| self.lines.iter().position(|line| self.identities[line.node as usize] == held));
         self.scroll.put(at.unwrap_or(self.scroll.cursor), self.lines.len(), height);
     }
 
@@ -196,7 +205,14 @@ impl Stacks {
     }
 
     /// The next node that matches, opened or not, in the order of the whole tree, behind the cursor (or before it).
-    pub fn find(&self, profile: &Profile, tree: &Tree, search: &Search, from: Option<u32>, step: Step) -> Option<u32> {
+    pub fn find(
+        &self,
+        profile: &Profile,
+        tree: &Tree,
+        search: &Search,
+        from: Option<u32>,
+        step: Step,
+    ) -> Option<u32> {
         let mut order = Vec::with_capacity(tree.nodes.len());
         let mut open: Vec<u32> = tree.roots.iter().rev().copied().collect();
         while let Some(number) = open.pop() {
@@ -205,8 +221,7 @@ impl Stacks {
         }
         let len = order.len();
         let start = from.and_then(|from| order.iter().position(|number| *number == from)).unwrap_or(0);
-        let matches =
-            |at: &usize| search.finds(profile.texts.get(tree.nodes[order[*at] as usize].symbol));
+        let matches = |at: &usize| search.finds(profile.texts.get(tree.nodes[order[*at] as usize].symbol));
         let found = match step {
             Step::Here => (0..len).map(|on| (start + on) % len).find(matches),
             Step::Next => (1..=len).map(|on| (start + on) % len).find(matches),

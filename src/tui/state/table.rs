@@ -117,7 +117,9 @@ impl Table {
                 // A number compares as one; words in any case.
                 let by = |at: &u32| match row(at).cells.get(key) {
                     Some(Cell::Number(number)) => (*number, String::new()),
-                    Some(cell @ (Cell::Text(_) | Cell::Line(..))) => (0, cell_words(profile, cell).to_lowercase()),
+                    Some(cell @ (Cell::Text(_) | Cell::Line(..))) => {
+                        (0, cell_words(profile, cell).to_lowercase())
+                    }
                     Some(Cell::Symbol(_, id)) => (0, profile.texts.get(*id).to_lowercase()),
                     Some(Cell::Time(time) | Cell::Address(time)) => (*time as i64, String::new()),
                     _ => (i64::MAX, String::new()),
@@ -128,7 +130,8 @@ impl Table {
         if self.reverse {
             self.shown.reverse();
         }
-        let at = self.held.and_then(|held| self.shown.iter().position(|at| identity(profile, row(at)) == held));
+        let at =
+            self.held.and_then(|held| self.shown.iter().position(|at| identity(profile, row(at)) == held));
         let line = at.unwrap_or(if self.held.is_some() { self.scroll.cursor } else { 0 });
         self.scroll.put(line, self.shown.len(), height);
     }
