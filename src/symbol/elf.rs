@@ -200,11 +200,14 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
             return;
         }
         let Some(&(start, end)) = symbol.section_index().and_then(|index| code.get(&index)) else { return };
+        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
+        if !into.wants(address, symbol.size(), end) {
+            return;
+        }
         let Ok(name) = symbol.name_bytes() else { return };
         if is_mapping_symbol(name) {
             return;
         }
-        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
         let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
         into.add(address, symbol.size(), end, rank, &String::from_utf8_lossy(name));
     };

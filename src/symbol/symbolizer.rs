@@ -218,13 +218,10 @@ fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn
         .probes
         .iter()
         .zip(addresses)
-        .map(|(probe, address)| Item {
+        .zip(loaded.find_all(request.probes))
+        .map(|((probe, address), symbol)| Item {
             address: loaded.address(*probe).unwrap_or(probe.0),
-            symbol: loaded.find(*probe).map(|s| Named {
-                start: s.start,
-                size: s.end - s.start,
-                name: s.name.into(),
-            }),
+            symbol: symbol.map(|(start, end, name)| Named { start, size: end - start, name }),
             lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
         })
         .collect();

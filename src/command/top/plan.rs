@@ -150,6 +150,8 @@ impl Plan {
                 kallsyms: typed.kallsyms.clone(),
                 vmlinux: typed.vmlinux.clone(),
                 live: true,
+                // Lines and inlined functions need everything.
+                sparse: !lines,
                 ..Symbols::from_environment()
             },
             depth: if lines { Depth::Inlines } else { Depth::Names },
