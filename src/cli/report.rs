@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  pmc report                              perf.data: the top functions, then the call tree
+  pmc report                              perf.data on the screen: functions, call tree, flame graph, code
+  pmc report --stdio                      the top functions, then the call tree, as text
   pmc report -s dso                       by library
   pmc report --comms make -g callee       one program, who calls the costly functions
   pmc report -F overhead,sample,sym -t,   all rows, for a program to read
@@ -135,7 +136,7 @@ pub struct Report {
     #[arg(long)]
     pub group: bool,
 
-    /// Print plain text (the default)
+    /// Print plain text, on a terminal too
     #[arg(long)]
     pub stdio: bool,
 

@@ -13,6 +13,7 @@ mod perfalloc;
 mod record;
 mod report;
 mod reserve;
+mod screen;
 mod script;
 mod stat;
 mod top;

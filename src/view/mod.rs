@@ -1,6 +1,7 @@
 //! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds; measures nothing.
 
 pub mod annotate;
+pub mod folded;
 pub mod header;
 pub mod info;
 pub mod list;

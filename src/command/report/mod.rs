@@ -1,5 +1,6 @@
 //! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
 
+mod browse;
 pub(in crate::command) mod plan;
 pub(in crate::command) mod progress;
 pub(in crate::command) mod symbols;
@@ -8,6 +9,7 @@ pub(in crate::command) mod words;
 
 use std::io::{BufWriter, Write, stdout};
 
+use super::screen;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
@@ -34,6 +36,10 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let mut plan = Plan::new(typed)?;
     let reader = open(&plan.input)?;
+    if plan.browses && screen::is_there() {
+        plan.symbols.live = is_from_here(&reader);
+        return browse::run(typed, plan, reader);
+    }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     let written = |error| Error::output("the report", error);
     if plan.header != Header::No {

@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) symbols: Options,
     pub(super) header: Header,
     pub(super) relative: bool,
+    /// Nothing was typed that asks for text: a terminal shows the screen.
+    pub(super) browses: bool,
     pub(super) layout: Layout,
     slice: u64,
 }
@@ -103,6 +105,10 @@ impl Plan {
                 _ => Header::No,
             },
             relative: typed.percentage == "relative",
+            browses: !(typed.stdio || parseable || typed.header || typed.header_only || typed.group)
+                && typed.max_rows.is_none()
+                && typed.fields.is_empty()
+                && typed.column_widths.is_empty(),
             layout,
             slice: (typed.time_quantum.max(0.000_001) * 1e6) as u64,
         })
