@@ -184,14 +184,15 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
     let places = layout(file);
     let relocatable = file.kind() == ObjectKind::Relocatable;
     // Start and end of each section of code.
-    let code: FxHashMap<SectionIndex, (u64, u64)> = file
-        .sections()
-        .filter(|section| is_code(section.flags()))
-        .filter_map(|section| {
-            let start = if relocatable { *places.get(&section.index())? } else { section.address() };
-            Some((section.index(), (start, start.saturating_add(section.size()))))
-        })
-        .collect();
+    let mut code: Vec<Option<(u64, u64)>> = Vec::new();
+    for section in file.sections().filter(|section| is_code(section.flags())) {
+        let start = if relocatable { places.get(&section.index()).copied() } else { Some(section.address()) };
+        let at = section.index().0;
+        if at >= code.len() {
+            code.resize(at + 1, None);
+        }
+        code[at] = start.map(|start| (start, start.saturating_add(section.size())));
+    }
     let mut add = |symbol: object::read::Symbol<'_, '_>| {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return };
         let (kind, binding) = (st_info.st_type(), st_info.st_bind());
@@ -199,7 +200,8 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
         if !function && kind != elf::STT_NOTYPE || symbol.is_undefined() {
             return;
         }
-        let Some(&(start, end)) = symbol.section_index().and_then(|index| code.get(&index)) else { return };
+        let section = symbol.section_index().and_then(|index| *code.get(index.0)?);
+        let Some((start, end)) = section else { return };
         let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
         if !into.wants(address, symbol.size(), end) {
             return;

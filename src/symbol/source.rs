@@ -404,6 +404,12 @@ impl Loaded {
         })
     }
 
+    /// Whether an answer costs no walk through a symbol table.
+    pub(super) fn knows(&self, probe: Probe) -> bool {
+        let Some(sparse) = &self.sparse else { return true };
+        self.file_address(probe).is_none_or(|address| sparse.knows(address)) || self.find(probe).is_some()
+    }
+
     /// The functions at these probes: start and end in the numbering of [`Loaded::address`], and the name.
     pub(super) fn find_all(&self, probes: &[Probe]) -> Vec<Option<Named>> {
         let owned = |symbol: Symbol<'_>| (symbol.start, symbol.end, symbol.name.into());

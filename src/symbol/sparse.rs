@@ -31,13 +31,14 @@ pub(super) struct Sparse {
     mini: OnceLock<Vec<Image>>,
 }
 
+fn holds(known: &BTreeMap<u64, Piece>, address: u64) -> bool {
+    known.range(..=address).next_back().is_some_and(|(_, piece)| address < piece.end)
+}
+
 impl Sparse {
     /// The functions at these addresses of the file.
     pub(super) fn find(&self, addresses: &[Option<u64>], found: &Found) -> Vec<Option<Named>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let holds = |known: &BTreeMap<u64, Piece>, address: u64| {
-            known.range(..=address).next_back().is_some_and(|(_, piece)| address < piece.end)
-        };
         let new = addresses.iter().flatten().copied().filter(|address| !holds(&known, *address));
         let few = Few::new(new);
         if !few.is_empty() {
@@ -48,6 +49,11 @@ impl Sparse {
             piece.symbol.clone().filter(|_| address < piece.end)
         };
         addresses.iter().map(|address| symbol((*address)?)).collect()
+    }
+
+    /// Whether the answer for an address is there already.
+    pub(super) fn knows(&self, address: u64) -> bool {
+        holds(&self.known.lock().unwrap_or_else(PoisonError::into_inner), address)
     }
 
     fn walk(&self, few: Few, found: &Found, known: &mut BTreeMap<u64, Piece>) {

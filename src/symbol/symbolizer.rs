@@ -106,6 +106,11 @@ impl Symbolizer {
         &self.modules[id.0 as usize].0
     }
 
+    /// Whether the name at a probe is known without reading any file.
+    pub fn knows(&self, id: ModuleId, probe: Probe) -> bool {
+        self.modules[id.0 as usize].1.get().is_some_and(|loaded| loaded.knows(probe))
+    }
+
     /// Forgets what was read for a module: the next question reads its files again.
     pub fn forget(&mut self, id: ModuleId) {
         self.modules[id.0 as usize].1 = OnceLock::new();

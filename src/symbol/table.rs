@@ -119,7 +119,10 @@ impl Few {
         if is_open {
             return nearest && self.wanted[first] < end;
         }
-        let behind = first + self.wanted[first..].partition_point(|wanted| *wanted < end);
+        // Nearly all symbols cover none: that is known without a second search.
+        let is_clear = self.wanted.get(first).is_none_or(|wanted| *wanted >= end);
+        let rest = if is_clear { 0 } else { self.wanted[first..].partition_point(|wanted| *wanted < end) };
+        let behind = first + rest;
         self.boundary(behind, end);
         behind > first
     }

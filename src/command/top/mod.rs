@@ -5,21 +5,26 @@
 //!                 '─► names (thread) ─► Named ┴─► picture ─► query's answer ─► stdio: tables │ the screen
 //! ```
 //! [`plan`] turns what was typed into what it means; [`sampler`] opens and drains; [`names`] finds names; [`picture`]
-//! brings both together; [`stdio`] prints. This file chooses between text and the screen.
+//! brings both together; [`stdio`] prints, [`watch`] is the screen's engine, with [`past`] for the history of rows, [`code`]
+//! for listings and [`export`] for files. This file chooses between text and the screen.
 
+mod code;
+mod export;
 mod names;
+mod past;
 mod picture;
 mod plan;
 mod sampler;
 mod stdio;
+mod watch;
 
-use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
 
 use self::names::Wish;
 use self::picture::Painter;
 use self::plan::Plan;
 use self::sampler::Sampler;
+use super::screen;
 use crate::cli::top::Top;
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
@@ -33,14 +38,20 @@ pub(super) fn run(typed: &Top) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let mut plan = Plan::new(typed, &Host::live())?;
     super::record::check_frequency(&mut plan.record, &Host::live())?;
-    if plan.tui && !has_screen() {
-        return Err(Error::usage("--tui: standard input and output are not a terminal that can show it")
-            .try_this("--stdio"));
+    let wish = Wish { options: plan.symbols.clone(), depth: plan.depth, raw_names: plan.raw_names };
+    match screen::is_there() && !plan.stdio {
+        true => watch::run(plan, wish),
+        false if plan.tui => {
+            Err(Error::usage("--tui: standard input and output are not a terminal that can show it")
+                .try_this("--stdio"))
+        }
+        false => tables(plan, wish),
     }
+}
+
+fn tables(plan: Plan, wish: Wish) -> Result<Exit> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
         .map_err(|error| Error::io("catching signals", error))?;
-    let wish =
-        Wish { options: plan.symbols.clone(), depth: plan.depth, raw_names: plan.raw_names };
     let plan = Arc::new(plan);
     let (names, known) = names::start(wish)?;
     let sampler = Sampler::start(plan.clone(), names)?;
@@ -48,10 +59,4 @@ pub(super) fn run(typed: &Top) -> Result<Exit> {
     let exit = stdio::run(&plan, &sampler.shared, &mut painter, &known, &signals);
     let stopped = sampler.stop();
     exit.and_then(|exit| stopped.map(|()| exit))
-}
-
-/// Whether there is a terminal that can show more than lines.
-fn has_screen() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    stdin().is_terminal() && stdout().is_terminal() && !is_dumb
 }

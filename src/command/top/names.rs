@@ -1,7 +1,8 @@
 //! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and never waits.
 //!
-//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`Named`]). Decides when generated code,
-//! whose names come later than the code, is asked about again.
+//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`Named`]). Decides how much of a CPU names
+//! may cost (walking through a large symbol table takes milliseconds, and new addresses come all the time), which are
+//! found first, and when generated code, whose names come later than the code, is asked about again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,6 +18,7 @@ use crate::profile::sampled::{Call, Code, Texts};
 use crate::session::live::Live;
 use crate::session::{Kind, Location, Module};
 use crate::symbol::{Depth, Options};
+use crate::sys::clock::process_cpu_ns;
 
 /// Stands for names that are being looked for.
 pub(super) const SOON: &str = "…";
@@ -101,6 +103,8 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
         named: named.clone(),
         waiting: waiting.clone(),
         modules: Vec::new(),
+        pending: FxHashMap::default(),
+        credit: (CREDIT.as_secs_f64(), Instant::now()),
         nameless: FxHashSet::default(),
     };
     std::thread::Builder::new()
@@ -147,6 +151,11 @@ impl Names {
 }
 
 impl Named {
+    /// Modules by their number.
+    pub(super) fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
     fn keep(&mut self, locations: &[Location]) {
         if self.places.len() < 2 * locations.len() {
             return;
@@ -184,6 +193,11 @@ impl Named {
     }
 }
 
+/// CPU time that may be used for names: this part of the time that passes …
+const SHARE: f64 = 0.015;
+/// … and so much at once, as at the start.
+const CREDIT: Duration = Duration::from_millis(250);
+
 /// The thread's own.
 struct Finder {
     wish: Wish,
@@ -191,6 +205,10 @@ struct Finder {
     named: Arc<Mutex<Named>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
+    /// Locations for which files must be read, by module, and since when they wait.
+    pending: FxHashMap<u32, (Vec<Location>, Instant)>,
+    /// Seconds of CPU time that may be used, and when that was reckoned.
+    credit: (f64, Instant),
     /// Generated code without a name.
     nameless: FxHashSet<Location>,
 }
@@ -199,12 +217,17 @@ impl Finder {
     fn run(mut self, come: &Receiver<News>) {
         let mut asked_again = Instant::now();
         loop {
-            let patience = if self.nameless.is_empty() { Duration::from_secs(3600) } else { AGAIN };
+            let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
+                (false, _) => Duration::from_secs_f64((-self.credit.0 / SHARE).clamp(0.0, 10.0)),
+                (_, false) => AGAIN,
+                _ => Duration::from_secs(3600),
+            };
             match come.recv_timeout(patience) {
                 Ok(news) => self.take(news),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            self.read(come);
             if !self.nameless.is_empty() && asked_again.elapsed() >= AGAIN {
                 asked_again = Instant::now();
                 self.ask_again();
@@ -217,16 +240,44 @@ impl Finder {
         self.symbols.know(&news.modules);
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
-        // Module by module, so that a large one keeps only its own waiting.
-        let mut by_module: FxHashMap<Option<u32>, Vec<Location>> = FxHashMap::default();
+        let mut known = Vec::new();
         for location in news.locations {
-            by_module.entry(location.module).or_default().push(location);
+            match self.symbols.probe(&location) {
+                Some((id, probe)) if !self.symbols.symbolizer.knows(id, probe) => {
+                    let module = location.module.unwrap_or(u32::MAX);
+                    let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
+                    pending.0.push(location);
+                }
+                _ => known.push(location),
+            }
         }
-        let mut lists: Vec<Vec<Location>> = by_module.into_values().collect();
-        lists.sort_by_key(|list| std::cmp::Reverse(list.len()));
-        for list in lists {
-            self.find(&list);
-            self.waiting.fetch_sub(list.len(), Ordering::Relaxed);
+        self.find(&known);
+        self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
+    }
+
+    /// Reads files as long as there is credit, those first for which most is waiting longest.
+    fn read(&mut self, come: &Receiver<News>) {
+        loop {
+            let now = Instant::now();
+            let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;
+            self.credit = ((self.credit.0 + earned).min(CREDIT.as_secs_f64()), now);
+            if self.credit.0 < 0.0 {
+                return;
+            }
+            let worth = |(locations, since): &(Vec<Location>, Instant)| {
+                locations.len() as f64 * (1.0 + since.elapsed().as_secs_f64())
+            };
+            let best = self.pending.iter().max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
+            let Some(module) = best.map(|(module, _)| *module) else { return };
+            let Some((locations, _)) = self.pending.remove(&module) else { return };
+            let before = process_cpu_ns();
+            self.find(&locations);
+            self.waiting.fetch_sub(locations.len(), Ordering::Relaxed);
+            self.credit.0 -= process_cpu_ns().saturating_sub(before) as f64 / 1e9;
+            // What came meanwhile may be known by now.
+            while let Ok(news) = come.try_recv() {
+                self.take(news);
+            }
         }
     }
 

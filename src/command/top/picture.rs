@@ -15,9 +15,10 @@ use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, TextId, Texts, Value};
-use crate::session::Level;
+use crate::session::{Level, Location};
 use crate::session::live::{Counts, Look};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
+use crate::tui::Spot;
 use crate::view::top::Head;
 
 /// Where the kernel waits for something to do, by perf's list.
@@ -46,7 +47,7 @@ const IDLE: &[&str] = &[
 ];
 
 /// Of what passes from one table to the next.
-const KEEP: f64 = 7.0 / 8.0;
+pub(super) const KEEP: f64 = 7.0 / 8.0;
 
 /// Whoever looks.
 pub(super) struct Painter {
@@ -229,9 +230,41 @@ impl Painter {
 }
 
 impl Picture {
-    /// Whether anything is in it.
-    pub(super) fn is_empty(&self) -> bool {
-        self.sources.iter().all(|source| source.total == Value::default())
+    /// What each function cost itself, by module and name.
+    pub(super) fn own(&self, event: usize) -> FxHashMap<(TextId, TextId), u64> {
+        let mut sums = FxHashMap::default();
+        for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
+            if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
+                let call = &self.code.calls()[self.code.own(leaf)];
+                *sums.entry((call.dso, call.symbol)).or_default() += value.period;
+            }
+        }
+        sums
+    }
+
+    /// The samples taken in a function: where, of which event, what they cost.
+    pub(super) fn samples_of(&self, spot: &Spot) -> Vec<(Location, usize, Value)> {
+        let (Some(dso), Some(symbol)) = (self.text(&spot.dso), self.text(&spot.symbol)) else {
+            return Vec::new();
+        };
+        let resolved = &self.look.resolved;
+        let rows = resolved.rows.iter().filter_map(|(key, value)| {
+            let leaf = resolved.stack(key.stack).next()?;
+            let call = &self.code.calls()[self.code.own(leaf)];
+            (call.dso == dso && call.symbol == symbol)
+                .then(|| (resolved.locations[leaf as usize], key.event as usize, *value))
+        });
+        rows.collect()
+    }
+
+    /// All samples of each event.
+    pub(super) fn totals(&self) -> Vec<Value> {
+        self.sources.iter().map(|source| source.total).collect()
+    }
+
+    /// The number of a word.
+    pub(super) fn text(&self, text: &str) -> Option<TextId> {
+        self.texts.find(text)
     }
 }
 

@@ -165,7 +165,6 @@ impl Plan {
     }
 
     /// Makes rows know their process and thread, for whoever wants to choose among these later.
-    #[allow(dead_code, reason = "for the screen")]
     pub(super) fn tell_threads(&mut self) {
         self.wanted.ignore_comms = false;
         for extra in [Extra::Pid, Extra::Tid] {
