@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::intern::{Lists, bytes, numbers};
 use super::location::{self, Location};
 use super::module::Modules;
-use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of};
+use super::samples::{ANY_COMM, Extra, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of};
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
 use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, kind, walk};
@@ -121,6 +121,8 @@ impl Heat {
     }
 }
 
+/// Stands for the number of a process or thread that has ended: −1.
+pub const ENDED: u64 = -1i64 as u64;
 /// Less than so many samples are nothing: a single one fades to that in 23 rounds of 7/8.
 const FADED: f64 = 0.05;
 /// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
@@ -385,9 +387,12 @@ impl Live {
     /// is still there.
     pub fn tidy(&mut self, before: Moment, lives: impl Fn(i32) -> bool) {
         if self.history.burden() > 2 * self.burden + BURDEN {
-            self.history.forget(before, lives);
+            self.history.forget(before, &lives);
             self.burden = self.history.burden();
             self.forget_addresses();
+        }
+        if self.rows.len() > FEW_STACKS / 4 {
+            self.bury(&lives);
         }
         if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
             self.forget_addresses();
@@ -398,6 +403,41 @@ impl Live {
         if self.stacks.len().max(self.extras.len()) > 2 * self.kept + FEW_STACKS {
             self.renumber();
         }
+    }
+
+    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
+    /// are short, each would otherwise have rows of its own.
+    fn bury(&mut self, lives: &impl Fn(i32) -> bool) {
+        let at = |wanted: Extra| self.wanted.extras.iter().position(|extra| *extra == wanted);
+        let (pid, tid) = (at(Extra::Pid), at(Extra::Tid));
+        let Some(asked) = tid.or(pid) else { return };
+        let mut alive: FxHashMap<u64, bool> = FxHashMap::default();
+        let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
+        let extras = Arc::make_mut(&mut self.extras);
+        for number in 0..extras.len() as u32 {
+            self.words.clear();
+            self.words.extend(super::intern::words(extras.get(number).1).iter());
+            let task = self.words[asked];
+            // The idle task has no folder in /proc, and never ends.
+            if task == 0 || task == ENDED || *alive.entry(task).or_insert_with(|| lives(task as i32)) {
+                continue;
+            }
+            let is_process = tid.is_none() || pid.is_some_and(|pid| self.words[pid] == task);
+            for word in [pid.filter(|_| is_process), tid].into_iter().flatten() {
+                self.words[word] = ENDED;
+            }
+            bytes(&self.words, &mut self.scratch);
+            moved.insert(number, extras.add(0, &self.scratch));
+        }
+        if moved.is_empty() {
+            return;
+        }
+        let mut rows: FxHashMap<Key, Heat> = FxHashMap::default();
+        for (mut key, heat) in std::mem::take(&mut self.rows) {
+            key.extra = moved.get(&key.extra).copied().unwrap_or(key.extra);
+            rows.entry(key).or_default().join(heat);
+        }
+        self.rows = rows;
     }
 
     fn forget_addresses(&mut self) {
@@ -606,6 +646,31 @@ mod tests {
         live.fold();
         assert_eq!(sum(&live), before);
         assert!(live.counts().folded > 0);
+    }
+
+    #[test]
+    fn rows_of_the_dead_become_one() {
+        let wanted = Wanted { extras: vec![Extra::Cpu, Extra::Pid, Extra::Tid], ..Wanted::default() };
+        let (mut live, layouts) = live();
+        live.wanted = wanted;
+        live.told();
+        let mut batch = Batch::default();
+        for pid in 1..3000 {
+            batch.take(&[&sample(0x1000, pid, 5, 2)], &layouts, None);
+        }
+        live.settle(&mut batch, u64::MAX);
+        assert_eq!(live.rows.len(), 2999);
+        live.tidy(u64::MAX, |pid| pid <= 10);
+        // Their names are gone with them, or rather: were never there.
+        let look = live.look();
+        let pids: Vec<u64> = look
+            .resolved
+            .rows
+            .iter()
+            .filter_map(|(key, _)| crate::record::Words::new(look.extras.get(key.extra).1).get(1))
+            .collect();
+        assert_eq!(pids.iter().filter(|pid| **pid != ENDED).count(), 10);
+        assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 2999);
     }
 
     #[test]

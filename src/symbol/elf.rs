@@ -181,6 +181,13 @@ fn is_code(flags: SectionFlags) -> bool {
 
 /// Adds the functions of both symbol tables; returns how many came from the full one.
 pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
+    add_symbols_in_steps(file, into, &|| {})
+}
+
+/// As [`add_symbols`]; `step` is called again and again meanwhile, when what was read so far is not needed any more.
+pub fn add_symbols_in_steps(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) -> usize {
+    /// Some megabyte of a table.
+    const STEP: usize = 1 << 15;
     let places = layout(file);
     let relocatable = file.kind() == ObjectKind::Relocatable;
     // Start and end of each section of code.
@@ -217,8 +224,16 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
     for symbol in file.symbols() {
         full += 1;
         add(symbol);
+        if full % STEP == 0 {
+            step();
+        }
     }
-    file.dynamic_symbols().for_each(add);
+    for (number, symbol) in file.dynamic_symbols().enumerate() {
+        add(symbol);
+        if number % STEP == STEP - 1 {
+            step();
+        }
+    }
     full
 }
 

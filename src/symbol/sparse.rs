@@ -61,7 +61,7 @@ impl Sparse {
         let mut builder = Builder::for_few(few);
         for image in [&found.binary, &found.debug].into_iter().flatten() {
             let Ok(file) = image.elf() else { continue };
-            elf::add_symbols(&file, &mut builder);
+            elf::add_symbols_in_steps(&file, &mut builder, &|| image.release());
         }
         for mini in self.mini(found) {
             if let Ok(file) = mini.elf() {

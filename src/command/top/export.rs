@@ -7,9 +7,12 @@ use std::path::Path;
 
 use super::picture::{Painter, Picture};
 use super::plan::Plan;
+use super::recording;
 use super::sampler::Shared;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::profile::sampled::{Order, Query};
+use crate::session::Module;
 use crate::tui::ExportForm;
 use crate::view;
 use crate::view::report::{Form, Layout};
@@ -20,12 +23,16 @@ pub(super) fn write(
     picture: &Picture,
     query: &Query,
     plan: &Plan,
-    _shared: &Shared,
+    shared: &Shared,
+    modules: &[Module],
     form: ExportForm,
     path: &Path,
 ) -> Result<()> {
     if form == ExportForm::PerfData {
-        return Err(Error::new("a live view is written as .folded or .json; pmc record makes recordings"));
+        if path.exists() {
+            return Err(Error::new(format!("{} is there already", path.display())));
+        }
+        return recording::write(picture, plan, shared, modules, &Host::live(), path);
     }
     let doing = || format!("writing {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);

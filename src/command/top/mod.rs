@@ -6,7 +6,7 @@
 //! ```
 //! [`plan`] turns what was typed into what it means; [`sampler`] opens and drains; [`names`] finds names; [`picture`]
 //! brings both together; [`stdio`] prints, [`watch`] is the screen's engine, with [`past`] for the history of rows, [`code`]
-//! for listings and [`export`] for files. This file chooses between text and the screen.
+//! for listings, [`export`] and [`recording`] for files. This file chooses between text and the screen.
 
 mod code;
 mod export;
@@ -14,6 +14,7 @@ mod names;
 mod past;
 mod picture;
 mod plan;
+mod recording;
 mod sampler;
 mod stdio;
 mod watch;

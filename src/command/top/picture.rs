@@ -17,6 +17,7 @@ use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, TextId, Texts, Value};
 use crate::session::{Level, Location};
 use crate::session::live::{Counts, Look};
+use crate::session::samples::Key;
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::tui::Spot;
 use crate::view::top::Head;
@@ -257,6 +258,35 @@ impl Picture {
         rows.collect()
     }
 
+    /// All rows.
+    pub(super) fn rows(&self) -> &[(Key, Value)] {
+        &self.look.resolved.rows
+    }
+
+    /// The places in the code that rows may name.
+    pub(super) fn locations(&self) -> &[Location] {
+        &self.look.resolved.locations
+    }
+
+    /// The locations of a row's stack, innermost first.
+    pub(super) fn stack(&self, number: u32) -> impl Iterator<Item = Location> + '_ {
+        self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
+    }
+
+    /// A row's extras.
+    pub(super) fn extras(&self, number: u32) -> &[u8] {
+        if self.look.extras.is_empty() { &[] } else { self.look.extras.get(number).1 }
+    }
+
+    /// A thread's name by a row's number for it.
+    pub(super) fn comm(&self, comm: u32) -> String {
+        match self.comms.get(comm as usize) {
+            Some(name) => name.clone(),
+            // perf's name for those without; the sign of the number was cut off to make room for the mark.
+            None => format!(":{}", (comm << 1) as i32 >> 1),
+        }
+    }
+
     /// All samples of each event.
     pub(super) fn totals(&self) -> Vec<Value> {
         self.sources.iter().map(|source| source.total).collect()
@@ -280,11 +310,7 @@ struct Spoken<'a> {
 
 impl Words for Spoken<'_> {
     fn comm(&self, comm: u32) -> String {
-        match self.picture.comms.get(comm as usize) {
-            Some(name) => name.clone(),
-            // perf's name for those without; the sign of the number was cut off to make room for the mark.
-            None => format!(":{}", (comm << 1) as i32 >> 1),
-        }
+        self.picture.comm(comm)
     }
 
     fn cgroup(&self, id: u64) -> String {

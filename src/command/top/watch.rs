@@ -305,7 +305,8 @@ impl Work {
 
     fn export(&self, form: ExportForm, path: &std::path::Path) -> Result<()> {
         let picture = self.picture.as_ref().ok_or_else(|| Error::new("there is nothing to write yet"))?;
-        export::write(&self.painter, picture, &self.query, &self.plan, &self.shared, form, path)
+        let modules = self.known.named().modules().to_vec();
+        export::write(&self.painter, picture, &self.query, &self.plan, &self.shared, &modules, form, path)
     }
 
     fn obey(&mut self, command: LiveCommand) {
