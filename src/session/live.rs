@@ -1,8 +1,8 @@
 //! Samples as they come, without an end: the history is told of each round's side-band, then the round's samples are added up.
 //!
 //! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any more; hands on
-//! the rows of this moment ([`Live::look`]). Forgets: processes that have ended, stacks whose weight has faded, and, where
-//! there are too many stacks, the callers of those that matter least. So memory follows what lives and what is shown.
+//! the rows of this moment ([`Live::look`]). Forgets: processes that have ended, stacks that have faded, and, where there
+//! are too many, some of the rare ones, for which others stand. So memory follows what lives and what is shown.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
@@ -75,8 +75,8 @@ pub struct Counts {
     pub throttled: u64,
     /// Samples of no known event.
     pub unknown: u64,
-    /// Stacks that lost their callers since there were too many.
-    pub folded: u64,
+    /// How often a rare stack went, or stood for another that did, since there were too many.
+    pub thinned: u64,
 }
 
 /// A [`Value`] that fades.
@@ -103,12 +103,13 @@ impl Heat {
         self.weight += other.weight;
     }
 
-    fn fade(&mut self, keep: f64) {
-        self.samples *= keep;
-        self.period *= keep;
-        // Each sample's period fades, so its square does twice.
-        self.squares *= keep * keep;
-        self.weight *= keep;
+    /// Each sample counts so many times as much.
+    fn scale(&mut self, factor: f64) {
+        self.samples *= factor;
+        self.period *= factor;
+        // Each sample's period changes, so its square does twice.
+        self.squares *= factor * factor;
+        self.weight *= factor;
     }
 
     fn value(self) -> Value {
@@ -123,16 +124,30 @@ impl Heat {
 
 /// Stands for the number of a process or thread that has ended: −1.
 pub const ENDED: u64 = -1i64 as u64;
-/// Less than so many samples are nothing: a single one fades to that in 23 rounds of 7/8.
-const FADED: f64 = 0.05;
 /// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
 const REMEMBERED: usize = 2 << 20;
-/// Bytes of stacks beyond which those that matter least lose their callers.
-const MOST_STACKS: usize = 16 << 20;
+/// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
+const MOST_STACKS: usize = 6 << 20;
+const MOST_ROWS: usize = 60_000;
 /// What a history may grow by before it is searched for what can be forgotten.
 const BURDEN: usize = 1 << 15;
 /// Stacks among which searching for faded ones does not pay.
 const FEW_STACKS: usize = 4096;
+
+/// Chance, of no great quality.
+#[derive(Debug)]
+struct Dice(u64);
+
+impl Dice {
+    /// From 0 up to 1.
+    fn roll(&mut self) -> f64 {
+        // xorshift64* (Vigna 2016).
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
 
 /// What is going on.
 pub struct Live {
@@ -157,6 +172,7 @@ pub struct Live {
     extras: Arc<Lists>,
     kept: usize,
     rows: FxHashMap<Key, Heat>,
+    dice: Dice,
     counts: Counts,
     cgroups: FxHashMap<u64, Vec<u8>>,
     generation: u32,
@@ -199,6 +215,7 @@ impl Live {
             extras: Arc::default(),
             kept: 0,
             rows: FxHashMap::default(),
+            dice: Dice(0x9e37_79b9_7f4a_7c15),
             counts: Counts::default(),
             cgroups: FxHashMap::default(),
             generation: 0,
@@ -375,11 +392,23 @@ impl Live {
         stack
     }
 
-    /// Everything that was added up so far counts `keep` (0 to 1) as much; what has faded away is gone.
+    /// Everything that was added up so far counts `keep` (0 to 1) as much.
+    ///
+    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its expected weight
+    /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
     pub fn fade(&mut self, keep: f64) {
-        self.rows.retain(|_, heat| {
-            heat.fade(keep);
-            heat.samples >= FADED
+        let Self { rows, dice, .. } = self;
+        rows.retain(|_, heat| {
+            heat.scale(keep);
+            if heat.samples >= 1.0 {
+                return true;
+            }
+            let chance = heat.samples;
+            let stays = dice.roll() < chance;
+            if stays {
+                heat.scale(1.0 / chance);
+            }
+            stays
         });
     }
 
@@ -397,11 +426,11 @@ impl Live {
         if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
             self.forget_addresses();
         }
-        if self.stacks.size() > MOST_STACKS {
-            self.fold();
-        }
-        if self.stacks.len().max(self.extras.len()) > 2 * self.kept + FEW_STACKS {
+        if self.stacks.len().max(self.extras.len()) > self.kept + self.kept / 2 + FEW_STACKS {
             self.renumber();
+        }
+        while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS {
+            self.thin();
         }
     }
 
@@ -446,8 +475,9 @@ impl Live {
         self.known = FxHashMap::default();
     }
 
-    /// The lighter half of the rows lose their callers.
-    fn fold(&mut self) {
+    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
+    /// what they were, with a larger error, which the squares of the periods tell.
+    fn thin(&mut self) {
         let mut weights: Vec<f64> = self.rows.values().map(|heat| heat.period).collect();
         let middle = weights.len() / 2;
         if weights.is_empty() {
@@ -455,19 +485,20 @@ impl Live {
         }
         let (_, middle, _) = weights.select_nth_unstable_by(middle, f64::total_cmp);
         let middle = *middle;
-        let stacks = Arc::make_mut(&mut self.stacks);
-        let mut rows: FxHashMap<Key, Heat> = FxHashMap::default();
-        for (mut key, heat) in std::mem::take(&mut self.rows) {
-            if heat.period <= middle {
-                let leaf = numbers(stacks.get(key.stack).1).next();
-                let leaf = leaf.map(u32::to_ne_bytes);
-                key.stack = stacks.add(0, leaf.as_ref().map_or(&[][..], |leaf| leaf));
-                self.counts.folded += 1;
+        drop(weights);
+        let Self { rows, dice, counts, .. } = self;
+        rows.retain(|_, heat| {
+            if heat.period > middle {
+                return true;
             }
-            rows.entry(key).or_default().join(heat);
-        }
-        self.rows = rows;
-        self.kept = 0;
+            counts.thinned += 1;
+            let stays = dice.roll() < 0.5;
+            if stays {
+                heat.scale(2.0);
+            }
+            stays
+        });
+        rows.shrink_to_fit();
         self.renumber();
     }
 
@@ -627,25 +658,33 @@ mod tests {
         }
         assert!(live.stacks.len() < stacks / 4, "{} of {stacks} stacks", live.stacks.len());
         let rows = modules(&live);
-        assert!(rows.iter().all(|(name, _)| name == "a"), "{:?}", rows.last());
-        // 100 rows of 8 a round tend to 8 / (1 − 7/8) each.
-        assert!(rows.iter().filter(|(_, period)| (50..=64).contains(period)).count() >= 100);
+        // 100 rows of 8 a round tend to 8 / (1 − 7/8) each; of 40,000 samples hardly one has outlived 40 rounds.
+        assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
+        assert!(rows.iter().filter(|(name, _)| name != "a").count() < 300, "{}", rows.len());
     }
 
     #[test]
-    fn too_many_stacks_lose_their_callers_not_their_weight() {
+    fn fading_and_thinning_are_fair_to_what_is_rare() {
         let (mut live, layouts) = live();
         live.told();
         let mut batch = Batch::default();
-        for n in 0..1000u64 {
-            batch.take(&[&sample(0x1000 + n % 10, 7, n, 1 + n % 10)], &layouts, None);
+        let sum = |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
+        // Half of everything in one row, half in 20,000 rows of one sample each.
+        for n in 0..20_000u64 {
+            batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
         }
         live.settle(&mut batch, u64::MAX);
-        let sum = |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>();
-        let before = sum(&live);
-        live.fold();
-        assert_eq!(sum(&live), before);
-        assert!(live.counts().folded > 0);
+        let all = sum(&live);
+        for _ in 0..5 {
+            live.fade(0.875);
+        }
+        let faded = all * 0.875f64.powi(5);
+        assert!((sum(&live) / faded - 1.0).abs() < 0.02, "{} of {faded}", sum(&live));
+        assert!(live.rows.len() < 12_000, "{}", live.rows.len());
+        let rows = live.rows.len();
+        live.thin();
+        assert!((sum(&live) / faded - 1.0).abs() < 0.03, "{} of {faded}", sum(&live));
+        assert!(live.rows.len() < rows * 6 / 10 && live.counts().thinned > 0, "{} of {rows}", live.rows.len());
     }
 
     #[test]

@@ -113,7 +113,8 @@ fn a_signal_leaves_a_sane_terminal() {
     let Some((_shares, tmux)) = watching(&lab, "") else { return };
     tmux.until_shown("fifty");
     let pane = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pane.trim())).unwrap_or_default();
+    let children = Command::new("pgrep").args(["-P", pane.trim()]).output().expect("pgrep starts");
+    let children = String::from_utf8_lossy(&children.stdout).into_owned();
     let pmc = children.split_whitespace().next().expect("pmc runs in the window").to_owned();
     assert!(Command::new("kill").arg(&pmc).status().expect("kill starts").success());
     ended(&lab, &tmux, "143");
@@ -125,4 +126,46 @@ fn it_ends_by_itself_when_the_time_is_over() {
     let Some((_shares, tmux)) = watching(&lab, "--duration 1.5") else { return };
     tmux.until_shown("fifty");
     ended(&lab, &tmux, "0");
+}
+
+#[test]
+fn what_is_seen_can_be_written_to_files() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "-g --accumulate") else { return };
+    tmux.until("all functions", |shown| ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name)));
+    std::thread::sleep(Duration::from_millis(1500));
+    for name in ["view.folded", "view.json", "view.data"] {
+        tmux.keys(&["x"]);
+        tmux.until_shown("Write to");
+        tmux.keys(&["C-u"]);
+        tmux.run(&["send-keys", "-l", name]);
+        tmux.keys(&["Enter"]);
+        tmux.until_shown(&format!("{name} is written"));
+    }
+    tmux.keys(&["Q"]);
+    ended(&lab, &tmux, "0");
+    let folded = std::fs::read_to_string(lab.path("view.folded")).expect("a file");
+    let count = |name: &str| -> f64 {
+        let lines = folded.lines().filter(|line| line.contains("main;") && line.contains(name));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    };
+    let (fifty, all) = (count("fifty"), count("fifty") + count("thirty") + count("twenty"));
+    assert!((fifty / all - 0.5).abs() < 0.06, "{folded}");
+    let json = std::fs::read_to_string(lab.path("view.json")).expect("a file");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["events"][0]["rows"].as_array().is_some_and(|rows| !rows.is_empty()));
+    // The recording says the same to pmc and to perf.
+    let data = lab.path("view.data").display().to_string();
+    let report = kit::run(&["report", "--json", "--no-inline", "-s", "sym", "-i", &data]).expect(0);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).expect("JSON");
+    let rows = report["events"][0]["rows"].as_array().expect("rows");
+    let share = |name: &str| rows.iter().find(|row| row["sym"] == name).and_then(|row| row["self"]["percent"].as_f64());
+    for (name, wanted) in [("fifty", 50.0), ("thirty", 30.0), ("twenty", 20.0)] {
+        assert!(share(name).is_some_and(|share| (share - wanted).abs() < 6.0), "{name}: {:?}", share(name));
+    }
+    if kit::need_program("perf") {
+        let perf = Command::new("perf").args(["report", "--stdio", "--no-children", "-s", "sym", "-i", &data]).output();
+        let perf = String::from_utf8_lossy(&perf.expect("perf starts").stdout).into_owned();
+        assert!(perf.contains("fifty") && perf.contains("main"), "{perf}");
+    }
 }

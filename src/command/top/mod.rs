@@ -29,6 +29,7 @@ use super::screen;
 use crate::cli::top::Top;
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
+use crate::sys::memory;
 use crate::sys::signal::{self, Signals};
 
 /// Runs the command.
@@ -37,6 +38,7 @@ use crate::sys::signal::{self, Signals};
 /// When something typed means nothing, an event cannot be opened, or the output not be written.
 pub(super) fn run(typed: &Top) -> Result<Exit> {
     say::be_quiet(typed.quiet);
+    memory::stay_small();
     let mut plan = Plan::new(typed, &Host::live())?;
     super::record::check_frequency(&mut plan.record, &Host::live())?;
     let wish = Wish { options: plan.symbols.clone(), depth: plan.depth, raw_names: plan.raw_names };

@@ -194,9 +194,9 @@ impl Named {
 }
 
 /// CPU time that may be used for names: this part of the time that passes …
-const SHARE: f64 = 0.015;
+const SHARE: f64 = 0.01;
 /// … and so much at once, as at the start.
-const CREDIT: Duration = Duration::from_millis(250);
+const CREDIT: Duration = Duration::from_millis(200);
 
 /// The thread's own.
 struct Finder {

@@ -185,13 +185,13 @@ impl Painter {
         if self.shared.is_yielding() {
             notes.push("somebody else has reserved the hardware counters: not counted".to_owned());
         }
-        if counts.folded > 0 {
-            notes.push("there were too many different stacks: rare ones are shown without their callers".to_owned());
+        if counts.thinned > 0 {
+            notes.push("there are too many different stacks: some rare ones stand for others (the ± is larger)".to_owned());
         }
         let head = Head {
             since_ns: now.at - self.start,
             rate: (counts.samples - self.before.counts.samples) as f64 / seconds,
-            events: self.sampled().map(|(_, name)| name.to_owned()).collect(),
+            events: self.shared.events.iter().map(|event| event.name.clone()).collect(),
             lost: counts.lost,
             samples: counts.samples,
             throttled: counts.throttled,
@@ -203,12 +203,6 @@ impl Painter {
         };
         self.before = now;
         head
-    }
-
-    /// Events that were asked for, with their numbers: what only tracks is not among them.
-    pub(super) fn sampled(&self) -> impl Iterator<Item = (usize, &str)> {
-        let all = self.shared.events.iter().enumerate();
-        all.filter(|(_, event)| !event.name.starts_with("dummy")).map(|(at, event)| (at, event.name.as_str()))
     }
 
     fn own_memory(&self) -> u64 {

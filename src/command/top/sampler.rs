@@ -56,7 +56,7 @@ pub(super) struct Event {
 /// What the sampling thread and those who look have in common.
 pub(super) struct Shared {
     live: Mutex<Live>,
-    /// Sampled events; what only tracks is not among them, though it has its number.
+    /// Sampled events by number. What only tracks comes last in the rings and is not among them.
     pub(super) events: Vec<Event>,
     /// Nobody is left to be sampled, or sampling failed: nothing more will come.
     over: AtomicBool,
@@ -191,9 +191,11 @@ impl<'a> Sampling<'a> {
             rings.passed_on().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
         let live = Live::new(layouts.clone(), periods, plan.wanted.clone(), plan.max_stack);
+        let sampled = rings.groups().len().saturating_sub(1);
+        let sampled: usize = rings.groups().iter().take(sampled).map(Vec::len).sum();
         let shared = Arc::new(Shared {
             live: Mutex::new(live),
-            events: events.into_iter().map(|(event, _)| event).collect(),
+            events: events.into_iter().take(sampled).map(|(event, _)| event).collect(),
             over: AtomicBool::new(false),
             yielding: AtomicBool::new(false),
             settled: Default::default(),

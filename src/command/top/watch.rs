@@ -58,9 +58,8 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     let (names, known) = names::start(wish.clone())?;
     let sampler = Sampler::start(plan.clone(), names)?;
     let painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
-    let sampled = painter.sampled().next().map_or(0, |(number, _)| number);
     let query = painter.query();
-    let first = Query { event: Some(sampled), limit: BRANCH, ..query };
+    let first = Query { event: Some(0), limit: BRANCH, ..query };
     let board = Arc::new(Board { poll: Mutex::default(), waker: inbox.waker() });
     let (jobs, come) = channel();
     let (wanted, spots) = channel();
