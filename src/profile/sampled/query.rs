@@ -363,7 +363,9 @@ impl<'a> Sieve<'a> {
 
     /// An extra of a row.
     fn word(&self, key: &Key, at: Option<usize>) -> Option<u64> {
-        words(self.input.extras.get(key.extra).1).get(at?)
+        // Where rows have no extras there is no list either.
+        let at = at?;
+        words(self.input.extras.get(key.extra).1).get(at)
     }
 
     fn look(&mut self, key: &Key) -> Verdict {
