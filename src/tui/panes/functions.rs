@@ -53,6 +53,7 @@ impl Widths {
             }
         }
         let used: usize = keys.iter().rev().skip(1).map(|width| width + 1).sum();
+        let used = used + 1;
         if let Some(last) = keys.last_mut() {
             *last = room.saturating_sub(used);
         }
@@ -160,7 +161,7 @@ fn heading(
         line += &arrow(Column::Key(at), key.heading(), *width, false);
         line.push(' ');
     }
-    let line = fit::left(&line, areas.heading.width.into());
+    let line = fit::left(line.trim_end(), areas.heading.width.into());
     put(buffer, areas.heading, 0, vec![Span::styled(line, theme.heading())], Style::new());
 }
 

@@ -330,7 +330,7 @@ impl State {
             self.said = Some("no function is chosen here".to_owned());
             return;
         };
-        if self.event().is_some_and(|(profile, _)| !profile.has_totals) && self.query.tree.is_none() {
+        if self.event().is_some_and(|(profile, _)| !profile.has_totals && profile.trust.stacks == 0) {
             self.said = Some("no call chains were recorded: pmc record -g records them".to_owned());
             return;
         }

@@ -27,7 +27,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use super::engine::{ExportForm, LiveCommand, Poll, Spot, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
-use crate::profile::sampled::{Answer, Event, Filter, Profile, Query, Tree};
+use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
 use code::Code;
 use flame::Flame;
 use prompt::Prompt;
@@ -131,20 +131,24 @@ pub struct State {
     /// Where the last click went: the same line again is Enter.
     clicked: Option<(Pane, usize)>,
     /// The keys of the first query, to come back to.
-    first_keys: Vec<crate::profile::sampled::SortKey>,
-    /// The time that the strip had before it was touched.
-    order: crate::profile::sampled::Order,
+    first_keys: Vec<SortKey>,
+    /// Which end of the stacks is the tree's top.
+    order: Order,
 }
 
 impl State {
-    /// The beginning; `query` is what was asked.
+    /// The beginning. [`State::query`] is then what to ask first.
+    ///
+    /// A tree's order is kept for when a tree is shown; until then none is asked for.
     pub fn new(query: Query, size: (u16, u16)) -> Self {
+        let order = query.tree.unwrap_or_default();
+        let query = Query { tree: None, ..query };
         Self {
             size,
             pane: Pane::Functions,
             over: None,
             first_keys: query.keys.clone(),
-            order: query.tree.unwrap_or_default(),
+            order,
             query,
             answer: None,
             is_waiting: true,
@@ -284,6 +288,24 @@ impl State {
         }
     }
 
+    /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
+    fn outer_spot(&self) -> Option<Spot> {
+        let node = match self.pane {
+            Pane::Tree => self.stacks.node(),
+            Pane::Flame => self.flame_node(self.flame.cursor),
+            _ => None,
+        };
+        let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.spot() };
+        if self.order == Order::Caller {
+            while tree.nodes.get(number as usize)?.inlined && self.parents[number as usize] != flame::ALL {
+                number = self.parents[number as usize];
+            }
+        }
+        let node = tree.nodes.get(number as usize)?;
+        let text = |id| profile.texts.get(id).to_owned();
+        Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+    }
+
     /// The number of a node of the flame graph; `None`: all of it.
     pub fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
         let identity = identity?;
@@ -322,7 +344,7 @@ impl State {
     /// Shows a pane; asks for the tree when it needs one.
     fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
-            if let Some(spot) = self.spot() {
+            if let Some(spot) = self.outer_spot() {
                 self.annotate(spot, effects);
             } else if self.code.spot.is_none() {
                 self.said = Some("no function is chosen: go to one and press a".to_owned());
@@ -383,6 +405,3 @@ impl State {
         self.ask(effects);
     }
 }
-
-#[cfg(test)]
-mod tests;
