@@ -16,7 +16,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 
-pub fn value(samples: u64) -> Value {
+pub(crate) fn value(samples: u64) -> Value {
     Value { samples, period: samples * 1000, squares: samples as f64 * 1e6, weight: 0 }
 }
 
@@ -50,7 +50,7 @@ const NODES: &[(Option<u32>, usize, u64, u64)] = &[
     (Some(1), 7, 50, 50),
 ];
 
-pub fn answer(query: &Query) -> Answer {
+pub(crate) fn answer(query: &Query) -> Answer {
     let mut profile = Profile {
         keys: query.keys.clone(),
         has_totals: true,
@@ -119,7 +119,7 @@ pub fn answer(query: &Query) -> Answer {
     Answer { query: query.clone(), profile, times, threads }
 }
 
-pub fn listing() -> Listing {
+pub(crate) fn listing() -> Listing {
     let text: Arc<[String]> =
         ["int price(void) {", "\tint sum = 0;", "\tfor (int i = 0; i < n; i++)", "\t\tsum += i;", "}"]
             .iter()
@@ -168,15 +168,15 @@ pub fn listing() -> Listing {
 }
 
 /// A screen without a terminal, whose engine answers at once.
-pub struct Desk {
-    pub state: State,
+pub(crate) struct Desk {
+    pub(crate) state: State,
     /// What was asked for besides answers, histories and code.
-    pub effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
     terminal: Terminal<TestBackend>,
 }
 
 impl Desk {
-    pub fn new(width: u16, height: u16) -> Self {
+    pub(crate) fn new(width: u16, height: u16) -> Self {
         let first = Query { event: Some(0), totals: true, tree: Some(Order::Caller), ..Query::default() };
         let mut desk = Self {
             state: State::new(first, (width, height)),
@@ -189,7 +189,7 @@ impl Desk {
         desk
     }
 
-    pub fn take(&mut self, poll: Poll) {
+    pub(crate) fn take(&mut self, poll: Poll) {
         self.update(Input::Poll(poll));
     }
 
@@ -225,7 +225,7 @@ impl Desk {
     }
 
     /// Presses keys: characters, or names in angle brackets.
-    pub fn press(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         let mut rest = keys;
         while let Some(c) = rest.chars().next() {
             let (code, modifiers, len) = match rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
@@ -241,12 +241,12 @@ impl Desk {
         self
     }
 
-    pub fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
+    pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> &mut Self {
         self.update(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
         self
     }
 
-    pub fn resize(&mut self, width: u16, height: u16) -> &mut Self {
+    pub(crate) fn resize(&mut self, width: u16, height: u16) -> &mut Self {
         self.terminal.backend_mut().resize(width, height);
         self.terminal.autoresize().unwrap();
         self.update(Input::Resize(width, height));
@@ -254,7 +254,7 @@ impl Desk {
     }
 
     /// What the screen shows, without trailing spaces.
-    pub fn screen(&mut self) -> String {
+    pub(crate) fn screen(&mut self) -> String {
         let state = &self.state;
         self.terminal.draw(|frame| panes::draw(frame, state, Theme::new(true))).unwrap();
         let buffer = self.terminal.backend().buffer();
@@ -274,7 +274,7 @@ impl Desk {
     }
 
     /// The line of the screen that is shown reversed, if it is one.
-    pub fn cursor_line(&mut self) -> Option<String> {
+    pub(crate) fn cursor_line(&mut self) -> Option<String> {
         let screen = self.screen();
         let buffer = self.terminal.backend().buffer();
         let is_reversed = |y: &u16| {

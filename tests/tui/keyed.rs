@@ -58,8 +58,8 @@ fn searching_while_typing() {
 #[test]
 fn filtering_rows() {
     let mut desk = Desk::new(100, 30);
-    let screen = desk.press("&KERNEL|libc<Enter>").screen();
-    assert!(screen.contains("copy_user") || screen.contains("no row matches"), "{screen}");
+    let screen = desk.press("&KERNEL<Enter>").screen();
+    assert!(screen.contains("no row matches"), "a capital letter is one: {screen}");
     let screen = desk.press("&<^u>kernel|libc<Enter>").screen();
     assert!(
         screen.contains("copy_user") && screen.contains("memcpy") && !screen.contains("Basket"),
@@ -97,6 +97,19 @@ fn drilling_and_coming_back() {
 }
 
 #[test]
+fn a_search_before_a_drill_outlives_the_way_back() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("/serve<Enter><Enter>");
+    assert_eq!(desk.state.pane, Pane::Tree);
+    desk.press("<Esc>");
+    assert_eq!((desk.state.pane, desk.state.search.text.as_str()), (Pane::Functions, "serve"));
+    desk.press("<Enter>/price<Enter><Esc>");
+    assert_eq!((desk.state.pane, desk.state.search.text.as_str()), (Pane::Tree, "serve"));
+    desk.press("<Esc><Esc>");
+    assert!(!desk.state.search.is_some());
+}
+
+#[test]
 fn q_goes_back_before_it_quits() {
     let mut desk = Desk::new(100, 30);
     desk.press("2q");
@@ -115,14 +128,14 @@ fn the_tree_opens_and_closes() {
     let lines = |desk: &Desk| desk.state.stacks.lines.len();
     desk.press("2");
     let open = lines(&desk);
-    assert!((5..8).contains(&open), "the costly path is open: {open}");
+    assert!(open > 5, "the costly path is open: {open}");
     desk.press("E");
     assert_eq!(lines(&desk), 8);
     desk.press("C");
     assert_eq!(lines(&desk), 1);
     desk.press("l");
     assert_eq!(lines(&desk), 3);
-    desk.press("lj<Enter>");
+    desk.press("l<Enter>");
     assert_eq!(lines(&desk), 3 + 4, "a fork opens");
     desk.press("h");
     assert_eq!(lines(&desk), 3);
@@ -342,15 +355,15 @@ fn no_sequence_of_keys_breaks_it() {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let pick = (seed >> 33) as usize;
         match pick % 10 {
-            0 => drop(desk.press("<Enter>")),
-            1 => drop(desk.press("<Esc>")),
-            2 => drop(desk.press("<Tab>")),
+            key @ 0..=2 => {
+                desk.press(["<Enter>", "<Esc>", "<Tab>"][key]);
+            }
             3 => {
                 let (x, y) = ((pick / 10 % 80) as u16, (pick / 800 % 24) as u16);
                 desk.mouse(MouseEventKind::Down(MouseButton::Left), x, y);
             }
             4 if round % 7 == 0 => {
-                drop(desk.resize(60 + (pick / 10 % 140) as u16, 12 + (pick / 2000 % 40) as u16))
+                desk.resize(60 + (pick / 10 % 140) as u16, 12 + (pick / 2000 % 40) as u16);
             }
             _ => {
                 let key = keys[pick / 10 % keys.len()].to_string();

@@ -217,7 +217,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     }
     let spot = table::spot(profile, row);
     let history = state.history.as_ref().filter(|(of, _)| Some(of) == spot.as_ref());
-    let sparks = history.map(|(_, sums)| {
+    // The row's own words come first where there is little room.
+    let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);
         let columns = crate::tui::state::strip::columns(sums, room.min(sums.len().max(1)) as u16);
         fit::sparks(&columns)

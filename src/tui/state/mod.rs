@@ -84,6 +84,8 @@ struct Crumb {
     query: Query,
     pane: Pane,
     zoom: Option<u64>,
+    search: Search,
+    filter: Search,
 }
 
 /// Everything.
@@ -365,7 +367,13 @@ impl State {
 
     /// Remembers where we are, for Esc.
     fn leave_crumb(&mut self) {
-        self.crumbs.push(Crumb { query: self.query.clone(), pane: self.pane, zoom: self.flame.zoom });
+        self.crumbs.push(Crumb {
+            query: self.query.clone(),
+            pane: self.pane,
+            zoom: self.flame.zoom,
+            search: self.search.clone(),
+            filter: self.filter.clone(),
+        });
         // Whoever goes round in circles for ever needs no way back to the beginning.
         if self.crumbs.len() > 200 {
             self.crumbs.remove(0);
@@ -374,11 +382,13 @@ impl State {
 
     /// Takes back the last filter or zoom. Says whether there was one.
     fn undo(&mut self, effects: &mut Vec<Effect>) -> bool {
-        if self.search.is_some() || self.filter.is_some() {
-            let filtered = self.filter.is_some();
-            self.search = Search::default();
-            self.filter = Search::default();
-            if filtered {
+        // What was searched for since then goes first.
+        let then = self.crumbs.last().map(|crumb| (crumb.search.clone(), crumb.filter.clone()));
+        let (search, filter) = then.unwrap_or_default();
+        let is_filtered = filter.text != self.filter.text;
+        if is_filtered || search.text != self.search.text {
+            (self.search, self.filter) = (search, filter);
+            if is_filtered {
                 self.rebuild();
             }
             return true;
