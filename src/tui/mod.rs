@@ -114,7 +114,7 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
     if let Some(why) = poll.failed {
         return Ok(End::Failed(why));
     }
-    let effects = state.update(Input::Poll(poll));
+    let effects = state.update(Input::Poll(Box::new(poll)));
     screen.carry_out(engine, &mut state, effects)?;
     screen.draw(&state)?;
     let mut is_dirty = false;
@@ -142,7 +142,7 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
                 if let Some(why) = poll.failed.take() {
                     return Ok(End::Failed(why));
                 }
-                Input::Poll(poll)
+                Input::Poll(Box::new(poll))
             }
             Message::Resized => screen.resized()?,
             Message::Stop => {

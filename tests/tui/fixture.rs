@@ -190,7 +190,7 @@ impl Desk {
     }
 
     pub(crate) fn take(&mut self, poll: Poll) {
-        self.update(Input::Poll(poll));
+        self.update(Input::Poll(Box::new(poll)));
     }
 
     fn update(&mut self, input: Input) {
@@ -199,15 +199,18 @@ impl Desk {
             for effect in self.state.update(input) {
                 match effect {
                     Effect::Ask(query) => {
-                        inputs.push(Input::Poll(Poll {
+                        inputs.push(Input::Poll(Box::new(Poll {
                             answer: Some(Arc::new(answer(&query))),
                             ..Poll::default()
-                        }));
+                        })));
                         self.effects.push(Effect::Ask(query));
                     }
                     Effect::History(spot) => {
                         let sums = (0..100).map(|at| at % 7 * 3).collect();
-                        inputs.push(Input::Poll(Poll { history: Some((spot, sums)), ..Poll::default() }));
+                        inputs.push(Input::Poll(Box::new(Poll {
+                            history: Some((spot, sums)),
+                            ..Poll::default()
+                        })));
                     }
                     Effect::Annotate(spot) => {
                         let code = if spot.symbol.contains("price") {
@@ -216,7 +219,10 @@ impl Desk {
                             Err(format!("no code of {}", spot.symbol))
                         };
                         let spot: Spot = spot;
-                        inputs.push(Input::Poll(Poll { listing: Some((spot, code)), ..Poll::default() }));
+                        inputs.push(Input::Poll(Box::new(Poll {
+                            listing: Some((spot, code)),
+                            ..Poll::default()
+                        })));
                     }
                     other => self.effects.push(other),
                 }

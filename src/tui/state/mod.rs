@@ -50,14 +50,14 @@ pub enum Input {
     /// The terminal has this many columns and lines now.
     Resize(u16, u16),
     /// The engine's news.
-    Poll(Poll),
+    Poll(Box<Poll>),
 }
 
 /// What is to be done.
 #[derive(Debug, PartialEq)]
 #[allow(missing_docs, reason = "see `Engine`")]
 pub enum Effect {
-    Ask(Query),
+    Ask(Box<Query>),
     Annotate(Spot),
     History(Spot),
     Export(ExportForm, PathBuf),
@@ -209,7 +209,7 @@ impl State {
                 self.size = (width, height);
                 self.refit();
             }
-            Input::Poll(poll) => self.take(poll),
+            Input::Poll(poll) => self.take(*poll),
             Input::Key(key) => self.key(&key, &mut effects),
             Input::Mouse(mouse) => self.mouse(mouse, &mut effects),
             Input::Paste(text) => self.paste(&text),
@@ -340,7 +340,7 @@ impl State {
         }
         self.is_waiting = true;
         self.asked_history = None;
-        effects.push(Effect::Ask(self.query.clone()));
+        effects.push(Effect::Ask(Box::new(self.query.clone())));
     }
 
     /// Shows a pane; asks for the tree when it needs one.

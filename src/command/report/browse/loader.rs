@@ -240,7 +240,7 @@ fn span(session: &Session) -> Option<(u64, u64)> {
         return Some((span.first, span.last));
     }
     let chunks = session.index.chunks.iter().filter(|chunk| chunk.samples > 0);
-    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.last()).collect();
+    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.clone().next_back()).collect();
     let mut buffer = Buffer::default();
     let mut span: Option<(u64, u64)> = None;
     for chunk in ends {
