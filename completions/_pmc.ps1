@@ -26,11 +26,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'script:--pid') } {
+        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'annotate:--pid', 'script:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
-        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'script:--tid') } {
+        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'annotate:--tid', 'script:--tid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
         }
@@ -65,6 +65,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
+            [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
@@ -308,10 +309,58 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--collapse-recursion', '--collapse-recursion', [CompletionResultType]::ParameterName, 'Join direct recursion into one branch of the tree')
             [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Print the members of a group of events side by side')
-            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print the table as CSV')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;annotate' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: perf.data]')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: perf.data]')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'The function')
+            [CompletionResult]::new('--symbol', '--symbol', [CompletionResultType]::ParameterName, 'The function')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only functions of these programs and libraries')
+            [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only functions of these programs and libraries')
+            [CompletionResult]::new('--dso', '--dso', [CompletionResultType]::ParameterName, 'Only functions of these programs and libraries')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Only these threads')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%')
+            [CompletionResult]::new('--functions', '--functions', [CompletionResultType]::ParameterName, 'How many functions, where none is named; 0 shows all')
+            [CompletionResult]::new('--percent-limit', '--percent-limit', [CompletionResultType]::ParameterName, 'Leave out functions below this percentage of the event')
+            [CompletionResult]::new('--percent-type', '--percent-type', [CompletionResultType]::ParameterName, 'What percentages are parts of: the function or all samples, by period or by number')
+            [CompletionResult]::new('--max-rows', '--max-rows', [CompletionResultType]::ParameterName, 'Rows of each function, around its hottest; 0 shows all')
+            [CompletionResult]::new('-M', '-M ', [CompletionResultType]::ParameterName, 'How x86 instructions are written: att or intel')
+            [CompletionResult]::new('--disassembler-style', '--disassembler-style', [CompletionResultType]::ParameterName, 'How x86 instructions are written: att or intel')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine, for programs and sources')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kcore')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show the number of samples too')
+            [CompletionResult]::new('--show-nr-samples', '--show-nr-samples', [CompletionResultType]::ParameterName, 'Show the number of samples too')
+            [CompletionResult]::new('--asm-raw', '--asm-raw', [CompletionResultType]::ParameterName, 'Show the bytes of instructions')
+            [CompletionResult]::new('--no-asm-raw', '--no-asm-raw', [CompletionResultType]::ParameterName, 'Do not show the bytes of instructions (default)')
+            [CompletionResult]::new('--source', '--source', [CompletionResultType]::ParameterName, 'Show source lines between the instructions (default)')
+            [CompletionResult]::new('--no-source', '--no-source', [CompletionResultType]::ParameterName, 'Only instructions')
+            [CompletionResult]::new('--source-only', '--source-only', [CompletionResultType]::ParameterName, 'Only source lines')
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Write the file''s name before each line''s number')
+            [CompletionResult]::new('--print-line', '--print-line', [CompletionResultType]::ParameterName, 'Write the file''s name before each line''s number')
+            [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Do not shorten paths of source files')
+            [CompletionResult]::new('--full-paths', '--full-paths', [CompletionResultType]::ParameterName, 'Do not shorten paths of source files')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')

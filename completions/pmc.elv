@@ -26,6 +26,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand record 'Sample where time goes, into a file'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand report 'Show where the time went in a recording'
+            cand annotate 'Show what each instruction and source line of a function cost'
             cand script 'Print the samples of a recording one by one'
             cand reserve 'Reserve the hardware counters'
             cand list 'List the events that can be counted here, each tried'
@@ -265,10 +266,57 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-demangle 'Names as the compiler wrote them'
             cand --collapse-recursion 'Join direct recursion into one branch of the tree'
             cand --group 'Print the members of a group of events side by side'
-            cand --stdio 'Print plain text (the default)'
+            cand --stdio 'Print plain text, on a terminal too'
             cand -j 'Print one JSON document'
             cand --json 'Print one JSON document'
             cand --csv 'Print the table as CSV'
+            cand --no-cache 'Do not keep results for the next time'
+            cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
+            cand -q 'Do not say what is not an error'
+            cand --quiet 'Do not say what is not an error'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;annotate'= {
+            cand -i 'The recording; `-` is standard input [default: perf.data]'
+            cand --input 'The recording; `-` is standard input [default: perf.data]'
+            cand -s 'The function'
+            cand --symbol 'The function'
+            cand -d 'Only functions of these programs and libraries'
+            cand --dsos 'Only functions of these programs and libraries'
+            cand --dso 'Only functions of these programs and libraries'
+            cand -C 'Only samples of these CPUs, such as 0-3,8'
+            cand --cpu 'Only samples of these CPUs, such as 0-3,8'
+            cand -c 'Only threads with these names'
+            cand --comms 'Only threads with these names'
+            cand --pid 'Only these processes'
+            cand --tid 'Only these threads'
+            cand --time 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%'
+            cand --functions 'How many functions, where none is named; 0 shows all'
+            cand --percent-limit 'Leave out functions below this percentage of the event'
+            cand --percent-type 'What percentages are parts of: the function or all samples, by period or by number'
+            cand --max-rows 'Rows of each function, around its hottest; 0 shows all'
+            cand -M 'How x86 instructions are written: att or intel'
+            cand --disassembler-style 'How x86 instructions are written: att or intel'
+            cand --symfs 'A folder that stands for / of the recorded machine, for programs and sources'
+            cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
+            cand --kcore 'A copy of the recorded machine''s /proc/kcore'
+            cand -k 'The recorded kernel''s file with symbols'
+            cand --vmlinux 'The recorded kernel''s file with symbols'
+            cand -n 'Show the number of samples too'
+            cand --show-nr-samples 'Show the number of samples too'
+            cand --asm-raw 'Show the bytes of instructions'
+            cand --no-asm-raw 'Do not show the bytes of instructions (default)'
+            cand --source 'Show source lines between the instructions (default)'
+            cand --no-source 'Only instructions'
+            cand --source-only 'Only source lines'
+            cand -l 'Write the file''s name before each line''s number'
+            cand --print-line 'Write the file''s name before each line''s number'
+            cand -P 'Do not shorten paths of source files'
+            cand --full-paths 'Do not shorten paths of source files'
+            cand --stdio 'Print plain text (the default)'
+            cand -j 'Print one JSON document'
+            cand --json 'Print one JSON document'
             cand --no-cache 'Do not keep results for the next time'
             cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
             cand -q 'Do not say what is not an error'
@@ -366,9 +414,9 @@ fn pmc-numbers {|list @folders|
 fn pmc-value {|pmc key list|
     if (has-value ['stat:-e' 'stat:--event' 'record:-e' 'record:--event'] $key) {
         pmc-events $pmc $list
-    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'script:--pid'] $key) {
+    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'annotate:--pid' 'script:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
-    } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'script:--tid'] $key) {
+    } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'annotate:--tid' 'script:--tid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]
     }
 }

@@ -105,10 +105,11 @@ pub fn stop() {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGTSTP);
-        // Our own copy of this one waits, being blocked; the first stop's SIGCONT throws it away.
+        // Both of ours wait, being blocked: one for any thread (a signalfd may take it), one for this thread. The first to
+        // be delivered stops the process; SIGCONT throws the other away.
         libc::kill(0, libc::SIGTSTP);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::raise(libc::SIGTSTP);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
     }
 }

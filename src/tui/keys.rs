@@ -239,20 +239,14 @@ pub const CHAPTERS: &[Chapter] = &[
                 &[ENTER],
                 Action::Enter,
                 "callees",
-                "what the function calls (its tree)",
+                "what the function calls, as a tree",
             ),
             only(&[Pane::Tree], &[ENTER], Action::Enter, "open", "open or close the branch"),
             only(&[Pane::Flame], &[ENTER], Action::Enter, "zoom", "zoom in on the function"),
             only(&[Pane::Threads], &[ENTER], Action::Enter, "only this", "only this process or thread"),
             only(&[Pane::Events], &[ENTER], Action::Enter, "choose", "look at this event"),
             only(&[Pane::Code], &[ENTER], Action::Enter, "jump", "follow the jump"),
-            only(
-                NAMED,
-                &[Char('c')],
-                Action::Callers,
-                "callers",
-                "who calls the function (its tree, leaf first)",
-            ),
+            only(NAMED, &[Char('c')], Action::Callers, "callers", "who calls the function, as a tree"),
             only(
                 NAMED,
                 &[Char('a')],
@@ -406,16 +400,39 @@ pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = (String, &'stati
 }
 
 /// The help page as rows: a chapter's title, or keys and words.
-pub fn help() -> Vec<(String, &'static str)> {
+pub fn help() -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for chapter in CHAPTERS {
-        rows.push((String::new(), chapter.title));
+        rows.push((String::new(), chapter.title.to_owned()));
         for binding in chapter.bindings {
             let keys: Vec<String> = binding.keys.iter().map(|key| key.name()).collect();
-            rows.push((keys.join(" "), binding.help));
+            rows.push((keys.join(" "), format!("{}{}", place(binding), binding.help)));
         }
     }
     rows
+}
+
+/// In which panes a row holds, in front of its words; nothing where it holds everywhere or its chapter says it.
+fn place(binding: &Binding) -> String {
+    let is_enter = binding.keys.first() == Some(&ENTER);
+    match binding.panes {
+        [pane] if is_enter => format!("{}: ", pane.name()),
+        _ => String::new(),
+    }
+}
+
+/// The table as a page of documentation has it.
+pub fn markdown() -> String {
+    let mut out = String::new();
+    for chapter in CHAPTERS {
+        out += &format!("| {} | |\n|---|---|\n", chapter.title);
+        for binding in chapter.bindings {
+            let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{}`", key.name())).collect();
+            out += &format!("| {} | {}{} |\n", keys.join(" "), place(binding), binding.help);
+        }
+        out.push('\n');
+    }
+    out
 }
 
 #[cfg(test)]

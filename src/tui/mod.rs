@@ -22,7 +22,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::Event;
+use ratatui::crossterm::event::{Event, MouseEventKind};
 
 use crate::profile::sampled::Query;
 pub use engine::{Engine, ExportForm, LiveCommand, Poll, Spot, Status, Waker};
@@ -114,7 +114,7 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
     if let Some(why) = poll.failed {
         return Ok(End::Failed(why));
     }
-    let effects = state.update(Input::Poll(poll));
+    let effects = state.update(Input::Poll(Box::new(poll)));
     screen.carry_out(engine, &mut state, effects)?;
     screen.draw(&state)?;
     let mut is_dirty = false;
@@ -142,7 +142,7 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
                 if let Some(why) = poll.failed.take() {
                     return Ok(End::Failed(why));
                 }
-                Input::Poll(poll)
+                Input::Poll(Box::new(poll))
             }
             Message::Resized => screen.resized()?,
             Message::Stop => {
@@ -153,6 +153,8 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
                 continue;
             }
             Message::Input(Event::Key(key)) => Input::Key(key),
+            // The pointer passing by is no news.
+            Message::Input(Event::Mouse(mouse)) if mouse.kind == MouseEventKind::Moved => continue,
             Message::Input(Event::Mouse(mouse)) => Input::Mouse(mouse),
             Message::Input(Event::Paste(text)) => Input::Paste(text),
             Message::Input(Event::Resize(..)) => screen.resized()?,

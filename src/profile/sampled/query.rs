@@ -429,3 +429,202 @@ impl<'a> Sieve<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::sampled::{Call, Code};
+    use crate::session::Resolved;
+    use crate::session::intern::{Lists, bytes};
+
+    struct Names;
+
+    impl crate::profile::sampled::table::Words for Names {
+        fn comm(&self, comm: u32) -> String {
+            ["cat", "dog"].get(comm as usize).map_or_else(String::new, |name| (*name).to_owned())
+        }
+        fn cgroup(&self, _: u64) -> String {
+            String::new()
+        }
+        fn socket(&self, _: u64) -> Option<i64> {
+            None
+        }
+        fn payload(&self, _: u64) -> String {
+            String::new()
+        }
+    }
+
+    /// main > work > (leaf | sys), and recursion of work; two threads, slices of 100 ns.
+    struct World {
+        resolved: Resolved,
+        extras: Lists,
+        code: Code,
+        texts: Texts,
+    }
+
+    const KINDS: [Extra; 3] = [Extra::Pid, Extra::Tid, Extra::Time(100)];
+
+    impl World {
+        fn new() -> Self {
+            let mut texts = Texts::default();
+            let mut code = Code::default();
+            for (symbol, dso, level) in [
+                ("main", "app", Level::User),
+                ("work", "app", Level::User),
+                ("leaf", "libc", Level::User),
+                ("sys", "[kernel]", Level::Kernel),
+            ] {
+                let call = Call {
+                    dso: texts.add(dso),
+                    symbol: texts.add(symbol),
+                    file: None,
+                    line: 0,
+                    level,
+                    inlined: false,
+                    named: true,
+                };
+                code.push(&[call], Some(0));
+            }
+            let mut resolved = Resolved::default();
+            let mut extras = Lists::default();
+            let mut scratch = Vec::new();
+            // Innermost first; name, tid, slice, samples.
+            let rows: [(&[u32], u32, u64, u64, u64); 5] = [
+                (&[2, 1, 0], 0, 10, 5, 40),
+                (&[2, 1, 1, 0], 0, 10, 6, 20),
+                (&[3, 1, 0], 0, 10, 6, 10),
+                (&[2, 1, 0], 1, 11, 8, 25),
+                (&[0], 1, 11, 9, 5),
+            ];
+            for (stack, comm, tid, slice, samples) in rows {
+                let numbers: Vec<u8> = stack.iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
+                let stack = resolved.stacks.add(0, &numbers);
+                bytes(&[10, tid, slice], &mut scratch);
+                let extra = extras.add(0, &scratch);
+                let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, weight: 0 };
+                resolved.rows.push((Key { event: 0, stack, comm, extra }, value));
+            }
+            resolved.rows.sort_by_key(|(key, _)| *key);
+            Self { resolved, extras, code, texts }
+        }
+
+        fn ask(&self, query: Query) -> Answer {
+            let input = Input {
+                rows: &self.resolved.rows,
+                resolved: &self.resolved,
+                extras: &self.extras,
+                extra_kinds: &KINDS,
+                code: &self.code,
+                words: &Names,
+            };
+            let total = Value { samples: 100, period: 200, squares: 400.0, weight: 0 };
+            let source = Source { name: "clock".to_owned(), total, ..Source::default() };
+            answer(&input, &[source], &query, self.texts.clone())
+        }
+    }
+
+    fn by_symbol() -> Query {
+        Query { event: Some(0), keys: vec![SortKey::Symbol], totals: true, ..Query::default() }
+    }
+
+    /// Symbol, own, total of each row.
+    fn rows(answer: &Answer) -> Vec<(String, u64, u64)> {
+        let name = |row: &super::super::Row| {
+            let id = super::super::table::symbol_of(row).unwrap();
+            answer.profile.texts.get(id).to_owned()
+        };
+        let rows = answer.profile.events[0].rows.iter();
+        rows.map(|row| (name(row), row.own.samples, row.total.samples)).collect()
+    }
+
+    fn row(symbol: &str, own: u64, total: u64) -> (String, u64, u64) {
+        (symbol.to_owned(), own, total)
+    }
+
+    #[test]
+    fn without_a_filter_everything_counts() {
+        let answer = World::new().ask(by_symbol());
+        assert_eq!(
+            rows(&answer),
+            [row("main", 5, 100), row("work", 0, 95), row("leaf", 85, 85), row("sys", 10, 10)]
+        );
+        let times = answer.times.unwrap();
+        assert_eq!((times.from, times.slice), (500, 100));
+        assert_eq!(times.sums, [80, 60, 0, 50, 10]);
+        let threads: Vec<_> = answer.threads.iter().map(|t| (t.pid, t.tid, t.value.samples)).collect();
+        assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
+    }
+
+    #[test]
+    fn filters_take_out_and_say_how_much() {
+        let world = World::new();
+        let only = |filter: Filter| world.ask(Query { filter, ..by_symbol() });
+        let comm = only(Filter { comms: Some(["dog".to_owned()].into()), ..Filter::default() });
+        assert_eq!(rows(&comm), [row("main", 5, 30), row("leaf", 25, 25), row("work", 0, 25)]);
+        let event = &comm.profile.events[0];
+        assert_eq!((event.total.samples, event.filtered.samples), (100, 70));
+        assert_eq!(comm.threads.len(), 2, "a thread can still be chosen");
+        let tid = only(Filter { tids: Some([10].into()), ..Filter::default() });
+        assert_eq!(rows(&tid)[0], row("main", 0, 70));
+        let time = only(Filter { time: Some((600, 850)), ..Filter::default() });
+        assert_eq!(rows(&time)[0], row("main", 0, 55));
+        assert_eq!(time.times.unwrap().sums.len(), 5, "the strip shows what can be chosen");
+        let kernel = only(Filter { hide_user: true, ..Filter::default() });
+        assert_eq!(rows(&kernel), [row("sys", 10, 10), row("main", 0, 10), row("work", 0, 10)]);
+        let under = only(Filter { symbol: Some("sys".to_owned()), ..Filter::default() });
+        assert_eq!(rows(&under).len(), 3);
+        let dso = only(Filter { dso: Some("app".to_owned()), ..Filter::default() });
+        assert_eq!(rows(&dso), [row("main", 5, 5)]);
+        assert!(rows(&only(Filter { dso: Some("nowhere".to_owned()), ..Filter::default() })).is_empty());
+        let relative = world.ask(Query {
+            relative: true,
+            filter: Filter { hide_user: true, ..Filter::default() },
+            ..by_symbol()
+        });
+        assert_eq!(relative.profile.events[0].total.samples, 10);
+    }
+
+    #[test]
+    fn a_tree_can_begin_at_a_function() {
+        let world = World::new();
+        let tree = |order: Order| {
+            let query = Query { tree: Some(order), root: Some("work".to_owned()), ..by_symbol() };
+            let mut answer = world.ask(query);
+            let tree = answer.profile.events[0].tree.take().unwrap();
+            let name = |number: &u32| {
+                let node = &tree.nodes[*number as usize];
+                (answer.profile.texts.get(node.symbol).to_owned(), node.total.samples)
+            };
+            let roots: Vec<_> = tree.roots.iter().map(name).collect();
+            let below: Vec<_> = tree.nodes[tree.roots[0] as usize].children.iter().map(name).collect();
+            (roots, below)
+        };
+        let named =
+            |list: &[(&str, u64)]| list.iter().map(|(n, s)| ((*n).to_owned(), *s)).collect::<Vec<_>>();
+        let (roots, callees) = tree(Order::Caller);
+        assert_eq!(roots, named(&[("work", 95)]));
+        assert_eq!(callees, named(&[("leaf", 65), ("work", 20), ("sys", 10)]));
+        let (roots, callers) = tree(Order::Callee);
+        assert_eq!(roots, named(&[("work", 95)]));
+        assert_eq!(callers, named(&[("main", 95)]), "the outermost of a recursion counts");
+        let none = world.ask(Query { tree: Some(Order::Caller), root: Some("x".to_owned()), ..by_symbol() });
+        assert!(none.profile.events[0].tree.as_ref().unwrap().nodes.is_empty());
+    }
+
+    #[test]
+    fn a_function_has_a_history() {
+        let world = World::new();
+        let input = Input {
+            rows: &world.resolved.rows,
+            resolved: &world.resolved,
+            extras: &world.extras,
+            extra_kinds: &KINDS,
+            code: &world.code,
+            words: &Names,
+        };
+        let like = Times { from: 500, slice: 100, sums: vec![0; 5] };
+        let of = |dso, symbol| history(&input, &by_symbol(), dso, symbol, &like, &world.texts);
+        assert_eq!(of("libc", "leaf"), [80, 40, 0, 50, 0]);
+        assert_eq!(of("libc", "main"), [0; 5]);
+    }
+}

@@ -53,6 +53,7 @@ impl Widths {
             }
         }
         let used: usize = keys.iter().rev().skip(1).map(|width| width + 1).sum();
+        let used = used + 1;
         if let Some(last) = keys.last_mut() {
             *last = room.saturating_sub(used);
         }
@@ -160,7 +161,7 @@ fn heading(
         line += &arrow(Column::Key(at), key.heading(), *width, false);
         line.push(' ');
     }
-    let line = fit::left(&line, areas.heading.width.into());
+    let line = fit::left(line.trim_end(), areas.heading.width.into());
     put(buffer, areas.heading, 0, vec![Span::styled(line, theme.heading())], Style::new());
 }
 
@@ -216,7 +217,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     }
     let spot = table::spot(profile, row);
     let history = state.history.as_ref().filter(|(of, _)| Some(of) == spot.as_ref());
-    let sparks = history.map(|(_, sums)| {
+    // The row's own words come first where there is little room.
+    let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);
         let columns = crate::tui::state::strip::columns(sums, room.min(sums.len().max(1)) as u16);
         fit::sparks(&columns)

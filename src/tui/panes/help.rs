@@ -25,11 +25,11 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, _state: &State, 
     put(buffer, area, 0, vec![Span::styled(fit::left(&heading, width), theme.heading())], Style::new());
     for (line, (keys, words)) in (1..area.height).zip(rows.into_iter().skip(top)) {
         let spans = if keys.is_empty() {
-            vec![Span::styled(fit::cut(words, width), theme.bold())]
+            vec![Span::styled(fit::cut(&words, width), theme.bold())]
         } else {
             vec![
                 Span::styled(format!("  {} ", fit::left(&keys, KEYS)), theme.key()),
-                Span::styled(fit::cut(words, width.saturating_sub(KEYS + 3)), theme.plain()),
+                Span::styled(fit::cut(&words, width.saturating_sub(KEYS + 3)), theme.plain()),
             ]
         };
         put(buffer, area, line, spans, Style::new());

@@ -59,7 +59,8 @@ impl State {
     fn help_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
         let Some(Over::Help(mut scroll)) = self.over.take() else { return };
         let len = keys::help().len();
-        let height = usize::from(self.size.1).saturating_sub(4).max(1);
+        // It covers the lines above and below the pane too, and has a heading.
+        let height = self.height() + 1;
         // The page has no cursor: its uppermost line moves.
         let most = len.saturating_sub(height);
         let top = scroll.top;
@@ -330,7 +331,7 @@ impl State {
             self.said = Some("no function is chosen here".to_owned());
             return;
         };
-        if self.event().is_some_and(|(profile, _)| !profile.has_totals) && self.query.tree.is_none() {
+        if self.event().is_some_and(|(profile, _)| !profile.has_totals && profile.trust.stacks == 0) {
             self.said = Some("no call chains were recorded: pmc record -g records them".to_owned());
             return;
         }

@@ -27,7 +27,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use super::engine::{ExportForm, LiveCommand, Poll, Spot, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
-use crate::profile::sampled::{Answer, Event, Filter, Profile, Query, Tree};
+use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
 use code::Code;
 use flame::Flame;
 use prompt::Prompt;
@@ -50,14 +50,14 @@ pub enum Input {
     /// The terminal has this many columns and lines now.
     Resize(u16, u16),
     /// The engine's news.
-    Poll(Poll),
+    Poll(Box<Poll>),
 }
 
 /// What is to be done.
 #[derive(Debug, PartialEq)]
 #[allow(missing_docs, reason = "see `Engine`")]
 pub enum Effect {
-    Ask(Query),
+    Ask(Box<Query>),
     Annotate(Spot),
     History(Spot),
     Export(ExportForm, PathBuf),
@@ -84,6 +84,8 @@ struct Crumb {
     query: Query,
     pane: Pane,
     zoom: Option<u64>,
+    search: Search,
+    filter: Search,
 }
 
 /// Everything.
@@ -131,20 +133,24 @@ pub struct State {
     /// Where the last click went: the same line again is Enter.
     clicked: Option<(Pane, usize)>,
     /// The keys of the first query, to come back to.
-    first_keys: Vec<crate::profile::sampled::SortKey>,
-    /// The time that the strip had before it was touched.
-    order: crate::profile::sampled::Order,
+    first_keys: Vec<SortKey>,
+    /// Which end of the stacks is the tree's top.
+    order: Order,
 }
 
 impl State {
-    /// The beginning; `query` is what was asked.
+    /// The beginning. [`State::query`] is then what to ask first.
+    ///
+    /// A tree's order is kept for when a tree is shown; until then none is asked for.
     pub fn new(query: Query, size: (u16, u16)) -> Self {
+        let order = query.tree.unwrap_or_default();
+        let query = Query { tree: None, ..query };
         Self {
             size,
             pane: Pane::Functions,
             over: None,
             first_keys: query.keys.clone(),
-            order: query.tree.unwrap_or_default(),
+            order,
             query,
             answer: None,
             is_waiting: true,
@@ -203,7 +209,7 @@ impl State {
                 self.size = (width, height);
                 self.refit();
             }
-            Input::Poll(poll) => self.take(poll),
+            Input::Poll(poll) => self.take(*poll),
             Input::Key(key) => self.key(&key, &mut effects),
             Input::Mouse(mouse) => self.mouse(mouse, &mut effects),
             Input::Paste(text) => self.paste(&text),
@@ -284,6 +290,24 @@ impl State {
         }
     }
 
+    /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
+    fn outer_spot(&self) -> Option<Spot> {
+        let node = match self.pane {
+            Pane::Tree => self.stacks.node(),
+            Pane::Flame => self.flame_node(self.flame.cursor),
+            _ => None,
+        };
+        let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.spot() };
+        if self.order == Order::Caller {
+            while tree.nodes.get(number as usize)?.inlined && self.parents[number as usize] != flame::ALL {
+                number = self.parents[number as usize];
+            }
+        }
+        let node = tree.nodes.get(number as usize)?;
+        let text = |id| profile.texts.get(id).to_owned();
+        Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+    }
+
     /// The number of a node of the flame graph; `None`: all of it.
     pub fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
         let identity = identity?;
@@ -316,13 +340,13 @@ impl State {
         }
         self.is_waiting = true;
         self.asked_history = None;
-        effects.push(Effect::Ask(self.query.clone()));
+        effects.push(Effect::Ask(Box::new(self.query.clone())));
     }
 
     /// Shows a pane; asks for the tree when it needs one.
     fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
-            if let Some(spot) = self.spot() {
+            if let Some(spot) = self.outer_spot() {
                 self.annotate(spot, effects);
             } else if self.code.spot.is_none() {
                 self.said = Some("no function is chosen: go to one and press a".to_owned());
@@ -343,7 +367,13 @@ impl State {
 
     /// Remembers where we are, for Esc.
     fn leave_crumb(&mut self) {
-        self.crumbs.push(Crumb { query: self.query.clone(), pane: self.pane, zoom: self.flame.zoom });
+        self.crumbs.push(Crumb {
+            query: self.query.clone(),
+            pane: self.pane,
+            zoom: self.flame.zoom,
+            search: self.search.clone(),
+            filter: self.filter.clone(),
+        });
         // Whoever goes round in circles for ever needs no way back to the beginning.
         if self.crumbs.len() > 200 {
             self.crumbs.remove(0);
@@ -352,11 +382,13 @@ impl State {
 
     /// Takes back the last filter or zoom. Says whether there was one.
     fn undo(&mut self, effects: &mut Vec<Effect>) -> bool {
-        if self.search.is_some() || self.filter.is_some() {
-            let filtered = self.filter.is_some();
-            self.search = Search::default();
-            self.filter = Search::default();
-            if filtered {
+        // What was searched for since then goes first.
+        let then = self.crumbs.last().map(|crumb| (crumb.search.clone(), crumb.filter.clone()));
+        let (search, filter) = then.unwrap_or_default();
+        let is_filtered = filter.text != self.filter.text;
+        if is_filtered || search.text != self.search.text {
+            (self.search, self.filter) = (search, filter);
+            if is_filtered {
                 self.rebuild();
             }
             return true;
@@ -383,6 +415,3 @@ impl State {
         self.ask(effects);
     }
 }
-
-#[cfg(test)]
-mod tests;

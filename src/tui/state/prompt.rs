@@ -96,10 +96,10 @@ impl State {
                 let kept = prompt.text.trim_end().rfind([' ', '/', '.']).map_or(0, |at| at + 1);
                 prompt.text.truncate(kept.min(prompt.text.len().saturating_sub(1)));
             }
-            KeyCode::Char(c) if !ctrl && !key.modifiers.contains(KeyModifiers::ALT) => {
-                if prompt.text.len() < LONGEST {
-                    prompt.text.push(c);
-                }
+            KeyCode::Char(c)
+                if !ctrl && !key.modifiers.contains(KeyModifiers::ALT) && prompt.text.len() < LONGEST =>
+            {
+                prompt.text.push(c);
             }
             _ => {}
         }

@@ -23,7 +23,7 @@ pub(super) enum Job {
     /// More is known.
     Stage(Arc<Stage>),
     /// Answer this from now on.
-    Answer(Query),
+    Answer(Box<Query>),
     /// A function over time.
     History(Spot),
     /// Write what the last query shows.
@@ -42,7 +42,7 @@ pub(super) fn run(jobs: &Receiver<Job>, board: &Board, layout: &Layout) {
         for job in std::iter::once(job).chain(jobs.try_iter()) {
             match job {
                 Job::Stage(more) => (stage, is_new) = (Some(more), true),
-                Job::Answer(asked) => (query, is_new) = (Some(asked), true),
+                Job::Answer(asked) => (query, is_new) = (Some(*asked), true),
                 Job::History(spot) => history = Some(spot),
                 Job::Export(form, path) => exports.push((form, path)),
             }

@@ -32,8 +32,10 @@ use crate::symbol::disassemble::Syntax;
 use crate::tui::Spot;
 use crate::tui::engine::Progress;
 
-/// Slices that the time of a recording is cut into.
+/// Most slices that the time of a recording is cut into …
 const SLICES: u64 = 240;
+/// … and how many samples a slice should hold.
+const IN_SLICE: u64 = 5;
 /// The shortest time between two reports of progress.
 const PROGRESS: Duration = Duration::from_millis(100);
 
@@ -139,7 +141,8 @@ impl Loader {
         }
         let has_slices = has.iter().any(|extra| matches!(extra, Extra::Time(_)));
         if let Some((first, last)) = span(session) {
-            add(Extra::Time((last.saturating_sub(first) / SLICES).max(1)), has_slices);
+            let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
+            add(Extra::Time((last.saturating_sub(first) / slices).max(1)), has_slices);
         }
         let mut samples = {
             let count = session.index.count(kind::SAMPLE);
@@ -237,7 +240,7 @@ fn span(session: &Session) -> Option<(u64, u64)> {
         return Some((span.first, span.last));
     }
     let chunks = session.index.chunks.iter().filter(|chunk| chunk.samples > 0);
-    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.last()).collect();
+    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.clone().next_back()).collect();
     let mut buffer = Buffer::default();
     let mut span: Option<(u64, u64)> = None;
     for chunk in ends {

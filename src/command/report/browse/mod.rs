@@ -130,7 +130,7 @@ impl Engine for Recording {
     }
 
     fn ask(&mut self, query: &Query) {
-        let _ = self.answers.send(Job::Answer(query.clone()));
+        let _ = self.answers.send(Job::Answer(Box::new(query.clone())));
     }
 
     fn annotate(&mut self, spot: &Spot) {
