@@ -127,6 +127,16 @@ impl Few {
         behind > first
     }
 
+    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer one.
+    fn settle(&mut self) {
+        for at in 1..self.around.len() {
+            self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
+        }
+        for at in (1..self.around.len()).rev() {
+            self.around[at - 1].1 = self.around[at - 1].1.min(self.around[at].1);
+        }
+    }
+
     /// Whether a label is the nearest start to its wanted address; it ends at the next boundary.
     fn keeps_label(&self, start: u64, end: &mut u64) -> bool {
         let first = self.wanted.partition_point(|wanted| *wanted < start);
@@ -203,7 +213,9 @@ impl Builder {
     /// As [`Builder::finish`], with what is known of the few.
     pub fn finish_few(self) -> (Table, Few) {
         let Self { mut entries, names, only } = self;
-        if let Some(few) = &only {
+        let mut only = only;
+        if let Some(few) = &mut only {
+            few.settle();
             entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
         }
         let few = only.unwrap_or_default();
@@ -347,6 +359,7 @@ mod tests {
         fn a_lookup_equals_a_linear_scan(
             symbols in prop::collection::vec((0u64..300, 0u64..60), 0..40),
             address in 0u64..400,
+            others in prop::collection::vec(0u64..400, 0..6),
         ) {
             let mut builder = Builder::default();
             for (at, (start, size)) in symbols.iter().enumerate() {
@@ -355,24 +368,25 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
-            // A table for this address alone says the same, and for all between the bounds that it names. Labels that stand
+            // A table for few addresses says the same, and for all between the bounds that it names. Labels that stand
             // inside of a sized function which ends before the address are the exception: see `Few`.
-            let mut few = Builder::for_few(Few::new([address]));
+            let wanted = others.iter().copied().chain([address]);
+            let mut few = Builder::for_few(Few::new(wanted.clone()));
+            let mut sized = Builder::default();
             for (at, (start, size)) in symbols.iter().enumerate().filter(|(_, (_, size))| *size > 0) {
                 if few.wants(*start, *size, 350) {
                     few.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
                 }
-            }
-            let mut sized = Builder::default();
-            for (at, (start, size)) in symbols.iter().enumerate().filter(|(_, (_, size))| *size > 0) {
                 sized.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
             }
             let sized = sized.finish();
             let (alone, few) = few.finish_few();
-            prop_assert_eq!(alone.find(address), sized.find(address));
-            let (from, to) = few.bounds(address).unwrap();
-            for near in from..to.min(400) {
-                prop_assert_eq!(sized.find(near), alone.find(address), "{} near {}", near, address);
+            for address in wanted {
+                prop_assert_eq!(alone.find(address), sized.find(address));
+                let (from, to) = few.bounds(address).unwrap();
+                for near in from..to.min(400) {
+                    prop_assert_eq!(sized.find(near), alone.find(address), "{} near {}", near, address);
+                }
             }
             // Independently of the table: whatever a sized symbol covers has a name.
             if symbols.iter().any(|(start, size)| *start <= address && address < start + size) {
