@@ -80,8 +80,10 @@ fn top(options: &[&str]) -> kit::Ran {
 
 /// The tables of a run, each with the line of facts above it.
 fn tables(stdout: &str) -> Vec<&str> {
-    let starts: Vec<usize> =
-        stdout.match_indices(" samples/s of ").map(|(at, _)| stdout[..at].rfind('\n').map_or(0, |n| n + 1)).collect();
+    let starts: Vec<usize> = stdout
+        .match_indices(" samples/s of ")
+        .map(|(at, _)| stdout[..at].rfind('\n').map_or(0, |n| n + 1))
+        .collect();
     let ends = starts.iter().skip(1).copied().chain([stdout.len()]);
     starts.iter().zip(ends).map(|(start, end)| &stdout[*start..end]).collect()
 }
@@ -102,7 +104,8 @@ fn functions_have_the_shares_that_they_have() {
     }
     let lab = Lab::new();
     let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
-    let ran = top(&["-p", &shares.pid(), "-F", "2000", "-d", "1", "--duration", "3", "--accumulate"]).expect(0);
+    let ran =
+        top(&["-p", &shares.pid(), "-F", "2000", "-d", "1", "--duration", "3", "--accumulate"]).expect(0);
     let all = tables(&ran.stdout);
     assert!((3..=4).contains(&all.len()), "{} tables\n{}", all.len(), ran.stdout);
     let last = all.last().expect("a table");
@@ -137,11 +140,14 @@ fn threads_and_processes_are_told_apart() {
     }
     let lab = Lab::new();
     let program = lab.compile("shares", SHARES);
-    let (one, other) = (Running::start(&mut Command::new(&program)), Running::start(&mut Command::new(&program)));
+    let (one, other) =
+        (Running::start(&mut Command::new(&program)), Running::start(&mut Command::new(&program)));
     let pids = format!("{},{}", one.pid(), other.pid());
     let ran = top(&["-p", &pids, "-s", "pid,comm,sym", "--duration", "1", "-n"]).expect(0);
     for pid in [one.pid(), other.pid()] {
-        let row = |line: &&str| line.contains(&format!(" {pid} ")) && line.contains("shares") && line.contains("fifty");
+        let row = |line: &&str| {
+            line.contains(&format!(" {pid} ")) && line.contains("shares") && line.contains("fifty")
+        };
         assert!(ran.stdout.lines().any(|line| row(&line)), "no row of {pid}\n{}", ran.stdout);
     }
     let only = top(&["-p", &pids, "--symbols", "thirty", "--duration", "1"]).expect(0);
@@ -254,7 +260,8 @@ fn it_ends_with_the_last_of_those_it_watches() {
         return;
     }
     let lab = Lab::new();
-    let mut shares = Command::new(lab.compile("shares", SHARES)).stdin(Stdio::null()).spawn().expect("it starts");
+    let mut shares =
+        Command::new(lab.compile("shares", SHARES)).stdin(Stdio::null()).spawn().expect("it starts");
     let pid = shares.id().to_string();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(700));
@@ -313,7 +320,8 @@ fn mistakes_and_signals_have_their_status() {
     kit::run(&["top", "--stdio", "-p", "999999999"]).expect(1).says(&["no process"]);
     for (signal, status) in [("INT", Some(0)), ("TERM", None), ("HUP", None)] {
         let mut pmc = kit::pmc();
-        let child = pmc.args(["top", "--stdio", "-e", "cpu-clock", "-d", "0.3"]).stdout(Stdio::piped()).spawn();
+        let child =
+            pmc.args(["top", "--stdio", "-e", "cpu-clock", "-d", "0.3"]).stdout(Stdio::piped()).spawn();
         let mut child = child.expect("pmc starts");
         // It is at work once its first line is there.
         let mut first = [0; 1];
@@ -322,7 +330,11 @@ fn mistakes_and_signals_have_their_status() {
         assert!(Command::new("kill").args(["-s", signal, &pid]).status().expect("kill starts").success());
         let run = kit::Ran::from(child.wait_with_output().expect("pmc ends"));
         assert_eq!(run.status, status, "{signal}: {}", run.stderr);
-        assert!(run.stdout.contains("samples/s of cpu-clock") || run.stdout.contains(" s: "), "{}", run.stdout);
+        assert!(
+            run.stdout.contains("samples/s of cpu-clock") || run.stdout.contains(" s: "),
+            "{}",
+            run.stdout
+        );
     }
 }
 

@@ -230,9 +230,8 @@ impl History {
         // What is younger may belong to a process that began while we looked.
         let is_young = |from: Option<Moment>| from.is_some_and(|from| from > before);
         self.processes.retain(|pid, layers| lives(*pid) || is_young(layers.last().map(|(from, _)| *from)));
-        self.comms_of.retain(|tid, names| {
-            *tid == 0 || lives(*tid) || is_young(names.last().map(|(from, _)| *from))
-        });
+        self.comms_of
+            .retain(|tid, names| *tid == 0 || lives(*tid) || is_young(names.last().map(|(from, _)| *from)));
         self.comms_of.values_mut().for_each(|names| past(names, before));
         let old = std::mem::take(&mut self.layers);
         self.layers = old[..2].to_vec();

@@ -19,7 +19,9 @@ use rustc_hash::FxHashMap;
 use super::intern::{Lists, bytes, numbers};
 use super::location::{self, Location};
 use super::module::Modules;
-use super::samples::{ANY_COMM, Extra, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of};
+use super::samples::{
+    ANY_COMM, Extra, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of,
+};
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
 use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, kind, walk};
@@ -127,8 +129,8 @@ pub const ENDED: u64 = -1i64 as u64;
 /// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
 const REMEMBERED: usize = 2 << 20;
 /// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
-const MOST_STACKS: usize = 6 << 20;
-const MOST_ROWS: usize = 60_000;
+const MOST_STACKS: usize = 4 << 20;
+const MOST_ROWS: usize = 30_000;
 /// What a history may grow by before it is searched for what can be forgotten.
 const BURDEN: usize = 1 << 15;
 /// Stacks among which searching for faded ones does not pay.
@@ -429,7 +431,8 @@ impl Live {
         if self.stacks.len().max(self.extras.len()) > self.kept + self.kept / 2 + FEW_STACKS {
             self.renumber();
         }
-        while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS {
+        while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
+        {
             self.thin();
         }
     }
@@ -668,7 +671,8 @@ mod tests {
         let (mut live, layouts) = live();
         live.told();
         let mut batch = Batch::default();
-        let sum = |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
+        let sum =
+            |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
         // Half of everything in one row, half in 20,000 rows of one sample each.
         for n in 0..20_000u64 {
             batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
@@ -684,7 +688,11 @@ mod tests {
         let rows = live.rows.len();
         live.thin();
         assert!((sum(&live) / faded - 1.0).abs() < 0.03, "{} of {faded}", sum(&live));
-        assert!(live.rows.len() < rows * 6 / 10 && live.counts().thinned > 0, "{} of {rows}", live.rows.len());
+        assert!(
+            live.rows.len() < rows * 6 / 10 && live.counts().thinned > 0,
+            "{} of {rows}",
+            live.rows.len()
+        );
     }
 
     #[test]

@@ -75,7 +75,8 @@ impl Kallsyms {
             if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
-            let Some((address, kind, name, module)) = fields(line.strip_suffix(b"\n").unwrap_or(&line)) else {
+            let Some((address, kind, name, module)) = fields(line.strip_suffix(b"\n").unwrap_or(&line))
+            else {
                 continue;
             };
             match name {

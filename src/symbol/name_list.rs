@@ -96,7 +96,9 @@ mod tests {
     #[test]
     fn the_last_name_of_a_place_is_shown_and_reaches_to_the_next() {
         let mut list = NameList::new(100);
-        for (start, name) in [(40, "later"), (16, "__pfx_start"), (16, "start_kernel"), (16, "start"), (500, "far")] {
+        for (start, name) in
+            [(40, "later"), (16, "__pfx_start"), (16, "start_kernel"), (16, "start"), (500, "far")]
+        {
             list.add(start, name);
         }
         list.end_at(60);

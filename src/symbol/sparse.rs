@@ -70,7 +70,9 @@ impl Sparse {
         }
         // Stubs stand where no symbol does; to find them takes longer than all the rest.
         if builder.lacks_some() {
-            for file in [&found.binary, &found.debug].into_iter().flatten().filter_map(|image| image.elf().ok()) {
+            for file in
+                [&found.binary, &found.debug].into_iter().flatten().filter_map(|image| image.elf().ok())
+            {
                 plt::add_stubs(&file, &mut builder);
             }
         }

@@ -16,7 +16,10 @@ impl Tmux {
     fn start(lab: &Lab, line: &str, width: u16, height: u16) -> Self {
         let socket = lab.path("tmux").display().to_string();
         let tmux = Self { socket };
-        let line = format!("stty -g >{0}/before; {line}; echo \"status $?\"; stty -g >{0}/after; exec sleep 60", lab.0.path().display());
+        let line = format!(
+            "stty -g >{0}/before; {line}; echo \"status $?\"; stty -g >{0}/after; exec sleep 60",
+            lab.0.path().display()
+        );
         let (width, height) = (width.to_string(), height.to_string());
         tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, &line]);
         tmux
@@ -24,7 +27,12 @@ impl Tmux {
 
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> String {
-        let run = Command::new("tmux").arg("-S").arg(&self.socket).args(arguments).env("TERM", "xterm-256color").output();
+        let run = Command::new("tmux")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .env("TERM", "xterm-256color")
+            .output();
         let run = run.expect("tmux starts");
         String::from_utf8_lossy(&run.stdout).into_owned()
     }
@@ -85,14 +93,19 @@ fn ended(lab: &Lab, tmux: &Tmux, status: &str) {
     let settings = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap_or_default();
     tmux.until("the settings after", |_| !settings("after").is_empty());
     assert_eq!(settings("before"), settings("after"));
-    assert_eq!(tmux.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"]).trim(), "0 1 0");
+    assert_eq!(
+        tmux.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"]).trim(),
+        "0 1 0"
+    );
 }
 
 #[test]
 fn it_starts_stands_still_forgets_exports_and_ends() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "-g") else { return };
-    tmux.until("all functions", |shown| ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name)));
+    tmux.until("all functions", |shown| {
+        ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name))
+    });
     // Standing still, the picture does not change.
     tmux.keys(&["f"]);
     std::thread::sleep(Duration::from_millis(500));
@@ -132,7 +145,9 @@ fn it_ends_by_itself_when_the_time_is_over() {
 fn what_is_seen_can_be_written_to_files() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "-g --accumulate") else { return };
-    tmux.until("all functions", |shown| ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name)));
+    tmux.until("all functions", |shown| {
+        ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name))
+    });
     std::thread::sleep(Duration::from_millis(1500));
     for name in ["view.folded", "view.json", "view.data"] {
         tmux.keys(&["x"]);
@@ -159,12 +174,16 @@ fn what_is_seen_can_be_written_to_files() {
     let report = kit::run(&["report", "--json", "--no-inline", "-s", "sym", "-i", &data]).expect(0);
     let report: serde_json::Value = serde_json::from_str(&report.stdout).expect("JSON");
     let rows = report["events"][0]["rows"].as_array().expect("rows");
-    let share = |name: &str| rows.iter().find(|row| row["sym"] == name).and_then(|row| row["self"]["percent"].as_f64());
+    let share = |name: &str| {
+        rows.iter().find(|row| row["sym"] == name).and_then(|row| row["self"]["percent"].as_f64())
+    };
     for (name, wanted) in [("fifty", 50.0), ("thirty", 30.0), ("twenty", 20.0)] {
         assert!(share(name).is_some_and(|share| (share - wanted).abs() < 6.0), "{name}: {:?}", share(name));
     }
     if kit::need_program("perf") {
-        let perf = Command::new("perf").args(["report", "--stdio", "--no-children", "-s", "sym", "-i", &data]).output();
+        let perf = Command::new("perf")
+            .args(["report", "--stdio", "--no-children", "-s", "sym", "-i", &data])
+            .output();
         let perf = String::from_utf8_lossy(&perf.expect("perf starts").stdout).into_owned();
         assert!(perf.contains("fifty") && perf.contains("main"), "{perf}");
     }

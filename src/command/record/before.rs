@@ -91,7 +91,13 @@ fn address(line: &[u8]) -> Option<u64> {
 }
 
 /// Threads of a process and what it has mapped.
-pub(in crate::command) fn process(host: &Host, pid: u32, threads: &[Alive], telling: Telling, out: &mut Encoder) {
+pub(in crate::command) fn process(
+    host: &Host,
+    pid: u32,
+    threads: &[Alive],
+    telling: Telling,
+    out: &mut Encoder,
+) {
     let parent = host.parent(pid).unwrap_or(0) as i32;
     let main = Thread { pid: pid as i32, tid: pid as i32 };
     for thread in threads {

@@ -35,7 +35,12 @@ impl Symbols {
     /// Knows no module yet.
     pub(in crate::command) fn none(options: Options) -> Result<Self> {
         let live = options.live;
-        Ok(Self { symbolizer: Symbolizer::new(options)?, ids: Vec::new(), live, map_sizes: FxHashMap::default() })
+        Ok(Self {
+            symbolizer: Symbolizer::new(options)?,
+            ids: Vec::new(),
+            live,
+            map_sizes: FxHashMap::default(),
+        })
     }
 
     /// Takes what records announced: kernel symbols, and jitdump files by process.

@@ -33,7 +33,8 @@ pub(super) struct Wanted {
 
 /// Gathers what is known of a function.
 pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, spot: Spot) -> Wanted {
-    let (mut locations, mut stacks, mut rows): (Vec<Location>, _, _) = (Vec::new(), Lists::default(), Vec::new());
+    let (mut locations, mut stacks, mut rows): (Vec<Location>, _, _) =
+        (Vec::new(), Lists::default(), Vec::new());
     for (location, event, value) in picture.samples_of(&spot) {
         let number = locations.len() as u32;
         locations.push(location);

@@ -186,8 +186,15 @@ impl Named {
                 texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
             });
             let symbol = texts.add(SOON);
-            let call =
-                Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false };
+            let call = Call {
+                dso,
+                symbol,
+                file: None,
+                line: 0,
+                level: location.level,
+                inlined: false,
+                named: false,
+            };
             code.push(&[call], location.module);
         }
     }

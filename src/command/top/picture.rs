@@ -15,9 +15,9 @@ use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, TextId, Texts, Value};
-use crate::session::{Level, Location};
 use crate::session::live::{Counts, Look};
 use crate::session::samples::Key;
+use crate::session::{Level, Location};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::tui::Spot;
 use crate::view::top::Head;
@@ -186,7 +186,10 @@ impl Painter {
             notes.push("somebody else has reserved the hardware counters: not counted".to_owned());
         }
         if counts.thinned > 0 {
-            notes.push("there are too many different stacks: some rare ones stand for others (the ± is larger)".to_owned());
+            notes.push(
+                "there are too many different stacks: some rare ones stand for others (the ± is larger)"
+                    .to_owned(),
+            );
         }
         let head = Head {
             since_ns: now.at - self.start,

@@ -81,8 +81,10 @@ impl Plan {
             for name in &typed.sort {
                 let key = key(name)?;
                 if matches!(key, SortKey::Trace | SortKey::Time) {
-                    return Err(Error::usage(format!("{name:?} cannot be a sort key of what goes on for ever"))
-                        .try_this("pmc record, then pmc report -s time or trace"));
+                    return Err(Error::usage(format!(
+                        "{name:?} cannot be a sort key of what goes on for ever"
+                    ))
+                    .try_this("pmc record, then pmc report -s time or trace"));
                 }
                 if !keys.contains(&key) {
                     keys.push(key);
@@ -91,9 +93,13 @@ impl Plan {
             keys
         };
         let seconds = |option: &str, seconds: f64| {
-            Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(10)).ok_or_else(
-                || Error::usage(format!("{option} {seconds}: not a time")).try_this("seconds, such as 1 or 0.5"),
-            )
+            Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|time| *time >= Duration::from_millis(10))
+                .ok_or_else(|| {
+                    Error::usage(format!("{option} {seconds}: not a time"))
+                        .try_this("seconds, such as 1 or 0.5")
+                })
         };
         let record = recording(typed, &keys, host)?;
         let has_chains = record.options.call_graph.is_some();
@@ -197,7 +203,9 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
         scope = record::Scope::User(user.to_string());
     }
     if typed.cgroups.is_some() && !matches!(scope, record::Scope::Cpus(_)) {
-        return Err(Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u"));
+        return Err(
+            Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u")
+        );
     }
     let call_graph = record::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
     if matches!(call_graph, Some(CallGraph::Dwarf(_))) {

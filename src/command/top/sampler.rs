@@ -187,8 +187,7 @@ impl<'a> Sampling<'a> {
             })
             .collect();
         let layouts = Arc::new(Layouts::new(events.iter().map(|(event, ids)| (&event.attr, ids.as_slice()))));
-        let owners =
-            rings.passed_on().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
+        let owners = rings.passed_on().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
         let live = Live::new(layouts.clone(), periods, plan.wanted.clone(), plan.max_stack);
         let sampled = rings.groups().len().saturating_sub(1);
@@ -224,8 +223,7 @@ impl<'a> Sampling<'a> {
         self.rings.enable_where(|event| !(self.is_yielding && event.takes_counter())).map_err(starting)?;
         self.tell_what_is_there();
         let watches_threads = !matches!(self.plan.record.scope, Scope::Cpus(_));
-        let mut next_tick =
-            (watches_threads || self.watcher.is_some()).then(|| monotonic_ns() + TICK_NS);
+        let mut next_tick = (watches_threads || self.watcher.is_some()).then(|| monotonic_ns() + TICK_NS);
         let mut first = FIRST_DRAINS.into_iter();
         loop {
             let now = monotonic_ns();
@@ -345,7 +343,8 @@ impl<'a> Sampling<'a> {
 
     /// Collects what can wake us. Rings have their index as their number.
     fn watch(&self, stop: &OwnedFd) -> Result<OwnedFd> {
-        let watching = |error: rustix::io::Errno| Error::io("watching the rings", std::io::Error::from(error));
+        let watching =
+            |error: rustix::io::Errno| Error::io("watching the rings", std::io::Error::from(error));
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(watching)?;
         for (ring, fd) in self.rings.descriptors_to_watch() {
             epoll::add(&poll, fd, epoll::EventData::new_u64(ring as u64), epoll::EventFlags::IN)

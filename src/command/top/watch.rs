@@ -29,7 +29,8 @@ use crate::tui::{Engine, ExportForm, Inbox, LiveCommand, Poll, Spot, Status, Wak
 use crate::view::top::Head;
 
 /// The first pictures come sooner than the others.
-const FIRST: [Duration; 3] = [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
+const FIRST: [Duration; 3] =
+    [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
 /// While the first names are being looked for, they are shown so often.
 const NAMES: Duration = Duration::from_millis(200);
 /// So long names count as the first.
@@ -282,7 +283,8 @@ impl Work {
                 self.answer();
             }
             Job::History(spot) => {
-                let sums = self.picture.as_ref().map(|picture| self.past.of(picture, &spot)).unwrap_or_default();
+                let sums =
+                    self.picture.as_ref().map(|picture| self.past.of(picture, &spot)).unwrap_or_default();
                 self.board.put(|poll| poll.history = Some((spot, sums)));
             }
             Job::Code(spot) => {

@@ -498,7 +498,7 @@ mod tests {
             ];
             for (stack, comm, tid, slice, samples) in rows {
                 let numbers: Vec<u8> = stack.iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
-                let stack = resolved.stacks.add(0, &numbers);
+                let stack = std::sync::Arc::make_mut(&mut resolved.stacks).add(0, &numbers);
                 bytes(&[10, tid, slice], &mut scratch);
                 let extra = extras.add(0, &scratch);
                 let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, weight: 0 };

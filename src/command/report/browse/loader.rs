@@ -195,7 +195,13 @@ impl Loader {
             let _teller = Teller::new(&self.board, "reading code");
             let all = all.get_or_insert_with(|| {
                 let events = ground.samples.totals.len();
-                functions::functions(ground.session.history.modules(), symbols, &ground.resolved, events, &|_| {})
+                functions::functions(
+                    ground.session.history.modules(),
+                    symbols,
+                    &ground.resolved,
+                    events,
+                    &|_| {},
+                )
             });
             let listing = self.listing(ground, symbols, all, &spot);
             self.board.put(|poll| poll.listing = Some((spot, listing)));
