@@ -11,7 +11,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $devices = '/sys/bus/event_source/devices'
     $head = ''
     $found = switch -CaseSensitive ("$($words[1]):$option") {
-        { $_ -cin @('stat:-e', 'stat:--event', 'record:-e', 'record:--event') } {
+        { $_ -cin @('stat:-e', 'stat:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event') } {
             # A pmu/terms/ that is closed is behind us.
             $list = $wordToComplete
             if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
@@ -26,11 +26,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid') } {
+        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
-        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'annotate:--tid', 'diff:--tid', 'script:--tid') } {
+        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'top:-t', 'top:--tid', 'annotate:--tid', 'diff:--tid', 'script:--tid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
         }
@@ -64,6 +64,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
+            [CompletionResult]::new('top', 'top', [CompletionResultType]::ParameterValue, 'Show where time goes right now')
             [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
             [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
@@ -349,7 +350,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--hierarchy', '--hierarchy', [CompletionResultType]::ParameterName, 'Rows below rows: what is the same in the first sort key is added up first')
             [CompletionResult]::new('--collapse-recursion', '--collapse-recursion', [CompletionResultType]::ParameterName, 'Join direct recursion into one branch of the tree')
             [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Print the members of a group of events side by side')
-            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print the table as CSV')
@@ -379,6 +380,72 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--stitch-lbr', '--stitch-lbr', [CompletionResultType]::ParameterName, 'stitch-lbr')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'D')
             [CompletionResult]::new('--dump-raw-trace', '--dump-raw-trace', [CompletionResultType]::ParameterName, 'dump-raw-trace')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;top' {
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to sample (repeatable); the default is cycles, as precise as the machine can')
+            [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Keep only the tracepoint''s samples for which this expression holds; the filters belong to the last -e, in order')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
+            [CompletionResult]::new('--count', '--count', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Sample call chains: fp (frame pointers) or lbr (branch records)')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Sample everything on these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Sample everything on these CPUs, such as 0-3,8')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sample these running processes, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Sample these running processes, with all their threads')
+            [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Sample these running threads')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Sample these running threads')
+            [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Sample all processes of this user (name or number)')
+            [CompletionResult]::new('--uid', '--uid', [CompletionResultType]::ParameterName, 'Sample all processes of this user (name or number)')
+            [CompletionResult]::new('-G', '-G ', [CompletionResultType]::ParameterName, 'Sample only in this cgroup; a list goes with the events in order')
+            [CompletionResult]::new('--cgroup', '--cgroup', [CompletionResultType]::ParameterName, 'Sample only in this cgroup; a list goes with the events in order')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
+            [CompletionResult]::new('--mmap-pages', '--mmap-pages', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Seconds from one table to the next')
+            [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Seconds from one table to the next')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr')
+            [CompletionResult]::new('--percent-limit', '--percent-limit', [CompletionResultType]::ParameterName, 'Leave out rows, and branches of the tree, below this percentage')
+            [CompletionResult]::new('-E', '-E ', [CompletionResultType]::ParameterName, 'Rows of a table in the text [default: 20]')
+            [CompletionResult]::new('--entries', '--entries', [CompletionResultType]::ParameterName, 'Rows of a table in the text [default: 20]')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('--symbols', '--symbols', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--duration', '--duration', [CompletionResultType]::ParameterName, 'End after so many seconds')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The kernel''s file with symbols')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of /proc/kallsyms')
+            [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
+            [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Sample call chains (by frame pointers)')
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Sample everything on all CPUs (the default)')
+            [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Sample everything on all CPUs (the default)')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not sample children that the processes start')
+            [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not sample children that the processes start')
+            [CompletionResult]::new('-K', '-K ', [CompletionResultType]::ParameterName, 'Hide what runs in the kernel')
+            [CompletionResult]::new('--hide-kernel-symbols', '--hide-kernel-symbols', [CompletionResultType]::ParameterName, 'Hide what runs in the kernel')
+            [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Hide what runs in programs')
+            [CompletionResult]::new('--hide-user-symbols', '--hide-user-symbols', [CompletionResultType]::ParameterName, 'Hide what runs in programs')
+            [CompletionResult]::new('--idle', '--idle', [CompletionResultType]::ParameterName, 'Show idle functions of the kernel too')
+            [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Start from zero after each table, instead of letting older samples fade')
+            [CompletionResult]::new('--zero', '--zero', [CompletionResultType]::ParameterName, 'Start from zero after each table, instead of letting older samples fade')
+            [CompletionResult]::new('--accumulate', '--accumulate', [CompletionResultType]::ParameterName, 'Let no sample fade: all since the start count alike')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show the number of samples')
+            [CompletionResult]::new('--show-nr-samples', '--show-nr-samples', [CompletionResultType]::ParameterName, 'Show the number of samples')
+            [CompletionResult]::new('--show-total-period', '--show-total-period', [CompletionResultType]::ParameterName, 'Show the sum of periods')
+            [CompletionResult]::new('--children', '--children', [CompletionResultType]::ParameterName, 'Count what functions called as theirs too (default with call chains)')
+            [CompletionResult]::new('--no-children', '--no-children', [CompletionResultType]::ParameterName, 'Only what functions cost themselves')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain tables, as when the output is no terminal')
+            [CompletionResult]::new('--tui', '--tui', [CompletionResultType]::ParameterName, 'Take the whole screen (the default on a terminal)')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

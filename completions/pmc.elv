@@ -25,6 +25,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand stat 'Count events'
             cand record 'Sample where time goes, into a file'
             cand report 'Show where the time went in a recording'
+            cand top 'Show where time goes right now'
             cand annotate 'Show what each instruction and source line of a function cost'
             cand diff 'Compare recordings, and tell differences from noise'
             cand script 'Print the samples of a recording one by one'
@@ -307,7 +308,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --hierarchy 'Rows below rows: what is the same in the first sort key is added up first'
             cand --collapse-recursion 'Join direct recursion into one branch of the tree'
             cand --group 'Print the members of a group of events side by side'
-            cand --stdio 'Print plain text (the default)'
+            cand --stdio 'Print plain text, on a terminal too'
             cand -j 'Print one JSON document'
             cand --json 'Print one JSON document'
             cand --csv 'Print the table as CSV'
@@ -337,6 +338,71 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --stitch-lbr 'stitch-lbr'
             cand -D 'D'
             cand --dump-raw-trace 'dump-raw-trace'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;top'= {
+            cand -e 'Events to sample (repeatable); the default is cycles, as precise as the machine can'
+            cand --event 'Events to sample (repeatable); the default is cycles, as precise as the machine can'
+            cand --filter 'Keep only the tracepoint''s samples for which this expression holds; the filters belong to the last -e, in order'
+            cand -F 'Samples a second, or `max`'
+            cand --freq 'Samples a second, or `max`'
+            cand -c 'Take a sample after so many occurrences'
+            cand --count 'Take a sample after so many occurrences'
+            cand --call-graph 'Sample call chains: fp (frame pointers) or lbr (branch records)'
+            cand --max-stack 'Greatest number of frames in a call chain'
+            cand -C 'Sample everything on these CPUs, such as 0-3,8'
+            cand --cpu 'Sample everything on these CPUs, such as 0-3,8'
+            cand -p 'Sample these running processes, with all their threads'
+            cand --pid 'Sample these running processes, with all their threads'
+            cand -t 'Sample these running threads'
+            cand --tid 'Sample these running threads'
+            cand -u 'Sample all processes of this user (name or number)'
+            cand --uid 'Sample all processes of this user (name or number)'
+            cand -G 'Sample only in this cgroup; a list goes with the events in order'
+            cand --cgroup 'Sample only in this cgroup; a list goes with the events in order'
+            cand -m 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)'
+            cand --mmap-pages 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)'
+            cand -d 'Seconds from one table to the next'
+            cand --delay 'Seconds from one table to the next'
+            cand -s 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr'
+            cand --sort 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr'
+            cand --percent-limit 'Leave out rows, and branches of the tree, below this percentage'
+            cand -E 'Rows of a table in the text [default: 20]'
+            cand --entries 'Rows of a table in the text [default: 20]'
+            cand --comms 'Only threads with these names'
+            cand --dsos 'Only these programs and libraries'
+            cand --symbols 'Only these functions'
+            cand --duration 'End after so many seconds'
+            cand -k 'The kernel''s file with symbols'
+            cand --vmlinux 'The kernel''s file with symbols'
+            cand --kallsyms 'A copy of /proc/kallsyms'
+            cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'
+            cand -g 'Sample call chains (by frame pointers)'
+            cand -a 'Sample everything on all CPUs (the default)'
+            cand --all-cpus 'Sample everything on all CPUs (the default)'
+            cand -i 'Do not sample children that the processes start'
+            cand --no-inherit 'Do not sample children that the processes start'
+            cand -K 'Hide what runs in the kernel'
+            cand --hide-kernel-symbols 'Hide what runs in the kernel'
+            cand -U 'Hide what runs in programs'
+            cand --hide-user-symbols 'Hide what runs in programs'
+            cand --idle 'Show idle functions of the kernel too'
+            cand -z 'Start from zero after each table, instead of letting older samples fade'
+            cand --zero 'Start from zero after each table, instead of letting older samples fade'
+            cand --accumulate 'Let no sample fade: all since the start count alike'
+            cand -n 'Show the number of samples'
+            cand --show-nr-samples 'Show the number of samples'
+            cand --show-total-period 'Show the sum of periods'
+            cand --children 'Count what functions called as theirs too (default with call chains)'
+            cand --no-children 'Only what functions cost themselves'
+            cand --no-demangle 'Names as the compiler wrote them'
+            cand --stdio 'Print plain tables, as when the output is no terminal'
+            cand --tui 'Take the whole screen (the default on a terminal)'
+            cand -v 'Say more: what was opened, and how'
+            cand --verbose 'Say more: what was opened, and how'
+            cand -q 'Say nothing but errors'
+            cand --quiet 'Say nothing but errors'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -589,11 +655,11 @@ fn pmc-numbers {|list @folders|
 }
 
 fn pmc-value {|pmc key list|
-    if (has-value ['stat:-e' 'stat:--event' 'record:-e' 'record:--event'] $key) {
+    if (has-value ['stat:-e' 'stat:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event'] $key) {
         pmc-events $pmc $list
-    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid'] $key) {
+    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
-    } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid'] $key) {
+    } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'top:-t' 'top:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]
     }
 }

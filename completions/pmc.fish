@@ -29,6 +29,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time goes right now'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
@@ -240,7 +241,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepo
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l collapse-recursion -d 'Join direct recursion into one branch of the tree'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group -d 'Print the members of a group of events side by side'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text, on a terminal too'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
@@ -264,6 +265,51 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Keep only the tracepoint\'s samples for which this expression holds; the filters belong to the last -e, in order' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s F -l freq -d 'Samples a second, or `max`' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Take a sample after so many occurrences' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Greatest number of frames in a call chain' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample everything on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Sample these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all processes of this user (name or number)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list goes with the events in order' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Seconds from one table to the next' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Rows of a table in the text [default: 20]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l duration -d 'End after so many seconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s k -l vmlinux -d 'The kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l kallsyms -d 'A copy of /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
+check\t''
+require\t''
+yield\t''
+off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains (by frame pointers)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample everything on all CPUs (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample children that the processes start'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s K -l hide-kernel-symbols -d 'Hide what runs in the kernel'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s U -l hide-user-symbols -d 'Hide what runs in programs'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Show idle functions of the kernel too'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s z -l zero -d 'Start from zero after each table, instead of letting older samples fade'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l accumulate -d 'Let no sample fade: all since the start count alike'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s n -l show-nr-samples -d 'Show the number of samples'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l show-total-period -d 'Show the sum of periods'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l children -d 'Count what functions called as theirs too (default with call chains)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-children -d 'Only what functions cost themselves'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l stdio -d 'Print plain tables, as when the output is no terminal'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole screen (the default on a terminal)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s d -l dsos -l dso -d 'Only functions of these programs and libraries' -r
@@ -460,15 +506,18 @@ end
 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

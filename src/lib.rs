@@ -8,7 +8,7 @@
 //! ```text
 //!                     main
 //!                   command   <- cli      wires the rest
-//!                    view                 text, CSV, JSON, OpenMetrics
+//!            tui     view                 live screen | text, CSV, JSON, OpenMetrics
 //!                   profile               counts -> aggregated; pure, no I/O
 //!   counter                               attr + target -> counters, groups
 //!   event                                 event text -> perf_event_attr
@@ -31,6 +31,7 @@ pub mod session;
 pub mod symbol;
 pub mod sys;
 pub mod text;
+pub mod tui;
 pub mod units;
 pub mod unwind;
 pub mod view;

@@ -117,6 +117,7 @@ fn plain() -> Options {
         kallsyms: None,
         vmlinux: None,
         cache: None,
+        sparse: false,
         live: true,
     }
 }

@@ -14,6 +14,7 @@ pub mod reserve;
 pub mod script;
 pub mod stat;
 pub mod theirs;
+pub mod top;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
@@ -88,6 +89,8 @@ commands! {
     Record(Box<record::Record>) = "record",
     /// Show where the time went in a recording
     Report(Box<report::Report>) = "report",
+    /// Show where time goes right now
+    Top(Box<top::Top>) = "top",
     /// Show what each instruction and source line of a function cost
     Annotate(Box<annotate::Annotate>) = "annotate",
     /// Compare recordings, and tell differences from noise

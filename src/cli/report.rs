@@ -7,10 +7,11 @@ use clap::Args;
 use super::theirs::OfReport;
 
 /// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  pmc report                              perf.data: the top functions, then the call tree
+  pmc report                              perf.data on the screen: functions, call tree, flame graph, code
+  pmc report --stdio                      the top functions, then the call tree, as text
   pmc report -s dso                       by library
   pmc report --comms make -g callee       one program, who calls the costly functions
   pmc report -F overhead,sample,sym -t,   all rows, for a program to read
@@ -213,7 +214,7 @@ pub struct Report {
     #[arg(long, value_name = "INDEX", requires = "group")]
     pub group_sort_idx: Option<usize>,
 
-    /// Print plain text (the default)
+    /// Print plain text, on a terminal too
     #[arg(long)]
     pub stdio: bool,
 

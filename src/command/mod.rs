@@ -14,8 +14,10 @@ mod perfalloc;
 mod record;
 mod report;
 mod reserve;
+mod screen;
 mod script;
 mod stat;
+mod top;
 
 use clap::{CommandFactory, FromArgMatches};
 
@@ -63,6 +65,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
+        Command::Top(typed) => top::run(&typed),
         Command::Annotate(typed) => annotate::run(&typed),
         Command::Diff(typed) => diff::run(&typed),
         Command::Script(typed) => script::run(&typed),

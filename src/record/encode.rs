@@ -81,6 +81,14 @@ impl Encoder {
         self.end(true);
     }
 
+    /// A sample: where the CPU was ([`super::CpuMode`]'s number), and its fields word by word, in the order of its event's
+    /// `sample_type`.
+    pub fn sample(&mut self, mode: u16, fields: &[u64]) {
+        self.begin(kind::SAMPLE, mode);
+        fields.iter().for_each(|field| self.word(*field));
+        self.end(false);
+    }
+
     /// A thread, and who began it.
     pub fn fork(&mut self, task: &Task) {
         self.begin(kind::FORK, 0);

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Root, Spaces};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, Task};
+use crate::record::{Comm, CpuMode, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, kind, misc};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
 pub type Moment = u64;
@@ -123,6 +123,24 @@ impl History {
 
     fn current(&self, pid: i32) -> Option<Layer> {
         self.processes.get(&pid)?.last().map(|(_, layer)| *layer)
+    }
+
+    /// Takes a record of the side-band; others are no news to it. Moments must not go back.
+    pub(super) fn record(&mut self, moment: Moment, raw: &RawRecord<'_>) {
+        let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
+        match raw.parse() {
+            Some(Record::Mmap(map)) => self.map(moment, &map, None, in_kernel),
+            Some(Record::Mmap2(map)) => {
+                let mut plain = map.map;
+                plain.is_data |= is_data(raw);
+                self.map(moment, &plain, Some(map.file), in_kernel);
+            }
+            Some(Record::Comm(comm)) => self.take_name(moment, &comm),
+            Some(Record::Fork(task)) => self.fork(moment, &task, raw.misc & misc::FORK_EXEC == 0),
+            Some(Record::Ksymbol(symbol)) => self.ksymbol(&symbol),
+            Some(Record::Namespaces(namespaces)) => self.namespaces(&namespaces),
+            _ => {}
+        }
     }
 
     /// A thread took a name; an exec empties the process's space.
@@ -279,6 +297,40 @@ impl History {
         }
     }
 
+    /// Forgets what was before this moment, and the processes and threads of which `lives` says that they are no more.
+    /// Layers get new numbers: those from before must not be asked about any longer. Modules and names stay.
+    pub(super) fn forget(&mut self, before: Moment, lives: impl Fn(i32) -> bool) {
+        fn past<T: Copy>(timeline: &mut Timeline<T>, before: Moment) {
+            let after = timeline.partition_point(|(from, _)| *from <= before);
+            timeline.drain(..after.saturating_sub(1));
+            timeline.shrink_to_fit();
+        }
+        // What is younger may belong to a process that began while we looked.
+        let is_young = |from: Option<Moment>| from.is_some_and(|from| from > before);
+        self.processes.retain(|pid, layers| lives(*pid) || is_young(layers.last().map(|(from, _)| *from)));
+        self.comms_of
+            .retain(|tid, names| *tid == 0 || lives(*tid) || is_young(names.last().map(|(from, _)| *from)));
+        self.comms_of.values_mut().for_each(|names| past(names, before));
+        let old = std::mem::take(&mut self.layers);
+        self.layers = old[..2].to_vec();
+        let mut moved = FxHashMap::default();
+        for layers in self.processes.values_mut() {
+            past(layers, before);
+            for (_, layer) in layers {
+                *layer = *moved.entry(*layer).or_insert_with(|| {
+                    self.layers.push(old[layer.0 as usize]);
+                    Layer(self.layers.len() as u32 - 1)
+                });
+            }
+        }
+        self.spaces.keep(self.layers.iter_mut().map(|layer| &mut layer.root));
+    }
+
+    /// How much there is to forget: grows with every mapping, process and name.
+    pub(super) fn burden(&self) -> usize {
+        self.spaces.len() + self.layers.len() + self.comms_of.len()
+    }
+
     fn root(&self, layer: Layer) -> Root {
         self.layers[layer.0 as usize].root
     }
@@ -335,6 +387,18 @@ impl History {
     /// All modules, by the number in [`Mapped::module`].
     pub fn modules(&self) -> &[Module] {
         self.modules.all()
+    }
+}
+
+/// With `-d` data is mapped too; the newer record has no mark for it, but the protection.
+pub(super) fn is_data(raw: &RawRecord<'_>) -> bool {
+    match raw.kind {
+        kind::MMAP => raw.misc & misc::MMAP_DATA != 0,
+        kind::MMAP2 => {
+            let map = raw.parse();
+            matches!(map, Some(Record::Mmap2(map)) if map.map.is_data || map.prot & 4 == 0 && map.prot != 0)
+        }
+        _ => false,
     }
 }
 
@@ -416,6 +480,28 @@ mod tests {
         };
         h.map(5, &again, None, false);
         assert_eq!(before, h.layer(1, 5));
+    }
+
+    #[test]
+    fn the_dead_are_forgotten_and_the_living_are_as_they_were() {
+        let mut h = history();
+        map(&mut h, 0, 1, 0x1000, 0x1000, "/bin/sh");
+        for child in 0..1000 {
+            let (pid, now) = (child + 2, child as u64 * 10 + 1);
+            h.fork(now, &task(pid, pid, 1, now), true);
+            h.take_name(now + 1, &exec(pid, b"child"));
+            map(&mut h, now + 2, pid, 0x1000, 0x1000, "/bin/child");
+        }
+        let before = h.burden();
+        h.forget(9_000, |pid| pid == 1 || pid == 500);
+        assert!(h.burden() < before / 5, "{} of {before}", h.burden());
+        assert_eq!(found(&h, 1, 20_000, 0x1800), "sh");
+        assert_eq!(found(&h, 500, 20_000, 0x1800), "child");
+        assert_eq!(found(&h, 400, 20_000, 0x1800), "-");
+        // Whoever began later than the moment is not judged yet.
+        assert_eq!(found(&h, 1000, 20_000, 0x1800), "child");
+        map(&mut h, 20_001, 500, 0x1000, 0x1000, "/lib/new.so");
+        assert_eq!(found(&h, 500, 20_001, 0x1800), "new.so");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::record::Words;
 ///   lists  | (tag, hash, end) …     number -> where its bytes end
 ///   bytes  | …                      all lists, one behind the other
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Lists {
     slots: Vec<u32>,
     lists: Vec<Entry>,
@@ -96,6 +96,11 @@ impl Lists {
     /// When the number is another collection's.
     pub fn get(&self, number: u32) -> (u32, &[u8]) {
         (self.lists[number as usize].tag, self.bytes_of(number))
+    }
+
+    /// Bytes of all lists.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
     }
 
     /// How many there are.

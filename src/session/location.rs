@@ -3,6 +3,8 @@
 //! Receives the interned stacks of pass 2, each with the layer it was seen in; hands on distinct [`Location`]s and
 //! distinct stacks of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::intern::{Lists, bytes, numbers};
@@ -68,9 +70,9 @@ pub struct Location {
 #[derive(Debug, Default)]
 pub struct Resolved {
     /// Each place once.
-    pub locations: Vec<Location>,
+    pub locations: Arc<Vec<Location>>,
     /// Numbers of locations, four bytes each: see [`Resolved::stack`].
-    pub stacks: Lists,
+    pub stacks: Arc<Lists>,
     /// The rows of pass 2, their stacks being numbers in `stacks`.
     pub rows: Vec<(Key, Value)>,
 }
@@ -134,7 +136,7 @@ impl Resolved {
 
 /// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
 pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
-    let mut out = Resolved::default();
+    let (mut locations, mut stacks) = (Vec::new(), Lists::default());
     // Each distinct address of each layer is looked up once.
     let mut known: FxHashMap<(Layer, Level, u64, bool), u32> = FxHashMap::default();
     let mut places: FxHashMap<Location, u32> = FxHashMap::default();
@@ -148,24 +150,24 @@ pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolve
                 let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
                     let location = locate(history, layer, level, address, is_caller);
                     *places.entry(location).or_insert_with(|| {
-                        out.locations.push(location);
-                        out.locations.len() as u32 - 1
+                        locations.push(location);
+                        locations.len() as u32 - 1
                     })
                 });
                 scratch.extend(number.to_ne_bytes());
             });
-            stack_of.push(out.stacks.add(0, &scratch));
+            stack_of.push(stacks.add(0, &scratch));
         }
     }
-    out.rows = std::mem::take(&mut samples.rows);
-    for (key, _) in &mut out.rows {
+    let mut rows = std::mem::take(&mut samples.rows);
+    for (key, _) in &mut rows {
         key.stack = stack_of[key.stack as usize];
     }
     if !samples.places.is_empty() {
-        resolve_extras(history, samples, &mut places, &mut out);
+        resolve_extras(history, samples, &mut places, &mut locations, &mut rows);
     }
-    join(&mut out.rows);
-    out
+    join(&mut rows);
+    Resolved { locations: locations.into(), stacks: stacks.into(), rows }
 }
 
 /// Puts numbers of locations where the extras have addresses.
@@ -173,7 +175,8 @@ fn resolve_extras(
     history: &History,
     samples: &mut Samples,
     places: &mut FxHashMap<Location, u32>,
-    out: &mut Resolved,
+    locations: &mut Vec<Location>,
+    rows: &mut [(Key, Value)],
 ) {
     let mut resolved = Lists::default();
     let mut number_of: Vec<u32> = Vec::new();
@@ -191,15 +194,15 @@ fn resolve_extras(
                 ..locate(history, layer, level, *word, false)
             };
             *word = u64::from(*places.entry(location).or_insert_with(|| {
-                out.locations.push(location);
-                out.locations.len() as u32 - 1
+                locations.push(location);
+                locations.len() as u32 - 1
             }));
         }
         bytes(&words, &mut scratch);
         number_of.push(resolved.add(0, &scratch));
     }
     samples.extras = resolved;
-    for (key, _) in &mut out.rows {
+    for (key, _) in rows {
         key.extra = number_of.get(key.extra as usize).copied().unwrap_or(0);
     }
 }

@@ -14,6 +14,7 @@ pub mod addresses;
 pub mod deferred;
 pub mod history;
 pub mod intern;
+pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;

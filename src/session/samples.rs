@@ -218,7 +218,7 @@ pub trait Unwind: Sync {
 }
 
 /// Turns registers and a copy of the stack into a call chain.
-pub trait Walk {
+pub trait Walk: Send {
     /// Appends the chain, innermost first, return addresses as they are.
     fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
@@ -528,11 +528,7 @@ impl<'a> Worker<'a> {
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment, period: u64) {
         let about = About { event, time, moment: self.moment(time, position) };
-        let weight = if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) != 0 {
-            sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
-        } else {
-            0
-        };
+        let weight = weight_of(sample);
         let value = Value::of(if self.wanted.by_weight { weight.max(1) } else { period }, weight);
         let Some((comm, layer)) = self.owner(&about, sample, value) else { return };
         let stack = self.interned.stacks.add(layer.0, self.stacker.chain(sample, layer).as_bytes());
@@ -556,8 +552,7 @@ impl<'a> Worker<'a> {
         }
         let comm = match comm {
             _ if self.wanted.ignore_comms => ANY_COMM,
-            Some(comm) => comm.0,
-            None => NAMELESS | thread.tid as u32 & !NAMELESS,
+            comm => comm_key(comm, thread),
         };
         Some((comm, self.layer(thread.pid, about.moment)))
     }
@@ -578,47 +573,14 @@ impl<'a> Worker<'a> {
         if self.wanted.extras.is_empty() {
             return 0;
         }
-        self.words.clear();
-        let thread = sample.thread().unwrap_or_default();
-        let asks_parts = self.wanted.extras.iter().any(|extra| extra.is_late());
-        let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
-        for extra in &self.wanted.extras {
-            let word = match extra {
-                Extra::Pid => thread.pid as u64,
-                Extra::Tid => thread.tid as u64,
-                Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
-                Extra::Time(slice) => about.time.unwrap_or(0) / (*slice).max(1),
-                Extra::Cgroup => parts.cgroup.unwrap_or(0),
-                Extra::Weight => value.weight,
-                Extra::Period => value.period,
-                Extra::Addr => sample.addr().unwrap_or(0),
-                Extra::Payload => match parts.raw {
-                    Some(raw) => u64::from(self.interned.payloads.add(about.event as u32, raw)),
-                    None => u64::MAX,
-                },
-                Extra::From => branch.map_or(u64::MAX, |branch| branch.from),
-                Extra::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
-                Extra::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
-                Extra::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
-                Extra::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
-                Extra::Data => sample.addr().unwrap_or(u64::MAX),
-                Extra::DataSrc => parts.data_src.unwrap_or(u64::MAX),
-                Extra::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
-                Extra::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
-                Extra::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
-                Extra::InsLatency => {
-                    parts.weight.and_then(|weight| weight.more()).map_or(0, |(latency, _)| latency.into())
-                }
-                Extra::StageCycles => {
-                    parts.weight.and_then(|weight| weight.more()).map_or(0, |(_, cycles)| cycles.into())
-                }
-                Extra::Transaction => parts.transaction.unwrap_or(0),
-                Extra::Parent => u64::MAX,
-            };
-            self.words.push(word);
-        }
+        let told = Told { time: about.time, period: value.period, weight: value.weight, branch };
+        let payloads = &self.interned.payloads;
+        tell(&self.wanted.extras, sample, told, &mut self.words, |raw| {
+            u64::from(payloads.add(about.event as u32, raw))
+        });
         let has_places = self.wanted.extras.iter().any(|extra| extra.is_place());
         // The layer of data knows code too.
+        let thread = sample.thread().unwrap_or_default();
         let layer = has_places.then(|| self.session.history.data_layer(thread.pid, about.moment));
         bytes(&self.words, &mut self.scratch);
         self.interned.extras.add(layer.map_or(0, |layer| layer.0), &self.scratch)
@@ -629,6 +591,71 @@ impl<'a> Worker<'a> {
         self.out.lost = self.readings.lost.values().fold(0, |sum, lost| sum.saturating_add(*lost));
         self.out
     }
+}
+
+/// What is known of a sample besides its own fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) time: Option<u64>,
+    pub(super) period: u64,
+    pub(super) weight: u64,
+    /// The branch that counts, where branches do.
+    pub(super) branch: Option<Branch>,
+}
+
+/// The words of a sample's extras, in their order; `payload` gives a tracepoint's payload its number.
+pub(super) fn tell(
+    extras: &[Extra],
+    sample: &Sample<'_>,
+    told: Told,
+    words: &mut Vec<u64>,
+    mut payload: impl FnMut(&[u8]) -> u64,
+) {
+    words.clear();
+    let thread = sample.thread().unwrap_or_default();
+    let asks_parts = extras.iter().any(|extra| extra.is_late());
+    let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
+    let branch = told.branch;
+    let more = |pick: fn((u16, u16)) -> u16| {
+        parts.weight.and_then(|weight| weight.more()).map_or(0, |more| u64::from(pick(more)))
+    };
+    words.extend(extras.iter().map(|extra| match extra {
+        Extra::Pid => thread.pid as u64,
+        Extra::Tid => thread.tid as u64,
+        Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
+        Extra::Time(slice) => told.time.unwrap_or(0) / (*slice).max(1),
+        Extra::Cgroup => parts.cgroup.unwrap_or(0),
+        Extra::Weight => told.weight,
+        Extra::Period => told.period,
+        Extra::Addr => sample.addr().unwrap_or(0),
+        Extra::Payload => parts.raw.map_or(u64::MAX, &mut payload),
+        Extra::From | Extra::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
+        Extra::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
+        Extra::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
+        Extra::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
+        Extra::Data => sample.addr().unwrap_or(u64::MAX),
+        Extra::DataSrc => parts.data_src.unwrap_or(u64::MAX),
+        Extra::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
+        Extra::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
+        Extra::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
+        Extra::InsLatency => more(|(latency, _)| latency),
+        Extra::StageCycles => more(|(_, cycles)| cycles),
+        Extra::Transaction => parts.transaction.unwrap_or(0),
+        Extra::Parent => u64::MAX,
+    }));
+}
+
+/// The cost that the hardware told of a sample; 0 where it told none.
+pub(super) fn weight_of(sample: &Sample<'_>) -> u64 {
+    if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) == 0 {
+        return 0;
+    }
+    sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
+}
+
+/// [`Key::comm`] of a thread.
+pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
+    comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
 }
 
 /// Adds the user part, unwound from the copied stack, behind the kernel's.

@@ -6,10 +6,10 @@
 use rustc_hash::FxHashMap;
 
 use super::deferred::Deferred;
-use super::history::{History, Moment};
+use super::history::{History, Moment, is_data};
 use super::module::Modules;
 use super::{Facts, ThreadCount};
-use crate::record::{CpuMode, Layouts, RawRecord, Record, kind, misc};
+use crate::record::{Layouts, RawRecord, Record, kind};
 
 /// Side-band records as they came.
 #[derive(Debug)]
@@ -115,20 +115,7 @@ impl Sideband {
         }
         for (moment, start) in self.order {
             let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
-            let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
-            match raw.parse() {
-                Some(Record::Mmap(map)) => history.map(moment, &map, None, in_kernel),
-                Some(Record::Mmap2(map)) => {
-                    let mut plain = map.map;
-                    plain.is_data |= is_data(&raw);
-                    history.map(moment, &plain, Some(map.file), in_kernel);
-                }
-                Some(Record::Comm(comm)) => history.take_name(moment, &comm),
-                Some(Record::Fork(task)) => history.fork(moment, &task, raw.misc & misc::FORK_EXEC == 0),
-                Some(Record::Ksymbol(symbol)) => history.ksymbol(&symbol),
-                Some(Record::Namespaces(namespaces)) => history.namespaces(&namespaces),
-                _ => {}
-            }
+            history.record(moment, &raw);
         }
         history.complete();
         Found {
@@ -138,17 +125,5 @@ impl Sideband {
             reads: self.reads,
             deferred: self.deferred,
         }
-    }
-}
-
-/// With `-d` data is mapped too; the newer record has no mark for it, but the protection.
-fn is_data(raw: &RawRecord<'_>) -> bool {
-    match raw.kind {
-        kind::MMAP => raw.misc & misc::MMAP_DATA != 0,
-        kind::MMAP2 => {
-            let map = raw.parse();
-            matches!(map, Some(Record::Mmap2(map)) if map.map.is_data || map.prot & 4 == 0 && map.prot != 0)
-        }
-        _ => false,
     }
 }

@@ -14,6 +14,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use rustc_hash::FxHashMap;
+
 use crate::address::{Avma, FileOffset, Mapping};
 
 /// A version of a space.
@@ -156,6 +158,42 @@ impl Spaces {
         Root(self.join(all, after))
     }
 
+    /// Forgets all versions but these, whose roots change their numbers; what they have in common they still share.
+    pub fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut Root>) {
+        let mut kept = vec![self.nodes[0]];
+        let mut moved = FxHashMap::default();
+        for root in roots {
+            root.0 = self.move_to(root.0, &mut kept, &mut moved);
+        }
+        self.nodes = kept;
+    }
+
+    fn move_to(&self, at: u32, kept: &mut Vec<Node>, moved: &mut FxHashMap<u32, u32>) -> u32 {
+        if at == 0 {
+            return 0;
+        }
+        if let Some(place) = moved.get(&at) {
+            return *place;
+        }
+        let node = self.nodes[at as usize];
+        let left = self.move_to(node.left, kept, moved);
+        let right = self.move_to(node.right, kept, moved);
+        kept.push(Node { left, right, ..node });
+        let place = kept.len() as u32 - 1;
+        moved.insert(at, place);
+        place
+    }
+
+    /// Nodes of all versions.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether nothing is mapped in any version.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() <= 1
+    }
+
     fn leaf(&mut self, here: Mapped) -> u32 {
         let number = self.nodes.len() as u32;
         let priority = self.random.hash_one(number);
@@ -243,6 +281,20 @@ mod tests {
         assert!(spaces.conflicts(hole, &mapped(19, 30, 9)));
         assert!(spaces.conflicts(hole, &mapped(45, 46, 2)));
         assert!(!spaces.conflicts(two, &mapped(30, 35, 2)));
+    }
+
+    #[test]
+    fn what_is_kept_stays_and_stays_shared() {
+        let mut spaces = Spaces::default();
+        let mut one = Root::EMPTY;
+        for n in 0..1000 {
+            one = spaces.map(one, mapped(n * 10, n * 10 + 5, n as u32));
+        }
+        let mut two = spaces.map(one, mapped(12, 14, 7777));
+        let (before, first, second) = (spaces.len(), shown(&spaces, one), shown(&spaces, two));
+        spaces.keep([&mut one, &mut two].into_iter());
+        assert!(spaces.len() < 1100 && before > 5000, "{before} nodes became {}", spaces.len());
+        assert_eq!((shown(&spaces, one), shown(&spaces, two)), (first, second));
     }
 
     #[test]

@@ -181,17 +181,25 @@ fn is_code(flags: SectionFlags) -> bool {
 
 /// Adds the functions of both symbol tables; returns how many came from the full one.
 pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
+    add_symbols_in_steps(file, into, &|| {})
+}
+
+/// As [`add_symbols`]; `step` is called again and again meanwhile, when what was read so far is not needed any more.
+pub fn add_symbols_in_steps(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) -> usize {
+    /// Some megabyte of a table.
+    const STEP: usize = 1 << 15;
     let places = layout(file);
     let relocatable = file.kind() == ObjectKind::Relocatable;
     // Start and end of each section of code.
-    let code: FxHashMap<SectionIndex, (u64, u64)> = file
-        .sections()
-        .filter(|section| is_code(section.flags()))
-        .filter_map(|section| {
-            let start = if relocatable { *places.get(&section.index())? } else { section.address() };
-            Some((section.index(), (start, start.saturating_add(section.size()))))
-        })
-        .collect();
+    let mut code: Vec<Option<(u64, u64)>> = Vec::new();
+    for section in file.sections().filter(|section| is_code(section.flags())) {
+        let start = if relocatable { places.get(&section.index()).copied() } else { Some(section.address()) };
+        let at = section.index().0;
+        if at >= code.len() {
+            code.resize(at + 1, None);
+        }
+        code[at] = start.map(|start| (start, start.saturating_add(section.size())));
+    }
     let mut add = |symbol: object::read::Symbol<'_, '_>| {
         let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return };
         let (kind, binding) = (st_info.st_type(), st_info.st_bind());
@@ -199,12 +207,16 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
         if !function && kind != elf::STT_NOTYPE || symbol.is_undefined() {
             return;
         }
-        let Some(&(start, end)) = symbol.section_index().and_then(|index| code.get(&index)) else { return };
+        let section = symbol.section_index().and_then(|index| *code.get(index.0)?);
+        let Some((start, end)) = section else { return };
+        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
+        if !into.wants(address, symbol.size(), end) {
+            return;
+        }
         let Ok(name) = symbol.name_bytes() else { return };
         if is_mapping_symbol(name) {
             return;
         }
-        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
         let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
         into.add(address, symbol.size(), end, rank, &String::from_utf8_lossy(name));
     };
@@ -212,8 +224,16 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
     for symbol in file.symbols() {
         full += 1;
         add(symbol);
+        if full % STEP == 0 {
+            step();
+        }
     }
-    file.dynamic_symbols().for_each(add);
+    for (number, symbol) in file.dynamic_symbols().enumerate() {
+        add(symbol);
+        if number % STEP == STEP - 1 {
+            step();
+        }
+    }
     full
 }
 

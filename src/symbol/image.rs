@@ -34,6 +34,13 @@ impl Image {
         Self { path: path.into(), bytes: Bytes::Held(bytes) }
     }
 
+    /// Gives the memory of what was read back to the kernel; it is read again when it is looked at.
+    pub fn release(&self) {
+        if let Bytes::Mapped(map) = &self.bytes {
+            map.release();
+        }
+    }
+
     /// The parsed headers.
     ///
     /// # Errors

@@ -3,18 +3,19 @@
 //! Receives the text of those files; hands on one table over the whole kernel address space. Says when the addresses
 //! are hidden, which looks like success to the unwary: every line is there, with zeros.
 
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
 use super::BuildId;
-use super::table::{Builder, Rank, Table};
+use super::name_list::NameList;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
 pub struct Kallsyms {
     /// Functions by their address in memory.
-    pub table: Table,
+    pub table: NameList,
     /// Addresses of the marks by which a moved kernel is recognised (`_text`, `_stext`).
     marks: Vec<(String, u64)>,
 }
@@ -35,6 +36,8 @@ pub enum KallsymsError {
     Hidden,
 }
 
+/// The kernel's own lines have at most some 600 bytes (`KSYM_NAME_LEN` is 512).
+const LONGEST_LINE: u64 = 4 << 10;
 /// A function of unknown size reaches at most this far: the last one of a module or of a BPF region.
 const MOST_OPEN: u64 = 64 << 10;
 
@@ -48,8 +51,9 @@ impl Kallsyms {
             path: path.to_owned(),
             said: crate::error::kernel_words(&error),
         };
-        let text = std::fs::read(path).map_err(unreadable)?;
-        Self::parse(&text)
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        // The text is twenty times what is kept of it: it is read piece by piece.
+        Self::from_lines(std::io::BufReader::with_capacity(1 << 16, file)).map_err(unreadable)?
     }
 
     /// Parses lines of `ADDRESS TYPE NAME [MODULE]`.
@@ -57,40 +61,43 @@ impl Kallsyms {
     /// # Errors
     /// [`KallsymsError::Hidden`] when no address is above zero.
     pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
-        let mut builder = Builder::of_list();
+        Self::from_lines(text).unwrap_or(Err(KallsymsError::Hidden))
+    }
+
+    fn from_lines(mut lines: impl BufRead) -> std::io::Result<Result<Self, KallsymsError>> {
+        let mut table = NameList::new(MOST_OPEN);
         let mut marks = Vec::new();
-        let mut ends = [0u64; 2];
-        let mut functions: Vec<(u64, u8, &[u8], bool)> = Vec::new();
-        for line in text.split(|byte| *byte == b'\n') {
-            let Some((address, kind, name, module)) = fields(line) else { continue };
+        let mut is_hidden = true;
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            // A line without an end is no list of names.
+            if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let Some((address, kind, name, module)) = fields(line.strip_suffix(b"\n").unwrap_or(&line))
+            else {
+                continue;
+            };
             match name {
                 b"_text" | b"_stext" if !module => {
                     marks.push((String::from_utf8_lossy(name).into_owned(), address));
                 }
-                b"_etext" if !module => ends[0] = address,
-                b"_einittext" if !module => ends[1] = address,
+                // The kernel's own text is one piece, whose end is a symbol; the last function stops there.
+                b"_etext" | b"_einittext" if !module => table.end_at(address),
                 _ => {}
             }
             // Only text: what lies in data is not executed.
             if matches!(kind, b't' | b'T' | b'w' | b'W') {
-                functions.push((address, kind, name, module));
+                is_hidden &= address == 0;
+                table.add(address, &String::from_utf8_lossy(name));
             }
         }
-        if functions.iter().all(|(address, ..)| *address == 0) {
-            return Err(KallsymsError::Hidden);
+        if is_hidden {
+            return Ok(Err(KallsymsError::Hidden));
         }
-        for (address, kind, name, module) in functions {
-            // The kernel's own text is one piece, whose end is a symbol; the last function stops there.
-            let end = ends.into_iter().filter(|end| !module && *end > address).min();
-            let limit = end.unwrap_or(address.saturating_add(MOST_OPEN));
-            let rank = Rank {
-                function: true,
-                strong: !kind.eq_ignore_ascii_case(&b'w'),
-                global: kind.is_ascii_uppercase(),
-            };
-            builder.add(address, 0, limit, rank, &String::from_utf8_lossy(name));
-        }
-        Ok(Self { table: builder.finish(), marks })
+        table.finish();
+        Ok(Ok(Self { table, marks }))
     }
 
     /// The address of a mark (`_text`, `_stext`).

@@ -19,6 +19,10 @@ pub struct Options {
     pub vmlinux: Option<PathBuf>,
     /// Where results are kept from one run to the next; `None` keeps nothing (`--no-cache`).
     pub cache: Option<PathBuf>,
+    /// Keep no symbol tables of files: names are looked up as they are asked for, and nothing else is ([`Depth::Names`]).
+    ///
+    /// [`Depth::Names`]: super::Depth::Names
+    pub sparse: bool,
     /// Whether processes and kernel of this machine may be those of the recording.
     pub live: bool,
 }
@@ -41,6 +45,7 @@ impl Options {
             kallsyms: None,
             vmlinux: None,
             cache: cache_home.map(|cache| cache.join("pmc")),
+            sparse: false,
             live: true,
         }
     }

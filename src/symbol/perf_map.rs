@@ -58,6 +58,11 @@ pub fn read(pid: u32, live: bool, symfs: Option<&Path>) -> Result<(PathBuf, Tabl
     Err(said.pop().unwrap_or_default())
 }
 
+/// Bytes of the map of a process, if it has one: it grows as code is made.
+pub fn size(pid: u32, live: bool, symfs: Option<&Path>) -> Option<u64> {
+    places(pid, live, symfs).iter().find_map(|path| Some(std::fs::metadata(path).ok()?.len()))
+}
+
 /// In a container the process knows itself by another number and has its own `/tmp`.
 fn places(pid: u32, live: bool, symfs: Option<&Path>) -> Vec<PathBuf> {
     if let Some(symfs) = symfs {

@@ -35,6 +35,9 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
         let step = if name == ".plt.got" && file.architecture() == Architecture::X86_64 { 8 } else { 16 };
         for (at, stub) in code.chunks(step).enumerate().take(MOST_STUBS) {
             let address = section.address().wrapping_add((at * step) as u64);
+            if !into.wants(address, stub.len() as u64, u64::MAX) {
+                continue;
+            }
             let Some(symbol) = find(stub, address).and_then(|slot| slots.get(&slot)) else { continue };
             let rank = Rank { function: true, strong: true, global: false };
             into.add(address, stub.len() as u64, u64::MAX, rank, &format!("{symbol}@plt"));

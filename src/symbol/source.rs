@@ -15,6 +15,7 @@ use super::kernel::{self, Kallsyms, KallsymsError};
 use super::lines::{self, LineFrame};
 use super::locate::{self, Found};
 use super::painted::Painted;
+use super::sparse::{Named, Sparse};
 use super::table::{Builder, Symbol, Table};
 use super::{BuildId, Image, Kind, Missing, Module, Options, Probe, Trust, elf, perf_map, plt};
 use crate::address::{Avma, FileOffset, Svma};
@@ -77,6 +78,8 @@ pub(super) struct Loaded {
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
     cache: Option<Mutex<super::cache::Cache>>,
+    /// Stands in for `table` where that would be too large to keep.
+    sparse: Option<Sparse>,
     /// Where the code may be read while it runs.
     memory: Memory,
     /// Dumps of generated code.
@@ -125,6 +128,10 @@ impl Loaded {
 
     /// Reads the tables of the files that were found, and notes what they lack.
     fn read_files(&mut self, module: &Module, shared: &Shared) {
+        if shared.options.sparse {
+            self.sparse = Some(Sparse::default());
+            return;
+        }
         let mut builder = Builder::default();
         let mut full = false;
         let (mut lines, mut build_id) = (false, module.build_id);
@@ -412,6 +419,31 @@ impl Loaded {
             builder.finish()
         };
         self.variables.get_or_init(read).find(self.file_address(probe)?)
+    }
+
+    /// Whether an answer costs no walk through a symbol table.
+    pub(super) fn knows(&self, probe: Probe) -> bool {
+        let Some(sparse) = &self.sparse else { return true };
+        self.file_address(probe).is_none_or(|address| sparse.knows(address)) || self.find(probe).is_some()
+    }
+
+    /// The functions at these probes: start and end in the numbering of [`Loaded::address`], and the name.
+    pub(super) fn find_all(&self, probes: &[Probe]) -> Vec<Option<Named>> {
+        let owned = |symbol: Symbol<'_>| (symbol.start, symbol.end, symbol.name.into());
+        let mut all: Vec<Option<Named>> = probes.iter().map(|probe| self.find(*probe).map(owned)).collect();
+        let Some(sparse) = &self.sparse else { return all };
+        let lacking = |(probe, named): (&Probe, &Option<Named>)| match named {
+            None => self.file_address(*probe),
+            Some(_) => None,
+        };
+        let addresses: Vec<Option<u64>> = probes.iter().zip(&all).map(lacking).collect();
+        let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+        for (named, found) in all.iter_mut().zip(sparse.find(&addresses, &self.found)) {
+            if let Some((start, end, name)) = found {
+                *named = Some((start.wrapping_add(slide), end.wrapping_add(slide), name));
+            }
+        }
+        all
     }
 
     /// All functions by start, in the numbering of the table.

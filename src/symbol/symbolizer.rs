@@ -108,6 +108,16 @@ impl Symbolizer {
         &self.modules[id.0 as usize].0
     }
 
+    /// Whether the name at a probe is known without reading any file.
+    pub fn knows(&self, id: ModuleId, probe: Probe) -> bool {
+        self.modules[id.0 as usize].1.get().is_some_and(|loaded| loaded.knows(probe))
+    }
+
+    /// Forgets what was read for a module: the next question reads its files again.
+    pub fn forget(&mut self, id: ModuleId) {
+        self.modules[id.0 as usize].1 = OnceLock::new();
+    }
+
     /// All names found so far.
     pub fn names(&self) -> &Names {
         &self.names
@@ -215,11 +225,6 @@ impl Symbolizer {
     }
 }
 
-fn found<'a>(loaded: &'a Loaded, probe: Probe, depth: Depth) -> Option<super::table::Symbol<'a>> {
-    let variable = if depth == Depth::Data { loaded.find_variable(probe) } else { None };
-    variable.or_else(|| loaded.find(probe))
-}
-
 fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn Fn(usize) + Sync)) -> Local {
     let addresses: Vec<Option<u64>> =
         request.probes.iter().map(|probe| loaded.file_address(*probe)).collect();
@@ -227,17 +232,19 @@ fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn
         Depth::Names | Depth::Data => None,
         Depth::Inlines => loaded.lines(&addresses, done),
     };
+    let variable = |probe: Probe| {
+        let symbol = if depth == Depth::Data { loaded.find_variable(probe) } else { None };
+        symbol.map(|s| Named { start: s.start, size: s.end - s.start, name: s.name.into() })
+    };
+    let function = |(start, end, name)| Named { start, size: end - start, name };
     let items = request
         .probes
         .iter()
         .zip(addresses)
-        .map(|(probe, address)| Item {
+        .zip(loaded.find_all(request.probes))
+        .map(|((probe, address), symbol)| Item {
             address: loaded.address(*probe).unwrap_or(probe.0),
-            symbol: found(loaded, *probe, depth).map(|s| Named {
-                start: s.start,
-                size: s.end - s.start,
-                name: s.name.into(),
-            }),
+            symbol: variable(*probe).or_else(|| symbol.map(function)),
             lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
         })
         .collect();

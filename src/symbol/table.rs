@@ -49,8 +49,8 @@ struct Entry {
 pub struct Builder {
     entries: Vec<Entry>,
     names: String,
-    /// Among names of one place the last added is shown, whatever the ranks say.
-    last_wins: bool,
+    /// Only what decides about these addresses is kept.
+    only: Option<Few>,
 }
 
 /// The finished table.
@@ -64,13 +64,116 @@ pub struct Table {
 
 const NONE: u32 = u32::MAX;
 
+/// Addresses for which alone names are wanted, and how far around each the answer is the same.
+///
+/// ```text
+///   symbols        [aaaaaaaaaaaaaa]   [bbbb         boundaries are starts and ends
+///   wanted             ^                            what covers it is kept, and what starts nearest before it
+///   same answer    |---------------|                from the last boundary before it to the first behind
+/// ```
+/// A label without a size ends at the next start, and nearer starts than its own may come later: what turns out to be too
+/// far is dropped in the end. (A label inside of a sized function that ends before the
+/// address would be dropped by the whole table and is not here; no assembler makes such.)
+#[derive(Debug, Default, Clone)]
+pub struct Few {
+    wanted: Vec<u64>,
+    /// The last boundary at or before each, the first behind it, and the nearest start.
+    around: Vec<(u64, u64, u64)>,
+}
+
+impl Few {
+    /// These addresses, in any order.
+    pub fn new(wanted: impl IntoIterator<Item = u64>) -> Self {
+        let mut wanted: Vec<u64> = wanted.into_iter().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let around = vec![(0, u64::MAX, 0); wanted.len()];
+        Self { wanted, around }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// The addresses, rising.
+    pub fn wanted(&self) -> &[u64] {
+        &self.wanted
+    }
+
+    /// From where and to where the answer is that of this address, which is one of the wanted.
+    pub fn bounds(&self, address: u64) -> Option<(u64, u64)> {
+        let at = self.wanted.binary_search(&address).ok()?;
+        let (from, to, _) = self.around[at];
+        Some((from, to))
+    }
+
+    fn wants(&mut self, start: u64, end: u64, is_open: bool) -> bool {
+        // The first wanted address that is not before the symbol.
+        let first = self.wanted.partition_point(|wanted| *wanted < start);
+        self.boundary(first, start);
+        let nearest = self.around.get(first).is_some_and(|(.., nearest)| start >= *nearest);
+        if nearest {
+            self.around[first].2 = start;
+        }
+        if is_open {
+            return nearest && self.wanted[first] < end;
+        }
+        // Nearly all symbols cover none: that is known without a second search.
+        let is_clear = self.wanted.get(first).is_none_or(|wanted| *wanted >= end);
+        let rest = if is_clear { 0 } else { self.wanted[first..].partition_point(|wanted| *wanted < end) };
+        let behind = first + rest;
+        self.boundary(behind, end);
+        behind > first
+    }
+
+    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer one.
+    fn settle(&mut self) {
+        for at in 1..self.around.len() {
+            self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
+        }
+        for at in (1..self.around.len()).rev() {
+            self.around[at - 1].1 = self.around[at - 1].1.min(self.around[at].1);
+        }
+    }
+
+    /// Whether a label is the nearest start to its wanted address; it ends at the next boundary.
+    fn keeps_label(&self, start: u64, end: &mut u64) -> bool {
+        let first = self.wanted.partition_point(|wanted| *wanted < start);
+        self.around.get(first).is_some_and(|(_, to, nearest)| {
+            *end = (*end).min(*to);
+            *nearest == start
+        })
+    }
+
+    /// `behind`: the first wanted address that is not before the boundary.
+    fn boundary(&mut self, behind: usize, boundary: u64) {
+        if let Some((from, ..)) = self.around.get_mut(behind) {
+            *from = (*from).max(boundary);
+        }
+        if let Some((_, to, _)) = behind.checked_sub(1).and_then(|before| self.around.get_mut(before)) {
+            *to = (*to).min(boundary);
+        }
+    }
+}
+
 /// All names of one module together; what a file claims beyond that is left out.
 const MOST_NAME_BYTES: usize = 1 << 30;
 
 impl Builder {
-    /// A builder for a bare list of names (kallsyms), where perf shows the last name of a place.
-    pub fn of_list() -> Self {
-        Self { last_wins: true, ..Self::default() }
+    /// A builder for a table that need answer for few addresses only: it costs no memory for the others.
+    pub fn for_few(few: Few) -> Self {
+        Self { only: Some(few), ..Self::default() }
+    }
+
+    /// Whether a symbol has a say: nobody need look for the names of others.
+    pub fn wants(&mut self, start: u64, size: u64, limit: u64) -> bool {
+        let end = if size == 0 { limit } else { start.saturating_add(size) };
+        match &mut self.only {
+            Some(few) if end > start => few.wants(start, end, size == 0),
+            Some(_) => false,
+            None => true,
+        }
     }
 
     /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at most.
@@ -85,6 +188,13 @@ impl Builder {
         self.entries.push(Entry { start, end, open: size == 0, rank, name_at, name_len });
     }
 
+    /// Whether, of few addresses, some have no name yet.
+    pub fn lacks_some(&self) -> bool {
+        let Some(few) = &self.only else { return false };
+        let covers = |wanted: &u64| self.entries.iter().any(|e| e.start <= *wanted && *wanted < e.end);
+        !few.wanted.iter().all(covers)
+    }
+
     /// Number of symbols so far.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -97,24 +207,32 @@ impl Builder {
 
     /// Sorts, chooses among names of the same place, ends the open ones.
     pub fn finish(self) -> Table {
-        let Self { mut entries, names, last_wins } = self;
+        self.finish_few().0
+    }
+
+    /// As [`Builder::finish`], with what is known of the few.
+    pub fn finish_few(self) -> (Table, Few) {
+        let Self { mut entries, names, only } = self;
+        let mut only = only;
+        if let Some(few) = &mut only {
+            few.settle();
+            entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
+        }
+        let few = only.unwrap_or_default();
         let text = |e: &Entry| &names[e.name_at as usize..(e.name_at + e.name_len) as usize];
         let worth = |e: &Entry| {
             let underscores = text(e).bytes().take_while(|b| *b == b'_').count();
             (!e.open, e.rank, std::cmp::Reverse(underscores), e.name_len)
         };
         entries.sort_unstable_by(|a, b| {
-            let better = || match last_wins {
-                true => b.name_at.cmp(&a.name_at),
-                // Equal names need an order too, or the choice would hang on the order in the file.
-                false => worth(b).cmp(&worth(a)).then_with(|| text(a).cmp(text(b))),
-            };
+            // Equal names need an order too, or the choice would hang on the order in the file.
+            let better = || worth(b).cmp(&worth(a)).then_with(|| text(a).cmp(text(b)));
             a.start.cmp(&b.start).then_with(better)
         });
         entries.dedup_by_key(|e| e.start);
         end_the_open(&mut entries);
         let cuts = cut(&entries);
-        Table { entries, names, cuts }
+        (Table { entries, names, cuts }, few)
     }
 }
 
@@ -236,21 +354,12 @@ mod tests {
         assert_eq!(name(&builder.finish(), 17), "_memcpy");
     }
 
-    #[test]
-    fn of_a_list_the_last_name_of_a_place_is_shown() {
-        let mut builder = Builder::of_list();
-        let rank = |global| Rank { function: true, strong: true, global };
-        builder.add(16, 0, 99, rank(true), "__pfx_start");
-        builder.add(16, 0, 99, rank(true), "start_kernel_with_a_long_name");
-        builder.add(16, 0, 99, rank(false), "start");
-        assert_eq!(name(&builder.finish(), 17), "start");
-    }
-
     proptest! {
         #[test]
         fn a_lookup_equals_a_linear_scan(
             symbols in prop::collection::vec((0u64..300, 0u64..60), 0..40),
             address in 0u64..400,
+            others in prop::collection::vec(0u64..400, 0..6),
         ) {
             let mut builder = Builder::default();
             for (at, (start, size)) in symbols.iter().enumerate() {
@@ -259,6 +368,26 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
+            // A table for few addresses says the same, and for all between the bounds that it names. Labels that stand
+            // inside of a sized function which ends before the address are the exception: see `Few`.
+            let wanted = others.iter().copied().chain([address]);
+            let mut few = Builder::for_few(Few::new(wanted.clone()));
+            let mut sized = Builder::default();
+            for (at, (start, size)) in symbols.iter().enumerate().filter(|(_, (_, size))| *size > 0) {
+                if few.wants(*start, *size, 350) {
+                    few.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
+                }
+                sized.add(*start, *size, 350, Rank::default(), &format!("s{at}"));
+            }
+            let sized = sized.finish();
+            let (alone, few) = few.finish_few();
+            for address in wanted {
+                prop_assert_eq!(alone.find(address), sized.find(address));
+                let (from, to) = few.bounds(address).unwrap();
+                for near in from..to.min(400) {
+                    prop_assert_eq!(sized.find(near), alone.find(address), "{} near {}", near, address);
+                }
+            }
             // Independently of the table: whatever a sized symbol covers has a name.
             if symbols.iter().any(|(start, size)| *start <= address && address < start + size) {
                 prop_assert!(scanned.is_some() || symbols.iter().any(|(s, n)| *n > 0 && *s <= address && address < s + n && symbols.iter().any(|(o, m)| o == s && m != n)));

@@ -52,6 +52,18 @@ impl FileMap {
     }
 }
 
+impl FileMap {
+    /// Gives the pages back to the kernel, which reads them again when they are looked at.
+    pub fn release(&self) {
+        if let Some(map) = &self.0 {
+            let start = map.as_ptr().cast_mut().cast();
+            // SAFETY: the mapping is ours, whole and read-only; pages of a file that were never written to come back with the
+            // file's bytes, so references into it stay valid.
+            let _ = unsafe { rustix::mm::madvise(start, map.len(), rustix::mm::Advice::LinuxDontNeed) };
+        }
+    }
+}
+
 impl Deref for FileMap {
     type Target = [u8];
 

@@ -14,6 +14,7 @@ pub mod file_map;
 pub mod header_page;
 pub mod limits;
 pub mod lock;
+pub mod memory;
 pub mod perf;
 pub mod process;
 pub mod ring;

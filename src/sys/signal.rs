@@ -19,6 +19,10 @@ pub const CHLD: i32 = libc::SIGCHLD;
 pub const QUIT: i32 = libc::SIGQUIT;
 /// A user's signal.
 pub const USR1: i32 = libc::SIGUSR1;
+/// The stop key, or a request to stop that can be caught.
+pub const TSTP: i32 = libc::SIGTSTP;
+/// The terminal has another size.
+pub const WINCH: i32 = libc::SIGWINCH;
 /// A user's signal: `record` takes a snapshot at it.
 pub const USR2: i32 = libc::SIGUSR2;
 
@@ -89,6 +93,24 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Stops this process and all others of its group, as the stop key does for programs that leave it to the kernel; returns
+/// when somebody continues it. For programs that [`Signals::catch`] SIGTSTP. Where nobody could continue it (the group has
+/// no shell), the kernel does not stop it, and this returns at once.
+pub fn stop() {
+    // SAFETY: the set is initialised by sigemptyset before use; no memory of ours is involved.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGTSTP);
+        // Both of ours wait, being blocked: one for any thread (a signalfd may take it), one for this thread. The first to
+        // be delivered stops the process; SIGCONT throws the other away.
+        libc::kill(0, libc::SIGTSTP);
+        libc::raise(libc::SIGTSTP);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
     }
 }
 

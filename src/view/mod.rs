@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod diff;
+pub mod folded;
 pub mod header;
 pub mod info;
 pub mod list;
@@ -10,3 +11,4 @@ pub mod openmetrics;
 pub mod report;
 pub mod script;
 pub mod stat;
+pub mod top;

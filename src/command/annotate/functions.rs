@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::command::report::symbols::Symbols;
 use crate::profile::annotate::Value;
-use crate::session::{History, Location, Resolved};
+use crate::session::{Location, Module, Resolved};
 use crate::symbol::{Depth, FunctionId, ModuleId, Progress};
 use crate::text;
 
@@ -36,7 +36,7 @@ pub(in crate::command) struct Sampled {
 
 /// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of events.
 pub(in crate::command) fn functions(
-    history: &History,
+    modules: &[Module],
     symbols: &mut Symbols,
     resolved: &Resolved,
     events: usize,
@@ -62,7 +62,7 @@ pub(in crate::command) fn functions(
         let function = symbols.function(frame);
         let Some(start) = function.start else { continue };
         let sampled = found.entry(frame.function).or_insert_with(|| {
-            let module = &history.modules()[module as usize];
+            let module = &modules[module as usize];
             Sampled {
                 id: function.module,
                 name: function.name.to_string(),

@@ -52,7 +52,13 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
     let all = {
         let bar = Progress::new("finding names", 0);
         let progress = |p: Done| bar.at(p.done as u64, p.total as u64);
-        functions::functions(&session.history, &mut symbols, &resolved, found.totals.len(), &progress)
+        functions::functions(
+            session.history.modules(),
+            &mut symbols,
+            &resolved,
+            found.totals.len(),
+            &progress,
+        )
     };
     let events = listing::events(session.reader.events(), &found.totals);
     let how = How {

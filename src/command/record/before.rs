@@ -12,17 +12,17 @@ use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
 
 /// Bytes of records after which they are written out.
-pub(super) const ENOUGH: usize = 1 << 16;
+pub(in crate::command) const ENOUGH: usize = 1 << 16;
 
 /// What else is told.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Telling {
-    pub(super) data_mappings: bool,
-    pub(super) namespaces: bool,
+pub(in crate::command) struct Telling {
+    pub(in crate::command) data_mappings: bool,
+    pub(in crate::command) namespaces: bool,
 }
 
 /// The kernel's text and its modules. `false` when their addresses are hidden.
-pub(super) fn kernel(host: &Host, out: &mut Encoder) -> bool {
+pub(in crate::command) fn kernel(host: &Host, out: &mut Encoder) -> bool {
     let Some((start, end)) = kernel_text(host) else { return false };
     out.kernel_mmap(start, end - start, start, b"[kernel.kallsyms]_text");
     let modules = host.text("/proc/modules").unwrap_or_default();
@@ -91,7 +91,13 @@ fn address(line: &[u8]) -> Option<u64> {
 }
 
 /// Threads of a process and what it has mapped.
-pub(super) fn process(host: &Host, pid: u32, threads: &[Alive], telling: Telling, out: &mut Encoder) {
+pub(in crate::command) fn process(
+    host: &Host,
+    pid: u32,
+    threads: &[Alive],
+    telling: Telling,
+    out: &mut Encoder,
+) {
     let parent = host.parent(pid).unwrap_or(0) as i32;
     let main = Thread { pid: pid as i32, tid: pid as i32 };
     for thread in threads {
@@ -139,20 +145,20 @@ fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
 }
 
 /// Every cgroup.
-pub(super) fn cgroups(host: &Host, out: &mut Encoder) {
+pub(in crate::command) fn cgroups(host: &Host, out: &mut Encoder) {
     for (id, path) in host.cgroups() {
         out.cgroup(id, path.as_bytes());
     }
 }
 
 /// The idle task of each CPU has a name, too.
-pub(super) fn idle(cpus: &CpuList, out: &mut Encoder) {
+pub(in crate::command) fn idle(cpus: &CpuList, out: &mut Encoder) {
     if !cpus.is_empty() {
         out.comm(Thread { pid: 0, tid: 0 }, b"swapper");
     }
 }
 
 /// Whether a name in a mapping can be a file at all.
-pub(super) fn is_path(name: &[u8]) -> bool {
+pub(in crate::command) fn is_path(name: &[u8]) -> bool {
     name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
 }

@@ -6,10 +6,10 @@
 //! [`plan`] turns what was typed into what it means; [`run`] is the loop; [`output`] takes records, [`before`] makes those
 //! that tell what was there, [`sections`] describes the machine; [`status`] says how it goes. This file opens and reports.
 
-mod before;
+pub(in crate::command) mod before;
 mod late;
 mod output;
-mod plan;
+pub(in crate::command) mod plan;
 mod run;
 mod sections;
 mod status;
@@ -134,7 +134,7 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
 }
 
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
-fn groups(plan: &Plan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
+pub(in crate::command) fn groups(plan: &Plan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
     let mut parser = Parser::new(host);
     let mut groups = Vec::new();
     for text in &plan.events {
@@ -182,7 +182,7 @@ fn hardware() -> std::io::Result<()> {
 
 /// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then, unless
 /// `--strict-freq` says otherwise.
-fn check_frequency(plan: &mut Plan, host: &Host) -> Result<()> {
+pub(in crate::command) fn check_frequency(plan: &mut Plan, host: &Host) -> Result<()> {
     let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
     let Some(most) = most.filter(|&most| wanted > most || plan.freq_max) else { return Ok(()) };
@@ -211,7 +211,7 @@ fn unwinds(plan: &Plan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
 }
 
 /// Opens the events wherever the scope says, and maps their rings.
-fn open(
+pub(in crate::command) fn open(
     plan: &Plan,
     host: &Host,
     groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
@@ -405,7 +405,7 @@ fn explain(refused: Refused, host: &Host) -> Error {
 }
 
 /// What the user should know of what could not be had.
-fn tell_concessions(rings: &Rings) {
+pub(in crate::command) fn tell_concessions(rings: &Rings) {
     for (spec, given_up) in rings.concessions() {
         if given_up.user_only {
             say::note_once(

@@ -23,7 +23,7 @@ use crate::sys::{clock, page_size};
 
 /// Whom to record.
 #[derive(Debug, Clone)]
-pub(super) enum Scope {
+pub(in crate::command) enum Scope {
     /// The command and its descendants.
     Command,
     /// These processes, all threads.
@@ -38,7 +38,7 @@ pub(super) enum Scope {
 
 /// When recording starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Delay {
+pub(in crate::command) enum Delay {
     /// With the command.
     None,
     /// So many nanoseconds later.
@@ -48,49 +48,49 @@ pub(super) enum Delay {
 }
 
 /// What `pmc record` shall do.
-pub(super) struct Plan {
+pub(in crate::command) struct Plan {
     /// Event texts as typed; empty: cycles.
-    pub(super) events: Vec<String>,
+    pub(in crate::command) events: Vec<String>,
     /// What is said of options that change nothing.
-    pub(super) notes: Vec<String>,
+    pub(in crate::command) notes: Vec<String>,
     /// Samples begin with their event's id.
-    pub(super) has_id: bool,
+    pub(in crate::command) has_id: bool,
     /// The file's name ends in date and time.
-    pub(super) is_stamped: bool,
+    pub(in crate::command) is_stamped: bool,
     /// Filters, each with the number of the event text that it belongs to.
-    pub(super) filters: Vec<(usize, String)>,
-    pub(super) scope: Scope,
-    pub(super) cgroups: Vec<String>,
-    pub(super) options: Options,
+    pub(in crate::command) filters: Vec<(usize, String)>,
+    pub(in crate::command) scope: Scope,
+    pub(in crate::command) cgroups: Vec<String>,
+    pub(in crate::command) options: Options,
     /// Copies of stacks are written as they are.
-    pub(super) unwinds_later: bool,
+    pub(in crate::command) unwinds_later: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
-    pub(super) strict_freq: bool,
+    pub(in crate::command) strict_freq: bool,
     /// `-F max`.
-    pub(super) freq_max: bool,
-    pub(super) per_thread: bool,
-    pub(super) ring_pages: Option<usize>,
-    pub(super) delay: Delay,
-    pub(super) timeout_ns: Option<u64>,
-    pub(super) command: Vec<OsString>,
-    pub(super) output: PathBuf,
-    pub(super) compress: Option<i32>,
-    pub(super) switch: Option<Switch>,
-    pub(super) most_files: Option<usize>,
-    pub(super) max_size: Option<u64>,
+    pub(in crate::command) freq_max: bool,
+    pub(in crate::command) per_thread: bool,
+    pub(in crate::command) ring_pages: Option<usize>,
+    pub(in crate::command) delay: Delay,
+    pub(in crate::command) timeout_ns: Option<u64>,
+    pub(in crate::command) command: Vec<OsString>,
+    pub(in crate::command) output: PathBuf,
+    pub(in crate::command) compress: Option<i32>,
+    pub(in crate::command) switch: Option<Switch>,
+    pub(in crate::command) most_files: Option<usize>,
+    pub(in crate::command) max_size: Option<u64>,
     /// A snapshot at SIGUSR2.
-    pub(super) snapshots: bool,
-    pub(super) build_ids: BuildIds,
-    pub(super) control: Option<String>,
-    pub(super) reserve: Policy,
-    pub(super) dry_run: bool,
-    pub(super) quiet: bool,
-    pub(super) verbose: u8,
+    pub(in crate::command) snapshots: bool,
+    pub(in crate::command) build_ids: BuildIds,
+    pub(in crate::command) control: Option<String>,
+    pub(in crate::command) reserve: Policy,
+    pub(in crate::command) dry_run: bool,
+    pub(in crate::command) quiet: bool,
+    pub(in crate::command) verbose: u8,
 }
 
 /// Whose build-ids stand in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BuildIds {
+pub(in crate::command) enum BuildIds {
     None,
     /// Of the files that samples hit.
     Hit,
@@ -101,8 +101,15 @@ const MS: u64 = 1_000_000;
 
 impl Plan {
     /// Makes the plan.
-    pub(super) fn new(typed: Record, host: &Host) -> Result<Self> {
-        let scope = scope(&typed, host)?;
+    pub(in crate::command) fn new(typed: Record, host: &Host) -> Result<Self> {
+        let whom = Whom {
+            pids: &typed.pids,
+            tids: &typed.tids,
+            user: typed.uid.as_deref(),
+            cpus: typed.cpus.as_deref(),
+            all_cpus: typed.all_cpus,
+        };
+        let scope = scope(whom, host)?;
         if typed.command.is_empty() && matches!(scope, Scope::Command) {
             return Err(Error::usage("nothing to record: no command, process or CPU was named")
                 .try_this("pmc record -- COMMAND, pmc record -p PID, or pmc record -a"));
@@ -138,8 +145,8 @@ impl Plan {
             branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
         }
         let options = Options {
-            rate: rate(&typed, host)?,
-            call_graph: call_graph(&typed)?,
+            rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+            call_graph: call_graph(typed.call_graph.as_deref(), typed.stacks)?,
             max_stack: typed.max_stack,
             kernel_callchains: typed.kernel_callchains,
             user_callchains: typed.user_callchains,
@@ -221,7 +228,7 @@ impl Plan {
     }
 
     /// Whether the records go to standard output.
-    pub(super) fn is_stream(&self) -> bool {
+    pub(in crate::command) fn is_stream(&self) -> bool {
         self.output.as_os_str() == "-"
     }
 }
@@ -260,7 +267,18 @@ fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(u
     places.into_iter().zip(filters).map(of).collect()
 }
 
-fn scope(typed: &Record, host: &Host) -> Result<Scope> {
+/// What the options about whom to record say.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::command) struct Whom<'a> {
+    pub(in crate::command) pids: &'a [String],
+    pub(in crate::command) tids: &'a [String],
+    pub(in crate::command) user: Option<&'a str>,
+    pub(in crate::command) cpus: Option<&'a str>,
+    pub(in crate::command) all_cpus: bool,
+}
+
+/// The command, where nobody else is named.
+pub(in crate::command) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
     let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
         let id = |word: &String| {
             word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
@@ -270,15 +288,15 @@ fn scope(typed: &Record, host: &Host) -> Result<Scope> {
         list.iter().map(id).collect()
     };
     if !typed.pids.is_empty() {
-        return Ok(Scope::Processes(ids(&typed.pids, "process")?));
+        return Ok(Scope::Processes(ids(typed.pids, "process")?));
     }
     if !typed.tids.is_empty() {
-        return Ok(Scope::Threads(ids(&typed.tids, "thread")?));
+        return Ok(Scope::Threads(ids(typed.tids, "thread")?));
     }
-    if let Some(user) = &typed.uid {
-        return Ok(Scope::User(user.clone()));
+    if let Some(user) = typed.user {
+        return Ok(Scope::User(user.to_owned()));
     }
-    let cpus = typed.cpus.as_deref().map(|text| {
+    let cpus = typed.cpus.map(|text| {
         text.parse::<CpuList>()
             .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
     });
@@ -289,7 +307,8 @@ fn scope(typed: &Record, host: &Host) -> Result<Scope> {
     Ok(Scope::Command)
 }
 
-fn rate(typed: &Record, host: &Host) -> Result<Rate> {
+/// `-F` and `-c`.
+pub(in crate::command) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Result<Rate> {
     let number = |option: &str, text: &str| {
         text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
             Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
@@ -300,7 +319,7 @@ fn rate(typed: &Record, host: &Host) -> Result<Rate> {
             )
         })
     };
-    match (typed.freq.as_deref(), typed.count.as_deref()) {
+    match (freq, count) {
         (Some("max"), _) => {
             let most = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
             most.map(Rate::Frequency).ok_or_else(|| {
@@ -314,9 +333,10 @@ fn rate(typed: &Record, host: &Host) -> Result<Rate> {
     }
 }
 
-fn call_graph(typed: &Record) -> Result<Option<CallGraph>> {
-    let Some(text) = typed.call_graph.as_deref() else {
-        return Ok(typed.stacks.then_some(CallGraph::Fp));
+/// `--call-graph` and `-g`.
+pub(in crate::command) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<CallGraph>> {
+    let Some(text) = text else {
+        return Ok(stacks.then_some(CallGraph::Fp));
     };
     let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
     let wrong = || {
@@ -387,7 +407,7 @@ fn clock_of(text: &str) -> Result<i32> {
 }
 
 /// Bytes with a unit: `100M`.
-pub(super) fn size(option: &str, text: &str) -> Result<u64> {
+pub(in crate::command) fn size(option: &str, text: &str) -> Result<u64> {
     let (digits, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
         Some(b'B') => (&text[..text.len() - 1], 1),
         Some(b'K') => (&text[..text.len() - 1], 1 << 10),
@@ -402,7 +422,7 @@ pub(super) fn size(option: &str, text: &str) -> Result<u64> {
 }
 
 /// `-m`: pages, or bytes with a unit; rounded up to a power of two.
-fn ring_pages(text: &str) -> Result<usize> {
+pub(in crate::command) fn ring_pages(text: &str) -> Result<usize> {
     let pages = match text.parse::<u64>() {
         Ok(pages) => pages.saturating_mul(page_size() as u64),
         Err(_) => size("-m", text)?,

@@ -8,7 +8,7 @@ use crate::sys::clock;
 
 /// What begins another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Switch {
+pub(in crate::command) enum Switch {
     /// SIGUSR2.
     Signal,
     /// The file has so many bytes.

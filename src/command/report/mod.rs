@@ -1,5 +1,6 @@
 //! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
 
+mod browse;
 mod listings;
 pub(in crate::command) mod plan;
 pub(in crate::command) mod progress;
@@ -10,12 +11,11 @@ pub(in crate::command) mod words;
 
 use std::io::{BufWriter, Write, stdout};
 
+use super::screen;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{
-    self, Code, Event, ModuleTrust, Profile, Texts, Value, callers, table, tree, trust,
-};
+use crate::profile::sampled::{self, Code, ModuleTrust, Profile, Texts, callers, query, table, trust};
 use crate::record::layout::bits;
 use crate::session::samples::{self, Samples};
 use crate::session::{Resolved, Session, Wanted, location};
@@ -38,6 +38,10 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let mut plan = Plan::new(typed)?;
     let reader = open(&plan.input)?;
+    if plan.browses && screen::is_there() {
+        plan.symbols.live = is_from_here(&reader);
+        return browse::run(typed, plan, reader);
+    }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     let written = |error| Error::output("the report", error);
     if plan.header != Header::No {
@@ -82,7 +86,6 @@ pub(in crate::command) fn is_from_here(reader: &Reader) -> bool {
 fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let has_chains = plan.takes_chains()
         && session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
-    let has_totals = has_chains && plan.children.unwrap_or(true);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
     let (mut samples, ends) = {
@@ -105,35 +108,22 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let mut names = Names::new(session).with_payloads(&samples.payloads).with_symbols(&symbols);
     names.raw_traces = typed.raw_trace;
     let input = table::Input {
+        rows: &resolved.rows,
         resolved: &resolved,
         extras: &samples.extras,
         extra_kinds: &wanted.extras,
         code: &code,
         words: &names,
     };
-    let count = session.reader.events().len();
-    let tables = table::tables(&input, &plan.keys, has_totals, &plan.only, count, &mut texts);
     let quality = trust::quality(&input, &texts);
-    let mut trees = match plan.tree.filter(|_| has_chains) {
-        Some(order) => {
-            let growth =
-                tree::Growth { order, collapse: plan.collapse, limit: plan.layout.branch_limit / 100.0 };
-            let totals: Vec<u64> = samples.totals.iter().map(|total| total.period).collect();
-            tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
-        }
-        None => Vec::new(),
-    };
-    trees.resize_with(count, || None);
+    let query = plan.query(has_chains);
+    let profile = query::answer(&input, &sources(session, &samples), &query, texts).profile;
     let mut modules = modules(session, &symbols, &quality);
     add_remedies(&mut modules, session, &symbols);
-    let events = events(session, &samples, plan.relative, tables, trees);
     Ok(Profile {
-        keys: plan.keys.clone(),
-        has_totals,
-        events,
         modules,
         trust: trust_of(session, &samples, &quality, ends, has_chains && !wanted.ignore_stacks),
-        texts,
+        ..profile
     })
 }
 
@@ -160,13 +150,8 @@ fn change_stacks(
     }
 }
 
-fn events(
-    session: &Session,
-    samples: &Samples,
-    relative: bool,
-    tables: Vec<(Vec<table::Row>, Value)>,
-    trees: Vec<Option<sampled::Tree>>,
-) -> Vec<Event> {
+/// The events of a recording with their sums.
+fn sources(session: &Session, samples: &Samples) -> Vec<query::Source> {
     let groups = session.reader.features().groups.as_deref().unwrap_or_default();
     let leader = |index: usize| {
         let inside = |group: &&crate::perfdata::feature::GroupDesc| {
@@ -175,26 +160,13 @@ fn events(
         };
         groups.iter().find(inside).map_or(index, |group| group.leader as usize)
     };
-    let parts = session.reader.events().iter().zip(tables).zip(trees).enumerate();
-    parts
-        .map(|(index, ((event, (rows, left_out)), tree))| {
-            let mut filtered = samples.filtered[index];
-            filtered += left_out;
-            let total = samples.totals[index];
-            let kept = Value {
-                samples: total.samples.saturating_sub(filtered.samples),
-                period: total.period.saturating_sub(filtered.period),
-                squares: (total.squares - filtered.squares).max(0.0),
-                weight: total.weight.saturating_sub(filtered.weight),
-            };
-            Event {
-                name: event.name(),
-                total: if relative { kept } else { total },
-                filtered,
-                rows,
-                tree,
-                leader: leader(index),
-            }
+    let events = session.reader.events().iter().enumerate();
+    events
+        .map(|(index, event)| query::Source {
+            name: event.name(),
+            leader: leader(index),
+            total: samples.totals[index],
+            filtered: samples.filtered[index],
         })
         .collect()
 }

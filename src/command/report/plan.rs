@@ -10,7 +10,7 @@ use crate::host::cpulist::CpuList;
 use crate::perfdata::Event;
 use crate::profile::sampled::sort::REFUSED;
 use crate::profile::sampled::table::Only;
-use crate::profile::sampled::{Order, SortKey};
+use crate::profile::sampled::{Filter, Order, Query, SortKey};
 use crate::record::layout::bits;
 use crate::session::samples::Extra;
 use crate::session::{CommId, Session, Wanted};
@@ -32,6 +32,8 @@ pub(super) struct Plan {
     pub(super) symbols: Options,
     pub(super) header: Header,
     pub(super) relative: bool,
+    /// Nothing was typed that asks for text: a terminal shows the screen.
+    pub(super) browses: bool,
     pub(super) layout: Layout,
     /// Each branch counts, or is asked for where there are any.
     pub(super) branches: Branches,
@@ -161,6 +163,15 @@ impl Plan {
                 _ => Header::No,
             },
             relative: typed.percentage == "relative",
+            browses: !(typed.stdio || parseable || typed.header || typed.header_only || typed.group)
+                && !(typed.stats || typed.tasks || typed.mmaps || typed.threads || typed.hierarchy)
+                && !(typed.branch_stack || typed.mem_mode || of_branch || typed.raw_trace)
+                && typed.parent.is_none()
+                && typed.ignore_callees.is_none()
+                && !typed.exclude_other
+                && typed.max_rows.is_none()
+                && typed.fields.is_empty()
+                && typed.column_widths.is_empty(),
             layout,
             branches: match (typed.branch_stack || of_branch, typed.no_branch_stack || typed.mem_mode) {
                 (true, _) => Branches::Yes,
@@ -232,6 +243,21 @@ impl Plan {
         self.branches != Branches::Yes
     }
 
+    /// What is asked of the samples. Without call chains there are neither totals nor a tree.
+    pub(super) fn query(&self, has_chains: bool) -> Query {
+        Query {
+            event: None,
+            keys: self.keys.clone(),
+            totals: has_chains && self.children.unwrap_or(true),
+            tree: self.tree.filter(|_| has_chains),
+            collapse: self.collapse,
+            limit: self.layout.branch_limit / 100.0,
+            root: None,
+            relative: self.relative,
+            filter: Filter { only: self.only.clone(), ..Filter::default() },
+        }
+    }
+
     /// What pass 2 must find out.
     pub(super) fn wanted(&self, typed: &Report, session: &Session) -> Result<Wanted> {
         let mut extras = Vec::new();
@@ -284,7 +310,8 @@ pub(in crate::command) fn comms(names: &[String], session: &Session) -> Option<F
     Some(named.map(|(number, _)| CommId(number as u32)).collect())
 }
 
-fn listed(names: &[String]) -> Option<Vec<String>> {
+/// Names that only are wanted; all, where none is given.
+pub(in crate::command) fn listed(names: &[String]) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| names.to_vec())
 }
 

@@ -1,5 +1,7 @@
 //! Names for locations: the session's modules are made known to the symbolizer, and its answers written down as [`Code`].
 
+use std::path::PathBuf;
+
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
@@ -16,22 +18,63 @@ pub(in crate::command) struct Symbols {
     pub(in crate::command) symbolizer: Symbolizer,
     /// By the session's number.
     ids: Vec<Option<ModuleId>>,
+    live: bool,
+    /// Bytes of the lists of generated code, by module, when they were last looked at.
+    map_sizes: FxHashMap<u32, Option<u64>>,
 }
 
 impl Symbols {
     /// Makes all modules known; no file is touched yet.
     pub(in crate::command) fn new(history: &History, options: Options) -> Result<Self> {
+        let mut symbols = Self::none(options)?;
+        symbols.announce(&history.ksymbols, &history.jitdumps);
+        symbols.know(history.modules());
+        Ok(symbols)
+    }
+
+    /// Knows no module yet.
+    pub(in crate::command) fn none(options: Options) -> Result<Self> {
         let live = options.live;
-        let mut symbolizer = Symbolizer::new(options)?;
-        for (start, size, name) in &history.ksymbols {
-            symbolizer.add_ksymbol(*start, *size, name);
+        Ok(Self {
+            symbolizer: Symbolizer::new(options)?,
+            ids: Vec::new(),
+            live,
+            map_sizes: FxHashMap::default(),
+        })
+    }
+
+    /// Takes what records announced: kernel symbols, and jitdump files by process.
+    pub(in crate::command) fn announce(
+        &mut self,
+        ksymbols: &[(Avma, u64, String)],
+        jitdumps: &[(u32, PathBuf)],
+    ) {
+        for (start, size, name) in ksymbols {
+            self.symbolizer.add_ksymbol(*start, *size, name);
         }
-        for (pid, path) in &history.jitdumps {
-            symbolizer.add_jitdump(*pid, path.clone());
+        for (pid, path) in jitdumps {
+            self.symbolizer.add_jitdump(*pid, path.clone());
         }
-        let ids =
-            history.modules().iter().map(|module| Some(symbolizer.add(as_symbol(module, live)?))).collect();
-        Ok(Self { symbolizer, ids })
+    }
+
+    /// Makes more modules known, by their numbers in order.
+    pub(in crate::command) fn know(&mut self, modules: &[Module]) {
+        for module in modules {
+            let id = as_symbol(module, self.live).map(|module| self.symbolizer.add(module));
+            self.ids.push(id);
+        }
+    }
+
+    /// Whether a process's list of generated code has grown since the last call; its names are then read again.
+    pub(in crate::command) fn refresh(&mut self, module: u32) -> bool {
+        let Some(id) = self.id(module) else { return false };
+        let symbol::Kind::Anonymous { pid } = self.symbolizer.module(id).kind else { return false };
+        let size = symbol::perf_map::size(pid, self.live, None);
+        let has_grown = size.is_some() && self.map_sizes.insert(module, size) != Some(size);
+        if has_grown {
+            self.symbolizer.forget(id);
+        }
+        has_grown
     }
 
     /// The symbolizer's number of a module.
@@ -92,6 +135,19 @@ impl Symbols {
         texts: &mut Texts,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
+        self.name_in(history.modules(), locations, depth, raw_names, texts, progress)
+    }
+
+    /// As [`Symbols::name`], where the modules are known without a history.
+    pub(in crate::command) fn name_in(
+        &mut self,
+        modules: &[Module],
+        locations: &[Location],
+        depth: Depth,
+        raw_names: bool,
+        texts: &mut Texts,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Code {
         let answers = self.answers(locations, depth, progress);
         let of_data: Vec<Location> = locations.iter().filter(|at| at.data.is_some()).copied().collect();
         let variables = self.answers(&of_data, Depth::Data, &|_| {});
@@ -99,7 +155,7 @@ impl Symbols {
         let mut code = Code::default();
         code.raw_names = raw_names;
         for (number, location) in locations.iter().enumerate() {
-            let module = location.module.map(|number| &history.modules()[number as usize]);
+            let module = location.module.map(|number| &modules[number as usize]);
             if location.data.is_some() {
                 let (frames, at) = variables.of(next_data);
                 next_data += 1;

@@ -42,7 +42,7 @@ pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &Texts, match
         scratch.extend(stack[first..].iter().flat_map(|location| location.to_ne_bytes()));
         number_of.push(stacks.add(0, &scratch));
     }
-    resolved.stacks = stacks;
+    resolved.stacks = stacks.into();
     for (key, _) in &mut resolved.rows {
         key.stack = number_of[key.stack as usize];
     }

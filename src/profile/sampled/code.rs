@@ -115,6 +115,13 @@ impl Code {
         self.modules.push(location.module);
     }
 
+    /// Writes down one location whose calls are known, innermost first; there is at least one.
+    pub fn push(&mut self, calls: &[Call], module: Option<u32>) {
+        self.calls.extend_from_slice(calls);
+        self.ends.push(self.calls.len() as u32);
+        self.modules.push(module);
+    }
+
     /// Indices of the calls at a location, innermost first. There is always one.
     pub fn range(&self, location: u32) -> std::ops::Range<usize> {
         let at = location as usize;

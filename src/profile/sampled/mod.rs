@@ -12,6 +12,7 @@
 pub mod callers;
 pub mod code;
 mod place;
+pub mod query;
 pub mod sort;
 pub mod table;
 pub mod texts;
@@ -20,6 +21,7 @@ pub mod trust;
 
 pub use crate::session::Value;
 pub use code::{Call, Code};
+pub use query::{Answer, Filter, Query};
 pub use sort::{Cell, SortKey};
 pub use table::Row;
 pub use texts::{TextId, Texts};

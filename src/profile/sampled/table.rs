@@ -38,8 +38,11 @@ pub trait Words {
 }
 
 /// Everything that rows are made of.
+#[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// The sums by stack, and the stacks.
+    /// The sums by stack: the rows of `resolved`, or those of them that a filter left. Sorted by key.
+    pub rows: &'a [(Key, Value)],
+    /// The stacks.
     pub resolved: &'a Resolved,
     /// The extras.
     pub extras: &'a Lists,
@@ -139,7 +142,7 @@ pub fn tables(
     let mut sums: Vec<FxHashMap<(u32, u32), (Value, Value)>> = vec![FxHashMap::default(); events];
     let mut left_out = vec![Value::default(); events];
     let mut seen: Vec<u32> = Vec::new();
-    for (key, value) in &input.resolved.rows {
+    for (key, value) in input.rows {
         let sample_part = *known
             .entry((key.comm, key.extra))
             .or_insert_with(|| of_sample.add(sample_cells(input, keys, key, texts)));

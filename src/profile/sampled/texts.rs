@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 pub struct TextId(pub u32);
 
 /// The words. They are foreign: views clean them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Texts {
     all: Vec<Arc<str>>,
     known: FxHashMap<Arc<str>, TextId>,

@@ -42,6 +42,13 @@ pub struct Node {
     pub children: Vec<u32>,
 }
 
+impl Node {
+    /// Whether it ran in a kernel or a hypervisor.
+    pub fn is_kernel(&self) -> bool {
+        matches!(self.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor)
+    }
+}
+
 /// All nodes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tree {
@@ -60,6 +67,9 @@ pub struct Growth {
     pub collapse: bool,
     /// Branches with a smaller part of the event's periods (0 to 1) are left out.
     pub limit: f64,
+    /// Only stacks that pass this function, and of them what lies on the far side of it: callees in caller order, callers in
+    /// callee order. Of a function that calls itself the outermost call counts.
+    pub root: Option<TextId>,
 }
 
 /// A stack's way through the tree, and its weight.
@@ -88,6 +98,10 @@ impl Functions {
         });
         Self { of_call: of_call.collect(), example }
     }
+
+    fn symbol(&self, input: &Input<'_>, function: u32) -> TextId {
+        input.code.calls()[self.example[function as usize]].symbol
+    }
 }
 
 /// Lays the stacks of each event over one another. `totals` are the events' periods.
@@ -99,7 +113,7 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64]) -> Vec<Tree> {
     let mut path: Vec<u32> = Vec::new();
     let mut ways: Vec<Vec<Way>> = totals.iter().map(|_| Vec::new()).collect();
     let mut last = None;
-    for (key, value) in &input.resolved.rows {
+    for (key, value) in input.rows {
         // Rows of one stack that differ in something else share their way.
         if last == Some((key.event, key.stack)) {
             if let Some(way) = ways[key.event as usize].last_mut() {
@@ -115,6 +129,16 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64]) -> Vec<Tree> {
                 if !(growth.collapse && path.len() > start && path.last() == Some(&function)) {
                     path.push(function);
                 }
+            }
+        }
+        if let Some(root) = growth.root {
+            // The path is still innermost first.
+            let outermost =
+                path[start..].iter().rposition(|function| functions.symbol(input, *function) == root);
+            match (outermost, growth.order) {
+                (None, _) => path.truncate(start),
+                (Some(at), Order::Caller) => path.truncate(start + at + 1),
+                (Some(at), Order::Callee) => drop(path.drain(start..start + at)),
             }
         }
         if growth.order == Order::Caller {

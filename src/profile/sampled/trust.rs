@@ -148,7 +148,7 @@ pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
         input.code.calls().iter().map(|call| ask(call.symbol)).collect()
     };
     let mut quality = Quality::default();
-    for (key, value) in &input.resolved.rows {
+    for (key, value) in input.rows {
         let stack = || input.resolved.stack(key.stack);
         quality.stacks += value.samples;
         // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.

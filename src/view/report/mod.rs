@@ -147,6 +147,14 @@ pub fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Res
     }
 }
 
+/// Writes the text's tables and trees, without what they are worth.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    text::tables(out, profile, layout)
+}
+
 /// A row of a table: the same cells in one event, or in each member of a group.
 struct Line<'a> {
     cells: &'a [Cell],
@@ -235,6 +243,11 @@ fn names(events: &[&Event]) -> String {
 }
 
 /// A cell's words, harmless for a terminal.
+pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
+    words(&profile.texts, cell, Spelling::default())
+}
+
+/// The same, spelt as the layout says.
 fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     words(&profile.texts, cell, Spelling { full_paths: layout.full_paths, nanoseconds: layout.nanoseconds })
 }

@@ -18,6 +18,13 @@ use crate::units::{duration, thousands};
 const WIDEST: usize = 40;
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    tables(out, profile, layout)?;
+    writeln!(out)?;
+    trust(out, profile)
+}
+
+/// Headline, table and tree of each event.
+pub(super) fn tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let mut first = true;
     for index in 0..profile.events.len() {
         let events = side_by_side(profile, layout, index);
@@ -52,8 +59,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     if first {
         writeln!(out, "No samples.")?;
     }
-    writeln!(out)?;
-    trust(out, profile)
+    Ok(())
 }
 
 fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {

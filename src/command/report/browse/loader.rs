@@ -1,0 +1,264 @@
+//! The thread that reads: samples first, then names, then inlined functions, then what would help where names are missing.
+//!
+//! Receives a recording; hands each stage to the answers thread as soon as it is whole. Keeps the symbolizer, and therefore
+//! also fetches the code of functions.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use super::Board;
+use super::answers::Job;
+use super::stage::{Ground, Stage};
+use crate::cli::report::Report;
+use crate::command::annotate::functions::{self, Sampled};
+use crate::command::annotate::listing::{self, How};
+use crate::command::report::plan::Plan;
+use crate::command::report::symbols::Symbols;
+use crate::command::report::unwinding::Unwinding;
+use crate::command::report::words::Names;
+use crate::command::report::{add_remedies, modules, sources, trust_of};
+use crate::error::Result;
+use crate::perfdata::{Buffer, Reader};
+use crate::profile::annotate::Listing;
+use crate::profile::sampled::{Texts, trust};
+use crate::record::kind;
+use crate::record::layout::bits;
+use crate::session::samples::{self, Extra};
+use crate::session::{Session, location};
+use crate::symbol::Depth;
+use crate::symbol::disassemble::Syntax;
+use crate::tui::Spot;
+use crate::tui::engine::Progress;
+
+/// Most slices that the time of a recording is cut into …
+const SLICES: u64 = 240;
+/// … and how many samples a slice should hold.
+const IN_SLICE: u64 = 5;
+/// The shortest time between two reports of progress.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// What the thread needs.
+pub(super) struct Loader {
+    pub(super) typed: Report,
+    pub(super) plan: Plan,
+    pub(super) answers: Sender<Job>,
+    pub(super) board: Arc<Board>,
+}
+
+/// Tells the board how far work has come, but not too often.
+struct Teller<'a> {
+    board: &'a Board,
+    what: &'static str,
+    state: Mutex<(Instant, u64)>,
+}
+
+impl<'a> Teller<'a> {
+    fn new(board: &'a Board, what: &'static str) -> Self {
+        board.status(|status| status.progress = Some(Progress { what, done: 0, total: 0 }));
+        Self { board, what, state: Mutex::new((Instant::now(), 0)) }
+    }
+
+    /// So much is done, of so much.
+    fn at(&self, done: u64, total: u64) {
+        self.tell(|_| done, total);
+    }
+
+    /// So much more is done, of so much.
+    fn more(&self, more: u64, total: u64) {
+        self.tell(|done| done + more, total);
+    }
+
+    fn tell(&self, done: impl FnOnce(u64) -> u64, total: u64) {
+        let Ok(mut state) = self.state.lock() else { return };
+        state.1 = done(state.1);
+        if state.0.elapsed() >= PROGRESS {
+            state.0 = Instant::now();
+            let done = state.1;
+            self.board.status(|status| status.progress = Some(Progress { what: self.what, done, total }));
+        }
+    }
+}
+
+impl Drop for Teller<'_> {
+    fn drop(&mut self) {
+        self.board.status(|status| status.progress = None);
+    }
+}
+
+impl Loader {
+    /// Reads everything, then waits for functions whose code is wanted.
+    pub(super) fn run(self, reader: Reader, spots: &Receiver<Spot>) {
+        if let Err(error) = self.load(reader, spots) {
+            self.board.fail(error);
+        }
+    }
+
+    fn load(&self, reader: Reader, spots: &Receiver<Spot>) -> Result<()> {
+        let plan = &self.plan;
+        let session = {
+            let _teller = Teller::new(&self.board, "reading the recording");
+            Arc::new(Session::open(reader)?)
+        };
+        let facts = session.facts;
+        let notes: Vec<String> = session.notes().map(ToString::to_string).collect();
+        self.board.status(|status| {
+            status.lost = facts.lost_samples.max(facts.lost_records);
+            status.notes = notes;
+        });
+        let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
+        let ground = Arc::new(self.ground(&session, &symbols)?);
+        let has_chains = has_chains(&session);
+        // What typed keys show needs lines and inlined functions at once; else they come when names have.
+        let last = plan.depth.unwrap_or(Depth::Inlines);
+        let needs_lines = plan.keys.iter().any(|key| key.needs_lines());
+        let depths = if last == Depth::Names || needs_lines { vec![last] } else { vec![Depth::Names, last] };
+        for depth in depths {
+            let what = if depth == Depth::Names { "finding names" } else { "finding inlined functions" };
+            let stage = {
+                let teller = Teller::new(&self.board, what);
+                let progress = |p: crate::symbol::Progress| teller.at(p.done as u64, p.total as u64);
+                self.stage(&ground, &mut symbols, depth, has_chains, &progress)
+            };
+            let _ = self.answers.send(Job::Stage(Arc::new(stage)));
+        }
+        self.annotate(&ground, &mut symbols, spots);
+        Ok(())
+    }
+
+    fn ground(&self, session: &Arc<Session>, symbols: &Symbols) -> Result<Ground> {
+        let mut wanted = self.plan.wanted(&self.typed, session)?;
+        wanted.ignore_comms = false;
+        let mut add = |extra: Extra, is_there: bool| {
+            if !is_there {
+                wanted.extras.push(extra);
+            }
+        };
+        let has = self.plan.wanted(&self.typed, session)?.extras;
+        for extra in [Extra::Pid, Extra::Tid, Extra::Cpu] {
+            add(extra, has.contains(&extra));
+        }
+        let has_slices = has.iter().any(|extra| matches!(extra, Extra::Time(_)));
+        if let Some((first, last)) = span(session) {
+            let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
+            add(Extra::Time((last.saturating_sub(first) / slices).max(1)), has_slices);
+        }
+        let (mut samples, ends) = {
+            let count = session.index.count(kind::SAMPLE);
+            let teller = Teller::new(&self.board, "reading samples");
+            let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
+            let unwinding = Unwinding::new(&session.history, symbols, machine, self.plan.max_stack);
+            let samples =
+                samples::collect(session, &wanted, Some(&unwinding), &|more| teller.more(more, count))?;
+            (samples, unwinding.ends())
+        };
+        let resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
+        let sources = sources(session, &samples);
+        Ok(Ground { session: session.clone(), samples, ends, resolved, extras: wanted.extras, sources })
+    }
+
+    fn stage(
+        &self,
+        ground: &Arc<Ground>,
+        symbols: &mut Symbols,
+        depth: Depth,
+        has_chains: bool,
+        progress: &(dyn Fn(crate::symbol::Progress) + Sync),
+    ) -> Stage {
+        let session = &ground.session;
+        let mut texts = Texts::default();
+        let locations = &ground.resolved.locations;
+        let raw = self.typed.no_demangle;
+        let code = symbols.name(&session.history, locations, depth, raw, &mut texts, progress);
+        let mut stage = Stage {
+            ground: ground.clone(),
+            code: Arc::new(code),
+            texts,
+            modules: Vec::new(),
+            trust: crate::profile::sampled::Trust::default(),
+        };
+        let names = Names::new(session);
+        let quality = stage.with(&names, |input| trust::quality(input, &stage.texts));
+        stage.modules = modules(session, symbols, &quality);
+        if depth == Depth::Inlines {
+            add_remedies(&mut stage.modules, session, symbols);
+        }
+        stage.trust = trust_of(session, &ground.samples, &quality, ground.ends.clone(), has_chains);
+        stage
+    }
+
+    /// Fetches the code of functions until nobody asks any more.
+    fn annotate(&self, ground: &Ground, symbols: &mut Symbols, spots: &Receiver<Spot>) {
+        let mut all: Option<Vec<Sampled>> = None;
+        while let Ok(spot) = spots.recv() {
+            // Only the last of those that wait is still looked at.
+            let spot = spots.try_iter().last().unwrap_or(spot);
+            let _teller = Teller::new(&self.board, "reading code");
+            let all = all.get_or_insert_with(|| {
+                let events = ground.samples.totals.len();
+                functions::functions(
+                    ground.session.history.modules(),
+                    symbols,
+                    &ground.resolved,
+                    events,
+                    &|_| {},
+                )
+            });
+            let listing = self.listing(ground, symbols, all, &spot);
+            self.board.put(|poll| poll.listing = Some((spot, listing)));
+        }
+    }
+
+    fn listing(
+        &self,
+        ground: &Ground,
+        symbols: &mut Symbols,
+        all: &[Sampled],
+        spot: &Spot,
+    ) -> std::result::Result<Arc<Listing>, String> {
+        let is_it = |of: &&Sampled| of.name == spot.symbol || of.raw == spot.symbol;
+        let in_dso = |of: &&Sampled| of.dso == spot.dso || spot.dso.is_empty();
+        let found = all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it));
+        let Some(found) = found else {
+            return Err(format!(
+                "no sample was taken in {} itself: there is nothing to weigh its code by\n(an inlined function's code is in the function that it is inlined into)",
+                crate::text::clean(&spot.symbol)
+            ));
+        };
+        let events = listing::events(ground.session.reader.events(), &ground.samples.totals);
+        let how =
+            How { syntax: Syntax::Att, with_source: true, symfs: self.typed.symfs.clone(), ..How::default() };
+        Ok(Arc::new(listing::listing(symbols, found, &events, &how)))
+    }
+}
+
+fn has_chains(session: &Session) -> bool {
+    session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0)
+}
+
+/// First and last time of samples: what the header says, or else what the first and last chunks hold.
+fn span(session: &Session) -> Option<(u64, u64)> {
+    if !session.has_time {
+        return None;
+    }
+    if let Some(span) = &session.reader.features().sample_time
+        && span.first < span.last
+    {
+        return Some((span.first, span.last));
+    }
+    let chunks = session.index.chunks.iter().filter(|chunk| chunk.samples > 0);
+    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.clone().next_back()).collect();
+    let mut buffer = Buffer::default();
+    let mut span: Option<(u64, u64)> = None;
+    for chunk in ends {
+        for raw in session.reader.load(chunk, &mut buffer).ok()? {
+            let sample = (raw.kind == kind::SAMPLE).then(|| session.reader.layouts().sample(&raw)).flatten();
+            if let Some(time) = sample.and_then(|(_, sample)| sample.time()) {
+                let (first, last) = span.unwrap_or((time.0, time.0));
+                span = Some((first.min(time.0), last.max(time.0)));
+            }
+        }
+    }
+    span
+}

@@ -1,0 +1,86 @@
+//! The code of functions with what their instructions cost now.
+//!
+//! A thread of its own with a symbolizer of its own: the one for names keeps no tables, and this one may take its time.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use super::names::Known;
+use super::picture::Picture;
+use super::sampler::Shared;
+use super::watch::Board;
+use crate::command::annotate::functions;
+use crate::command::annotate::listing::{self, How};
+use crate::command::report::symbols::Symbols;
+use crate::perfdata;
+use crate::profile::annotate::Listing;
+use crate::profile::sampled::Value;
+use crate::session::intern::Lists;
+use crate::session::samples::Key;
+use crate::session::{Location, Module, Resolved};
+use crate::symbol::Options;
+use crate::symbol::disassemble::Syntax;
+use crate::tui::Spot;
+
+/// A function whose code is wanted, and its samples.
+pub(super) struct Wanted {
+    spot: Spot,
+    modules: Vec<Module>,
+    events: Vec<perfdata::Event>,
+    totals: Vec<Value>,
+    samples: Resolved,
+}
+
+/// Gathers what is known of a function.
+pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, spot: Spot) -> Wanted {
+    let (mut locations, mut stacks, mut rows): (Vec<Location>, _, _) =
+        (Vec::new(), Lists::default(), Vec::new());
+    for (location, event, value) in picture.samples_of(&spot) {
+        let number = locations.len() as u32;
+        locations.push(location);
+        let stack = stacks.add(0, &number.to_ne_bytes());
+        rows.push((Key { event: event as u32, stack, comm: 0, extra: 0 }, value));
+    }
+    let events = shared.events.iter();
+    Wanted {
+        spot,
+        modules: known.named().modules().to_vec(),
+        events: events
+            .map(|event| perfdata::Event {
+                attr: event.attr.clone(),
+                ids: Vec::new(),
+                name: Some(event.name.clone()),
+            })
+            .collect(),
+        totals: picture.totals(),
+        samples: Resolved { locations: locations.into(), stacks: stacks.into(), rows },
+    }
+}
+
+/// Works until nobody asks any more.
+pub(super) fn run(wanted: &Receiver<Wanted>, options: Options, board: &Board) {
+    let options = Options { sparse: false, ..options };
+    let Ok(mut symbols) = Symbols::none(options) else { return };
+    let mut modules = 0;
+    while let Ok(one) = wanted.recv() {
+        // Only the last of those that wait is still looked at.
+        let one = wanted.try_iter().last().unwrap_or(one);
+        symbols.know(&one.modules[modules.min(one.modules.len())..]);
+        modules = one.modules.len();
+        let listing = listing(&mut symbols, &one);
+        board.put(|poll| poll.listing = Some((one.spot, listing)));
+    }
+}
+
+fn listing(symbols: &mut Symbols, wanted: &Wanted) -> Result<Arc<Listing>, String> {
+    let Wanted { spot, modules, events, totals, samples } = wanted;
+    let all = functions::functions(modules, symbols, samples, events.len(), &|_| {});
+    let is_it = |of: &&functions::Sampled| of.name == spot.symbol || of.raw == spot.symbol;
+    let Some(found) = all.iter().find(is_it).or(all.first()) else {
+        let name = crate::text::clean(&spot.symbol);
+        return Err(format!("no sample was taken in {name} itself: there is nothing to weigh its code by"));
+    };
+    let events = listing::events(events, totals);
+    let how = How { syntax: Syntax::Att, with_source: true, ..How::default() };
+    Ok(Arc::new(listing::listing(symbols, found, &events, &how)))
+}

@@ -1,0 +1,331 @@
+//! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and never waits.
+//!
+//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`Named`]). Decides how much of a CPU names
+//! may cost (walking through a large symbol table takes milliseconds, and new addresses come all the time), which are
+//! found first, and when generated code, whose names come later than the code, is asked about again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::address::Avma;
+use crate::command::report::symbols::Symbols;
+use crate::error::{Error, Result};
+use crate::profile::sampled::{Call, Code, Texts};
+use crate::session::live::Live;
+use crate::session::{Kind, Location, Module};
+use crate::symbol::{Depth, Options};
+use crate::sys::clock::process_cpu_ns;
+
+/// Stands for names that are being looked for.
+pub(super) const SOON: &str = "…";
+/// Nameless generated code is asked about again so often.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Locations of nameless generated code that are asked about again.
+const MOST_AGAIN: usize = 10_000;
+
+/// What is wanted of names.
+#[derive(Debug, Clone)]
+pub(super) struct Wish {
+    pub(super) options: Options,
+    pub(super) depth: Depth,
+    pub(super) raw_names: bool,
+}
+
+/// News for the thread.
+#[derive(Default)]
+struct News {
+    modules: Vec<Module>,
+    ksymbols: Vec<(Avma, u64, String)>,
+    jitdumps: Vec<(u32, std::path::PathBuf)>,
+    locations: Vec<Location>,
+}
+
+/// The side that asks; it lives with the sampler.
+pub(super) struct Names {
+    news: Sender<News>,
+    named: Arc<Mutex<Named>>,
+    waiting: Arc<AtomicUsize>,
+    generation: u32,
+    locations: usize,
+    modules: usize,
+}
+
+/// What is known by now.
+#[derive(Default)]
+pub(super) struct Named {
+    /// All words.
+    pub(super) texts: Texts,
+    calls: Vec<Call>,
+    /// Where a location's calls lie.
+    places: FxHashMap<Location, (u32, u32)>,
+    /// Modules by their number: see [`Location::module`].
+    modules: Vec<Module>,
+}
+
+/// The side that looks.
+#[derive(Clone)]
+pub(super) struct Known {
+    named: Arc<Mutex<Named>>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Known {
+    pub(super) fn named(&self) -> MutexGuard<'_, Named> {
+        lock(&self.named)
+    }
+
+    /// Locations whose names are being looked for.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+fn lock(named: &Mutex<Named>) -> MutexGuard<'_, Named> {
+    named.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread.
+///
+/// # Errors
+/// When no thread can be started.
+pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
+    let symbols = Symbols::none(wish.options.clone())?;
+    let (news, come) = channel();
+    let named = Arc::new(Mutex::new(Named::default()));
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let finder = Finder {
+        wish,
+        symbols,
+        named: named.clone(),
+        waiting: waiting.clone(),
+        modules: Vec::new(),
+        pending: FxHashMap::default(),
+        credit: (CREDIT.as_secs_f64(), Instant::now()),
+        nameless: FxHashSet::default(),
+    };
+    std::thread::Builder::new()
+        .name("names".into())
+        .spawn(move || finder.run(&come))
+        .map_err(|error| Error::io("starting the thread for names", error))?;
+    let names = Names {
+        news,
+        named: named.clone(),
+        waiting: waiting.clone(),
+        generation: 0,
+        locations: 0,
+        modules: 0,
+    };
+    Ok((names, Known { named, waiting }))
+}
+
+impl Names {
+    /// Asks for what has appeared since the last time.
+    pub(super) fn ask(&mut self, live: &mut Live) {
+        let (ksymbols, jitdumps) = live.announced();
+        let (locations, generation) = live.locations();
+        let mut fresh: Vec<Location> = Vec::new();
+        if generation != self.generation {
+            (self.generation, self.locations) = (generation, 0);
+            // What is named stays so under whatever number; what nobody has any more is forgotten.
+            let named = &mut *lock(&self.named);
+            named.keep(locations);
+            fresh.extend(locations.iter().filter(|location| !named.places.contains_key(location)));
+        } else {
+            fresh.extend_from_slice(&locations[self.locations..]);
+        }
+        self.locations = locations.len();
+        let all = live.history().modules();
+        let modules = all[self.modules..].to_vec();
+        self.modules = all.len();
+        if fresh.is_empty() && modules.is_empty() && ksymbols.is_empty() && jitdumps.is_empty() {
+            return;
+        }
+        self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
+        // Without the thread there are no names; the addresses remain.
+        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh });
+    }
+}
+
+impl Named {
+    /// Modules by their number.
+    pub(super) fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    fn keep(&mut self, locations: &[Location]) {
+        if self.places.len() < 2 * locations.len() {
+            return;
+        }
+        let mut calls = Vec::new();
+        let mut places = FxHashMap::default();
+        for location in locations {
+            if let Some(&(start, end)) = self.places.get(location) {
+                let at = calls.len() as u32;
+                calls.extend_from_slice(&self.calls[start as usize..end as usize]);
+                places.insert(*location, (at, calls.len() as u32));
+            }
+        }
+        (self.calls, self.places) = (calls, places);
+    }
+
+    /// What stands at these locations, as far as it is known.
+    pub(super) fn code(&mut self, locations: &[Location], code: &mut Code) {
+        let mut soon: FxHashMap<Option<u32>, crate::profile::sampled::TextId> = FxHashMap::default();
+        for location in locations {
+            if let Some(&(start, end)) = self.places.get(location) {
+                code.push(&self.calls[start as usize..end as usize], location.module);
+                continue;
+            }
+            let Self { texts, modules, .. } = self;
+            let dso = *soon.entry(location.module).or_insert_with(|| {
+                let module = location.module.and_then(|number| modules.get(number as usize));
+                texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
+            });
+            let symbol = texts.add(SOON);
+            let call = Call {
+                dso,
+                symbol,
+                file: None,
+                line: 0,
+                level: location.level,
+                inlined: false,
+                named: false,
+            };
+            code.push(&[call], location.module);
+        }
+    }
+}
+
+/// CPU time that may be used for names: this part of the time that passes …
+const SHARE: f64 = 0.01;
+/// … and so much at once, as at the start.
+const CREDIT: Duration = Duration::from_millis(200);
+
+/// The thread's own.
+struct Finder {
+    wish: Wish,
+    symbols: Symbols,
+    named: Arc<Mutex<Named>>,
+    waiting: Arc<AtomicUsize>,
+    modules: Vec<Module>,
+    /// Locations for which files must be read, by module, and since when they wait.
+    pending: FxHashMap<u32, (Vec<Location>, Instant)>,
+    /// Seconds of CPU time that may be used, and when that was reckoned.
+    credit: (f64, Instant),
+    /// Generated code without a name.
+    nameless: FxHashSet<Location>,
+}
+
+impl Finder {
+    fn run(mut self, come: &Receiver<News>) {
+        let mut asked_again = Instant::now();
+        loop {
+            let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
+                (false, _) => Duration::from_secs_f64((-self.credit.0 / SHARE).clamp(0.0, 10.0)),
+                (_, false) => AGAIN,
+                _ => Duration::from_secs(3600),
+            };
+            match come.recv_timeout(patience) {
+                Ok(news) => self.take(news),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.read(come);
+            if !self.nameless.is_empty() && asked_again.elapsed() >= AGAIN {
+                asked_again = Instant::now();
+                self.ask_again();
+            }
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        self.symbols.announce(&news.ksymbols, &news.jitdumps);
+        self.symbols.know(&news.modules);
+        lock(&self.named).modules.extend(news.modules.iter().cloned());
+        self.modules.extend(news.modules);
+        let mut known = Vec::new();
+        for location in news.locations {
+            match self.symbols.probe(&location) {
+                Some((id, probe)) if !self.symbols.symbolizer.knows(id, probe) => {
+                    let module = location.module.unwrap_or(u32::MAX);
+                    let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
+                    pending.0.push(location);
+                }
+                _ => known.push(location),
+            }
+        }
+        self.find(&known);
+        self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
+    }
+
+    /// Reads files as long as there is credit, those first for which most is waiting longest.
+    fn read(&mut self, come: &Receiver<News>) {
+        loop {
+            let now = Instant::now();
+            let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;
+            self.credit = ((self.credit.0 + earned).min(CREDIT.as_secs_f64()), now);
+            if self.credit.0 < 0.0 {
+                return;
+            }
+            let worth = |(locations, since): &(Vec<Location>, Instant)| {
+                locations.len() as f64 * (1.0 + since.elapsed().as_secs_f64())
+            };
+            let best = self.pending.iter().max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
+            let Some(module) = best.map(|(module, _)| *module) else { return };
+            let Some((locations, _)) = self.pending.remove(&module) else { return };
+            let before = process_cpu_ns();
+            self.find(&locations);
+            self.waiting.fetch_sub(locations.len(), Ordering::Relaxed);
+            self.credit.0 -= process_cpu_ns().saturating_sub(before) as f64 / 1e9;
+            // What came meanwhile may be known by now.
+            while let Ok(news) = come.try_recv() {
+                self.take(news);
+            }
+        }
+    }
+
+    fn find(&mut self, locations: &[Location]) {
+        // The words are shared with those who look: they are not kept waiting while files are read.
+        let mut texts = Texts::default();
+        let Wish { depth, raw_names, .. } = self.wish;
+        let code = self.symbols.name_in(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
+        let named = &mut *lock(&self.named);
+        for (number, location) in locations.iter().enumerate() {
+            let start = named.calls.len() as u32;
+            let calls = &code.calls()[code.range(number as u32)];
+            for call in calls {
+                let mut word = |id| named.texts.add(texts.get(id));
+                let (dso, symbol, file) = (word(call.dso), word(call.symbol), call.file.map(&mut word));
+                named.calls.push(Call { dso, symbol, file, ..*call });
+            }
+            named.places.insert(*location, (start, named.calls.len() as u32));
+            let is_named = calls.iter().any(|call| call.named);
+            if is_named {
+                self.nameless.remove(location);
+            } else if self.nameless.len() < MOST_AGAIN && is_generated(&self.modules, location) {
+                self.nameless.insert(*location);
+            }
+        }
+    }
+
+    /// A JIT writes names down when it likes.
+    fn ask_again(&mut self) {
+        let all: Vec<Location> = self.nameless.drain().collect();
+        let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module).collect();
+        let changed: FxHashSet<u32> =
+            modules.into_iter().filter(|module| self.symbols.refresh(*module)).collect();
+        let (again, rest): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|location| location.module.is_some_and(|m| changed.contains(&m)));
+        self.nameless.extend(rest);
+        self.find(&again);
+    }
+}
+
+fn is_generated(modules: &[Module], location: &Location) -> bool {
+    let module = location.module.and_then(|number| modules.get(number as usize));
+    module.is_some_and(|module| matches!(module.kind, Kind::Anonymous(_)))
+}

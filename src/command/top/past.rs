@@ -1,0 +1,64 @@
+//! What functions cost in the last intervals: what a row's history is drawn from.
+//!
+//! Receives each interval's last picture; takes from what stands there now what was there before and has faded.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::picture::Picture;
+use crate::profile::sampled::TextId;
+use crate::tui::Spot;
+
+/// Intervals that are remembered.
+const MOST: usize = 120;
+/// Functions that are: those that cost most.
+const FUNCTIONS: usize = 2000;
+
+/// The past of all functions, by module and name.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    of: FxHashMap<(TextId, TextId), One>,
+    intervals: usize,
+}
+
+#[derive(Debug, Default)]
+struct One {
+    /// What it had in the last picture, faded since.
+    before: f64,
+    sums: VecDeque<u64>,
+}
+
+impl Past {
+    /// Takes an interval; `keep` is the part of everything that will be left after it.
+    pub(super) fn note(&mut self, picture: &Picture, event: usize, keep: f64) {
+        self.intervals += 1;
+        let mut now: Vec<((TextId, TextId), u64)> = picture.own(event).into_iter().collect();
+        now.sort_unstable_by_key(|(_, period)| std::cmp::Reverse(*period));
+        now.truncate(FUNCTIONS);
+        for one in self.of.values_mut() {
+            one.sums.push_back(0);
+            if one.sums.len() > MOST {
+                one.sums.pop_front();
+            }
+        }
+        for (function, period) in now {
+            let one = self.of.entry(function).or_insert_with(|| {
+                let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
+                One { before: 0.0, sums }
+            });
+            if let Some(last) = one.sums.back_mut() {
+                *last = (period as f64 - one.before).max(0.0) as u64;
+            }
+            one.before = period as f64 * keep;
+        }
+        self.of.retain(|_, one| one.sums.iter().any(|sum| *sum > 0));
+    }
+
+    /// A function's intervals, oldest first.
+    pub(super) fn of(&self, picture: &Picture, spot: &Spot) -> Vec<u64> {
+        let name = picture.text(&spot.dso).zip(picture.text(&spot.symbol));
+        let one = name.and_then(|name| self.of.get(&name));
+        one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,307 @@
+//! `pmc top`: from what was typed to what it means.
+//!
+//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`]. Whom and what to sample is a plan of
+//! `record`'s, so that both open the same events in the same places.
+
+use std::time::Duration;
+
+use crate::cli::top::Top;
+use crate::command::record::plan as record;
+use crate::command::report::plan::{listed, sort_key};
+use crate::counter::sampling::{CallGraph, Options as Sampling};
+use crate::counter::set::Levels;
+use crate::error::{Error, Result, say};
+use crate::host::Host;
+use crate::profile::sampled::table::Only;
+use crate::profile::sampled::{Order, SortKey};
+use crate::session::Wanted;
+use crate::session::samples::Extra;
+use crate::symbol::{Depth, Options as Symbols};
+use crate::sys::credentials::Credentials;
+use crate::sys::perf::{Place, probe, sample};
+use crate::sys::{Attr, attr, clock, errno};
+use crate::view::report::{Form, Layout, Shape, Unit};
+
+/// How older samples count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// 7/8 from table to table, as in perf.
+    Fading,
+    /// As much as new ones.
+    Lasting,
+    /// Not at all.
+    None,
+}
+
+/// What `pmc top` does.
+pub(super) struct Plan {
+    /// Whom and what to sample.
+    pub(super) record: record::Plan,
+    pub(super) wanted: Wanted,
+    pub(super) max_stack: usize,
+    pub(super) symbols: Symbols,
+    pub(super) depth: Depth,
+    pub(super) raw_names: bool,
+    pub(super) shown: Shown,
+    pub(super) delay: Duration,
+    pub(super) duration: Option<Duration>,
+    pub(super) stdio: bool,
+    pub(super) tui: bool,
+}
+
+/// What is shown of the samples.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    pub(super) keys: Vec<SortKey>,
+    pub(super) only: Only,
+    pub(super) comms: Option<Vec<String>>,
+    pub(super) has_chains: bool,
+    pub(super) has_totals: bool,
+    pub(super) tree: Option<Order>,
+    pub(super) hide_kernel: bool,
+    pub(super) hide_user: bool,
+    pub(super) show_idle: bool,
+    pub(super) memory: Memory,
+    pub(super) layout: Layout,
+}
+
+/// Bytes of a ring: a second at perf's rate with stacks; they are emptied several times a second.
+const RING: u64 = 512 << 10;
+/// Rows of a table in the text.
+const ROWS: usize = 20;
+/// The smallest branch of the tree, in percent.
+const BRANCH: f64 = 2.0;
+
+impl Plan {
+    pub(super) fn new(typed: &Top, host: &Host) -> Result<Self> {
+        let keys = if typed.sort.is_empty() {
+            vec![SortKey::Dso, SortKey::Symbol]
+        } else {
+            let mut keys = Vec::new();
+            for name in &typed.sort {
+                let key = sort_key(name)?;
+                if matches!(key, SortKey::Trace | SortKey::Time) {
+                    return Err(Error::usage(format!(
+                        "{name:?} cannot be a sort key of what goes on for ever"
+                    ))
+                    .try_this("pmc record, then pmc report -s time or trace"));
+                }
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+            keys
+        };
+        let seconds = |option: &str, seconds: f64| {
+            Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|time| *time >= Duration::from_millis(10))
+                .ok_or_else(|| {
+                    Error::usage(format!("{option} {seconds}: not a time"))
+                        .try_this("seconds, such as 1 or 0.5")
+                })
+        };
+        let record = recording(typed, &keys, host)?;
+        let has_chains = record.options.call_graph.is_some();
+        let mut extras = Vec::new();
+        for extra in keys.iter().filter_map(|key| key.extra(1)) {
+            if !extras.contains(&extra) {
+                extras.push(extra);
+            }
+        }
+        let lines = keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));
+        let layout = Layout {
+            form: Form::Text,
+            columns: None,
+            show_samples: typed.show_nr_samples,
+            show_period: typed.show_total_period,
+            rows: match typed.entries {
+                Some(0) => usize::MAX,
+                Some(rows) => rows,
+                None => ROWS,
+            },
+            row_limit: typed.percent_limit.unwrap_or(0.0),
+            branch_limit: typed.percent_limit.unwrap_or(BRANCH),
+            group: false,
+            widths: Vec::new(),
+            callee: false,
+            shape: Shape::default(),
+            unit: Unit::default(),
+            branches: None,
+            hierarchy: false,
+            full_paths: false,
+            nanoseconds: false,
+            sort_member: 0,
+        };
+        let shown = Shown {
+            only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },
+            comms: listed(&typed.comms),
+            has_chains,
+            has_totals: has_chains && !typed.no_children,
+            tree: has_chains.then_some(Order::Caller),
+            hide_kernel: typed.hide_kernel_symbols,
+            hide_user: typed.hide_user_symbols,
+            show_idle: typed.idle,
+            memory: match (typed.zero, typed.accumulate) {
+                (true, _) => Memory::None,
+                (_, true) => Memory::Lasting,
+                _ => Memory::Fading,
+            },
+            layout,
+            keys,
+        };
+        Ok(Self {
+            record,
+            wanted: Wanted {
+                ignore_comms: !shown.keys.contains(&SortKey::Comm) && shown.comms.is_none(),
+                ignore_stacks: !has_chains,
+                extras,
+                ..Wanted::default()
+            },
+            max_stack: typed.max_stack.into(),
+            symbols: Symbols {
+                kallsyms: typed.kallsyms.clone(),
+                vmlinux: typed.vmlinux.clone(),
+                live: true,
+                // Lines and inlined functions need everything.
+                sparse: !lines,
+                ..Symbols::from_environment()
+            },
+            depth: if lines { Depth::Inlines } else { Depth::Names },
+            raw_names: typed.no_demangle,
+            shown,
+            delay: seconds("-d", typed.delay)?,
+            duration: typed.duration.map(|time| seconds("--duration", time)).transpose()?,
+            stdio: typed.stdio,
+            tui: typed.tui,
+        })
+    }
+
+    /// Makes rows know their process and thread, for whoever wants to choose among these later.
+    pub(super) fn tell_threads(&mut self) {
+        self.wanted.ignore_comms = false;
+        for extra in [Extra::Pid, Extra::Tid] {
+            if !self.wanted.extras.contains(&extra) {
+                self.wanted.extras.push(extra);
+            }
+        }
+    }
+}
+
+fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan> {
+    let whom = record::Whom {
+        pids: &typed.pids,
+        tids: &typed.tids,
+        user: typed.uid.as_deref(),
+        cpus: typed.cpus.as_deref(),
+        all_cpus: true,
+    };
+    let mut scope = record::scope(whom, host)?;
+    let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
+    if let record::Scope::Cpus(cpus) = &scope
+        && is_default
+        && !may_sample(cpus.iter().next().unwrap_or(0))
+    {
+        let user = Credentials::own().uid;
+        say::note_once(
+            "sampling the processes of this user only: the whole machine is not for this user \
+             (kernel.perf_event_paranoid; CAP_PERFMON lifts it)",
+        );
+        scope = record::Scope::User(user.to_string());
+    }
+    if typed.cgroups.is_some() && !matches!(scope, record::Scope::Cpus(_)) {
+        return Err(
+            Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u")
+        );
+    }
+    let call_graph = record::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
+    if matches!(call_graph, Some(CallGraph::Dwarf(_))) {
+        return Err(Error::usage("--call-graph dwarf: copies of stacks are not unwound on the fly")
+            .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
+    }
+    let has = |key: SortKey| keys.contains(&key);
+    let mut fields = 0;
+    if has(SortKey::Cpu) || has(SortKey::Socket) {
+        fields |= sample::CPU;
+    }
+    if has(SortKey::Weight) || has(SortKey::LocalWeight) {
+        fields |= if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT };
+    }
+    if has(SortKey::Addr) {
+        fields |= sample::ADDR;
+    }
+    let inherit = !typed.no_inherit && !matches!(scope, record::Scope::Threads(_));
+    Ok(record::Plan {
+        events: typed.events.clone(),
+        // A filter is for the last event, as it always was in perf top.
+        filters: typed
+            .filter
+            .iter()
+            .map(|filter| (typed.events.len().saturating_sub(1), filter.clone()))
+            .collect(),
+        notes: Vec::new(),
+        has_id: false,
+        is_stamped: false,
+        unwinds_later: true,
+        cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
+        options: Sampling {
+            rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+            call_graph,
+            max_stack: None,
+            kernel_callchains: false,
+            user_callchains: false,
+            fields,
+            period: None,
+            data_mappings: false,
+            branches: None,
+            intr_regs: None,
+            user_regs: None,
+            // The clock that we can read too: what is older than a moment of ours has been written.
+            clock: clock::number("monotonic"),
+            namespaces: false,
+            cgroups: has(SortKey::Cgroup),
+            switches: false,
+            stat: false,
+            no_samples: false,
+            levels: Levels::AsWritten,
+            inherit,
+            backward: false,
+            time: true,
+            running_time: false,
+        },
+        strict_freq: false,
+        freq_max: typed.freq.as_deref() == Some("max"),
+        per_thread: false,
+        ring_pages: Some(match &typed.mmap_pages {
+            Some(text) => record::ring_pages(text)?,
+            None => crate::counter::rings::pages_of(RING),
+        }),
+        delay: record::Delay::None,
+        timeout_ns: None,
+        command: Vec::new(),
+        output: std::path::PathBuf::new(),
+        compress: None,
+        switch: None,
+        most_files: None,
+        max_size: None,
+        snapshots: false,
+        build_ids: record::BuildIds::None,
+        control: None,
+        reserve: typed.reserve.parse()?,
+        dry_run: false,
+        quiet: typed.quiet,
+        verbose: typed.verbose,
+        scope,
+    })
+}
+
+/// Whether whole CPUs may be sampled by this user at all.
+fn may_sample(cpu: u32) -> bool {
+    let mut attr = Attr::new(attr::kind::SOFTWARE, 0);
+    attr.set_freq(1000);
+    attr.set(attr::Flag::ExcludeKernel, true);
+    match probe(&attr, Place::Cpu(cpu)) {
+        Err(error) => !matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)),
+        Ok(()) => true,
+    }
+}

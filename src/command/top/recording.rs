@@ -1,0 +1,235 @@
+//! A picture as a recording: its rows become samples that `pmc report` and `perf report` read.
+//!
+//! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory of its own,
+//! the same in all processes. The kernel and generated code keep their addresses.
+//!
+//! ```text
+//!   row (pid, tid, name; event; stack; n samples, period p)  ─►  n samples of p / n
+//!   module 7, offset 0x1234                                  ─►  BASE + 7 · STRIDE + 0x1234, mapped as its file
+//! ```
+
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::picture::Picture;
+use super::plan::Plan;
+use super::sampler::Shared;
+use crate::command::record::before;
+use crate::error::Result;
+use crate::host::Host;
+use crate::perfdata::feature::EventDesc;
+use crate::perfdata::{Event, Features, Options, Writer};
+use crate::profile::sampled::Value;
+use crate::record::encode::Encoder;
+use crate::record::{FileId, Mmap, Mmap2, Thread};
+use crate::session::intern::words;
+use crate::session::samples::{Extra, Key, NAMELESS};
+use crate::session::{Kind, Level, Location, Module};
+use crate::sys::attr::Flag;
+use crate::sys::perf::sample;
+
+/// Where the first module lies, and how far the next: no file is larger.
+const BASE: u64 = 0x1000_0000_0000;
+const STRIDE: u64 = 1 << 36;
+/// A page of anything.
+const PAGE: u64 = 4096;
+/// More samples than this are not written one by one: a row is then a single one.
+const MOST_SAMPLES: u64 = 1_000_000;
+/// Bytes of records after which they are written out.
+const ENOUGH: usize = 1 << 16;
+
+/// Writes the picture as a new recording.
+pub(super) fn write(
+    picture: &Picture,
+    plan: &Plan,
+    shared: &Shared,
+    modules: &[Module],
+    host: &Host,
+    path: &Path,
+) -> Result<()> {
+    let events: Vec<Event> = shared
+        .events
+        .iter()
+        .enumerate()
+        .map(|(number, event)| {
+            let mut attr = event.attr.clone();
+            let chains = attr.sample_type() & sample::CALLCHAIN;
+            attr.set_sample_type(FIELDS | chains);
+            attr.set_read_format(0);
+            attr.set(Flag::SampleIdAll, true);
+            Event { attr, ids: vec![number as u64 + 1], name: Some(event.name.clone()) }
+        })
+        .collect();
+    let features = Features {
+        hostname: host.text("/proc/sys/kernel/hostname"),
+        os_release: host.text("/proc/sys/kernel/osrelease"),
+        version: Some(concat!("pmc ", env!("CARGO_PKG_VERSION")).to_owned()),
+        arch: Some(std::env::consts::ARCH.to_owned()),
+        cmdline: Some(std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()),
+        event_desc: Some(EventDesc(
+            events.iter().map(|event| (event.attr.clone(), event.name(), event.ids.clone())).collect(),
+        )),
+        ..Features::default()
+    };
+    let mut writer = Writer::create(path, &events, &features, Options::default())?;
+    let mut out = Encoder::new(TRAILER);
+    before::kernel(host, &mut out);
+    let mut told = Told { modules, known: FxHashSet::default(), ends: ends(picture) };
+    let rows = picture.rows();
+    let is_large = rows.iter().map(|(_, value)| value.samples).sum::<u64>() > MOST_SAMPLES;
+    for (key, value) in rows {
+        let thread = thread(plan, picture, key);
+        told.thread(thread, &picture.comm(key.comm), &mut out);
+        let stack: Vec<Location> = picture.stack(key.stack).collect();
+        let Some(leaf) = stack.first() else { continue };
+        let has_chain = events[key.event as usize].attr.sample_type() & sample::CALLCHAIN != 0;
+        let chain = told.chain(thread, &stack, &mut out);
+        let ip = chain.get(1).copied().unwrap_or(0);
+        let times = if is_large { 1 } else { value.samples.max(1) };
+        for n in 0..times {
+            let period = part(value, n, times);
+            let mut fields = vec![u64::from(key.event) + 1, ip, packed(thread), period];
+            if has_chain {
+                fields.push(chain.len() as u64);
+                fields.extend(&chain);
+            }
+            out.sample(mode(leaf.level), &fields);
+            if out.bytes().len() >= ENOUGH {
+                writer.append(&[out.bytes()])?;
+                out.clear();
+            }
+        }
+    }
+    writer.append(&[out.bytes()])?;
+    writer.finish(&features)?;
+    Ok(())
+}
+
+/// The fields of samples: those of one word each in this order, then the chain.
+const FIELDS: u64 = sample::IDENTIFIER | sample::IP | sample::TID | sample::PERIOD;
+/// Bytes behind other records: thread and identifier.
+const TRAILER: usize = 16;
+
+/// The n-th of so many nearly equal parts.
+fn part(value: &Value, n: u64, times: u64) -> u64 {
+    value.period / times + u64::from(n < value.period % times)
+}
+
+fn packed(thread: Thread) -> u64 {
+    let [a, b, c, d] = thread.pid.to_ne_bytes();
+    let [e, f, g, h] = thread.tid.to_ne_bytes();
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
+}
+
+fn mode(level: Level) -> u16 {
+    match level {
+        Level::Kernel => 1,
+        Level::User => 2,
+        Level::Hypervisor => 3,
+        Level::GuestKernel => 4,
+        Level::GuestUser => 5,
+        Level::Unknown => 0,
+    }
+}
+
+fn marker(level: Level) -> u64 {
+    let number: i64 = match level {
+        Level::Hypervisor => -32,
+        Level::Kernel => -128,
+        Level::User => -512,
+        Level::GuestKernel => -2176,
+        Level::GuestUser => -2560,
+        Level::Unknown => -4000,
+    };
+    number as u64
+}
+
+fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
+    let list = words(picture.extras(key.extra));
+    let word = |wanted: Extra| {
+        let at = plan.wanted.extras.iter().position(|extra| *extra == wanted)?;
+        list.get(at).map(|word| word as i32)
+    };
+    // Without its number a name stands for a process of its own.
+    let otherwise = (key.comm & !NAMELESS) as i32 + 1;
+    let pid = word(Extra::Pid).unwrap_or(otherwise);
+    Thread { pid, tid: word(Extra::Tid).unwrap_or(pid) }
+}
+
+/// The last place of each module that is seen.
+fn ends(picture: &Picture) -> FxHashMap<u32, u64> {
+    let mut ends = FxHashMap::default();
+    for location in picture.locations() {
+        if let Some(module) = location.module {
+            let end = ends.entry(module).or_insert(0);
+            *end = location.place.max(*end);
+        }
+    }
+    ends
+}
+
+/// What the recording has said so far.
+struct Told<'a> {
+    modules: &'a [Module],
+    /// Threads (of module `u32::MAX`), modules of processes, and pages of generated code.
+    known: FxHashSet<(i32, u32, u64)>,
+    ends: FxHashMap<u32, u64>,
+}
+
+impl Told<'_> {
+    fn thread(&mut self, thread: Thread, comm: &str, out: &mut Encoder) {
+        if self.known.insert((thread.pid, u32::MAX, thread.tid as u64)) {
+            out.comm(thread, comm.as_bytes());
+        }
+    }
+
+    /// Markers and addresses, innermost first; what they need is mapped.
+    fn chain(&mut self, thread: Thread, stack: &[Location], out: &mut Encoder) -> Vec<u64> {
+        let mut chain = Vec::with_capacity(stack.len() + 2);
+        let mut level = None;
+        for location in stack {
+            let is_caller = level == Some(location.level);
+            if !is_caller {
+                level = Some(location.level);
+                chain.push(marker(location.level));
+            }
+            // Callers were looked up in the call: their return address lies behind it.
+            chain.push(self.address(thread, location, out).wrapping_add(is_caller.into()));
+        }
+        chain
+    }
+
+    fn address(&mut self, thread: Thread, location: &Location, out: &mut Encoder) -> u64 {
+        let Some(number) = location.module else { return location.place };
+        let Some(module) = self.modules.get(number as usize) else { return location.place };
+        let place = location.place;
+        let (addr, len, at, name) = match module.kind {
+            Kind::File | Kind::Vdso => {
+                let base = BASE + u64::from(number) * STRIDE;
+                let end = self.ends.get(&number).copied().unwrap_or(place);
+                let len = (end.min(STRIDE - PAGE) / PAGE + 1) * PAGE;
+                (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
+            }
+            Kind::Anonymous(_) => (place / PAGE * PAGE, PAGE, place, &b"//anon"[..]),
+            // The kernel's own is told first of all; what is opaque stays so.
+            _ => return place,
+        };
+        if self.known.insert((thread.pid, number, addr)) {
+            let map = Mmap {
+                thread: Thread { pid: thread.pid, tid: thread.pid },
+                addr,
+                len,
+                pgoff: if addr >= BASE && !matches!(module.kind, Kind::Anonymous(_)) { 0 } else { addr },
+                is_data: false,
+                name,
+            };
+            let file = match &module.build_id {
+                Some(id) => FileId::BuildId(id),
+                None => FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 },
+            };
+            out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
+        }
+        at
+    }
+}

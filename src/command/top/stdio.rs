@@ -1,0 +1,96 @@
+//! Plain tables, one each interval, for pipes, files and terminals that cannot do more.
+//!
+//! Reads nothing from standard input, so that a closed one is no news. Ends when nobody reads any more, at a signal, when
+//! the time is over, or when nobody is left to be sampled.
+
+use std::io::{BufWriter, Write, stdout};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::picture::Painter;
+use super::plan::Plan;
+use super::sampler::Shared;
+use crate::error::{Error, Exit, Result, say};
+use crate::sys::signal::{self, Signals};
+use crate::view;
+
+/// How long the first names are waited for where the first table is also the last.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often it is looked whether the sampling is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Prints until the end.
+pub(super) fn run(
+    plan: &Plan,
+    shared: &Shared,
+    painter: &mut Painter,
+    known: &super::names::Known,
+    signals: &Signals,
+) -> Result<Exit> {
+    let start = Instant::now();
+    let end = plan.duration.map(|duration| start + duration);
+    let query = painter.query();
+    let mut next = start + plan.delay;
+    loop {
+        let until = end.map_or(next, |end| end.min(next));
+        let caught = wait(signals, shared, until)?;
+        let is_last = caught.is_some() || shared.is_over() || end.is_some_and(|end| Instant::now() >= end);
+        if is_last {
+            let patience = Instant::now() + PATIENCE;
+            while known.waiting() > 0 && Instant::now() < patience {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        // What came after an interruption is nobody's wish.
+        if !matches!(caught, Some(signal::TERM | signal::HUP)) {
+            let picture = painter.picture();
+            let answer = painter.answer(&picture, &query);
+            let head = painter.head(&picture, 0);
+            let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
+            view::top::write(&mut out, &head, &answer.profile, &plan.shown.layout)
+                .and_then(|()| out.flush())
+                .map_err(|error| Error::output("the table", error))?;
+            painter.turn(plan.shown.memory);
+        }
+        match caught {
+            Some(signal::INT) => return Ok(Exit::Done),
+            Some(signal) => return Ok(Exit::Interrupted(signal)),
+            None if is_last => {
+                if shared.is_over() {
+                    say::note("nobody is left to be sampled");
+                }
+                return Ok(Exit::Done);
+            }
+            None => {}
+        }
+        next += plan.delay;
+        // A reader that took its time gets the present, not the past.
+        next = next.max(Instant::now());
+    }
+}
+
+/// Sleeps until then, a signal, the reader's end, or the sampling's.
+fn wait(signals: &Signals, shared: &Shared, until: Instant) -> Result<Option<i32>> {
+    let out = stdout();
+    loop {
+        if let Some(caught) = signals.next() {
+            return Ok(Some(caught.signal));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || shared.is_over() {
+            return Ok(None);
+        }
+        let nap = left.min(LOOK);
+        let time = Timespec { tv_sec: nap.as_secs() as i64, tv_nsec: nap.subsec_nanos().into() };
+        let mut fds = [PollFd::new(signals, PollFlags::IN), PollFd::new(&out, PollFlags::empty())];
+        match poll(&mut fds, Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::io("waiting", std::io::Error::from(error))),
+        }
+        // The other end of the pipe is closed: it need not be written to to know.
+        if fds[1].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            return Err(Error::output("the table", std::io::ErrorKind::BrokenPipe.into()));
+        }
+    }
+}

@@ -1,0 +1,630 @@
+//! Questions to a profile, as plain data, and the one way from rows to the answer.
+//!
+//! Receives rows of distinct stacks ([`Input`]), the events they belong to and a [`Query`]; filters the rows, joins those
+//! that the query does not tell apart, and has tables and trees made of them. Whoever shows profiles asks here: a report
+//! once, a screen whenever somebody presses a key, the live view at each refresh. Where rows come from, and what is
+//! known about modules and losses, is left to the asker.
+//!
+//! ```text
+//!   rows ── filter ──+── join what is not told apart ── tables, trees
+//!                    +── all but the time: sums by slice of time      (the strip to choose a slice from)
+//!                    '── all but threads:  sums by thread             (the list to choose a thread from)
+//! ```
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::table::{Input, Only, tables};
+use super::tree::{Growth, Order, trees};
+use super::{Event, Profile, SortKey, TextId, Texts, Value};
+use crate::session::Level;
+use crate::session::intern::words;
+use crate::session::samples::{ANY_COMM, Extra, Key};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// Tables and trees of this event only; `None`: of all.
+    pub event: Option<usize>,
+    /// What rows are told apart by.
+    pub keys: Vec<SortKey>,
+    /// Rows have totals besides their own.
+    pub totals: bool,
+    /// Which end of the stacks is the tree's top; `None`: no tree.
+    pub tree: Option<Order>,
+    /// Direct recursion is one node.
+    pub collapse: bool,
+    /// Branches with a smaller part of the event's periods (0 to 1) are left out.
+    pub limit: f64,
+    /// The tree begins at this function: its callees in caller order, its callers in callee order.
+    pub root: Option<String>,
+    /// Shares are parts of what the filters left, not of all.
+    pub relative: bool,
+    /// What is counted.
+    pub filter: Filter,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            event: None,
+            keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol],
+            totals: false,
+            tree: None,
+            collapse: false,
+            limit: 0.0,
+            root: None,
+            relative: false,
+            filter: Filter::default(),
+        }
+    }
+}
+
+/// Which samples count. A filter for something that the rows do not tell apart (threads, CPUs or times that nobody
+/// kept) takes nothing out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    /// Only threads with these names.
+    pub comms: Option<BTreeSet<String>>,
+    /// Only these processes.
+    pub pids: Option<BTreeSet<i32>>,
+    /// Only these threads.
+    pub tids: Option<BTreeSet<i32>>,
+    /// Only these CPUs.
+    pub cpus: Option<BTreeSet<u32>>,
+    /// Only slices of time that touch this span: nanoseconds of the recording's clock, ends included.
+    pub time: Option<(u64, u64)>,
+    /// Only samples taken in the module with this short name.
+    pub dso: Option<String>,
+    /// Only samples taken in this function or in what it called.
+    pub symbol: Option<String>,
+    /// Leave out samples taken in user space.
+    pub hide_user: bool,
+    /// Leave out samples taken in the kernel.
+    pub hide_kernel: bool,
+    /// Which rows the table keeps; unlike the other filters it has no say in the tree.
+    pub only: Only,
+}
+
+impl Filter {
+    /// Whether it takes out nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is known of an event before its rows are looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// Its name; foreign text.
+    pub name: String,
+    /// Index of the leader of its group; its own where it is in none.
+    pub leader: usize,
+    /// All its samples.
+    pub total: Value,
+    /// What was taken out before there were rows.
+    pub filtered: Value,
+}
+
+/// Sums by time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Times {
+    /// Where the first slice begins, in nanoseconds of the recording's clock.
+    pub from: u64,
+    /// How long one is, in nanoseconds.
+    pub slice: u64,
+    /// Periods in each.
+    pub sums: Vec<u64>,
+}
+
+/// What a thread cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadSum {
+    /// Its process.
+    pub pid: i32,
+    /// Its number.
+    pub tid: i32,
+    /// Its name.
+    pub comm: TextId,
+    /// Its samples.
+    pub value: Value,
+}
+
+/// What a query brings.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// What was asked.
+    pub query: Query,
+    /// Tables and trees. What is known about modules and losses is not filled in.
+    pub profile: Profile,
+    /// The query's event (the first where it asks for all) over time, no matter what time it asks for. `None`
+    /// where rows have no time.
+    pub times: Option<Times>,
+    /// The same event by thread, no matter which it asks for, most first. Empty where rows have no threads.
+    pub threads: Vec<ThreadSum>,
+}
+
+/// Most slices of [`Times`]; a longer recording has longer ones.
+const SLICES: u64 = 2000;
+
+/// Answers. `texts` are those that the input's code names.
+pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: Texts) -> Answer {
+    let mut sieve = Sieve::new(input, query, &texts);
+    let mut rows = Vec::new();
+    let mut left_out = vec![Value::default(); sources.len()];
+    let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
+    let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
+    let shown = query.event.unwrap_or(0);
+    let has_all = query.event.is_none()
+        && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
+    let looks = !has_all || sieve.pid.is_some() || sieve.time.is_some();
+    for (key, value) in if looks { input.rows } else { &[] } {
+        let event = key.event as usize;
+        if query.event.is_some_and(|wanted| wanted != event) {
+            continue;
+        }
+        let verdict = sieve.look(key);
+        if event == shown {
+            if verdict.other
+                && verdict.thread
+                && let Some(slice) = sieve.word(key, sieve.time)
+            {
+                *by_slice.entry(slice).or_default() += value.period;
+            }
+            if verdict.other
+                && verdict.time
+                && let Some(pid) = sieve.word(key, sieve.pid)
+            {
+                let tid = sieve.word(key, sieve.tid).unwrap_or(pid);
+                *by_thread.entry((pid, tid, key.comm)).or_default() += *value;
+            }
+        }
+        if verdict.other && verdict.thread && verdict.time {
+            if !has_all {
+                rows.push((*key, *value));
+            }
+        } else if let Some(sum) = left_out.get_mut(event) {
+            *sum += *value;
+        }
+    }
+    let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
+    let rows = joined(rows, &query.keys);
+    let input = Input { rows: &rows, ..*input };
+    let totals: Vec<Value> = sources.iter().map(|source| source.total).collect();
+    let tables = tables(&input, &query.keys, query.totals, &query.filter.only, sources.len(), &mut texts);
+    let mut grown = Vec::new();
+    if let Some(order) = query.tree {
+        let root = query.root.as_deref().map(|name| texts.find(name));
+        let growth = Growth { order, collapse: query.collapse, limit: query.limit, root: root.flatten() };
+        // Nothing can begin at a function that nobody has heard of.
+        if root != Some(None) {
+            let periods: Vec<u64> = totals.iter().map(|total| total.period).collect();
+            grown = trees(&input, growth, &periods);
+        }
+        grown.resize_with(sources.len(), Default::default);
+    }
+    let mut grown = grown.into_iter();
+    let events = sources.iter().zip(tables).zip(left_out).map(|((source, (rows, by_name)), left_out)| {
+        let mut filtered = source.filtered;
+        filtered += left_out;
+        filtered += by_name;
+        let total = source.total;
+        let kept = Value {
+            samples: total.samples.saturating_sub(filtered.samples),
+            period: total.period.saturating_sub(filtered.period),
+            squares: (total.squares - filtered.squares).max(0.0),
+            weight: total.weight.saturating_sub(filtered.weight),
+        };
+        Event {
+            name: source.name.clone(),
+            total: if query.relative { kept } else { total },
+            filtered,
+            rows,
+            tree: grown.next(),
+            leader: source.leader,
+        }
+    });
+    let events = events.collect();
+    let times = sieve.slice.map(|slice| times(&by_slice, slice));
+    let threads = by_thread.into_iter().map(|((pid, tid, comm), value)| {
+        let comm = texts.add(&input.words.comm(comm));
+        ThreadSum { pid: pid as i32, tid: tid as i32, comm, value }
+    });
+    let mut threads: Vec<ThreadSum> = threads.collect();
+    threads
+        .sort_by_key(|thread| (std::cmp::Reverse(thread.value.period), thread.pid, thread.tid, thread.comm));
+    let profile =
+        Profile { texts, keys: query.keys.clone(), has_totals: query.totals, events, ..Profile::default() };
+    Answer { query: query.clone(), profile, times, threads }
+}
+
+/// A function's periods by slice of time, as many slices as `like` has: what a row's history is drawn from.
+pub fn history(
+    input: &Input<'_>,
+    query: &Query,
+    dso: &str,
+    symbol: &str,
+    like: &Times,
+    texts: &Texts,
+) -> Vec<u64> {
+    let mut sums = vec![0; like.sums.len()];
+    let mut sieve = Sieve::new(input, query, texts);
+    let (Some(dso), Some(symbol), Some(width)) = (texts.find(dso), texts.find(symbol), sieve.slice) else {
+        return sums;
+    };
+    let shown = query.event.unwrap_or(0);
+    for (key, value) in input.rows.iter().filter(|(key, _)| key.event as usize == shown) {
+        let Some(leaf) = input.resolved.stack(key.stack).next() else { continue };
+        let call = &input.code.calls()[input.code.own(leaf)];
+        if call.symbol != symbol || call.dso != dso {
+            continue;
+        }
+        let verdict = sieve.look(key);
+        if verdict.other
+            && verdict.thread
+            && let Some(slice) = sieve.word(key, sieve.time)
+        {
+            let at = (slice.saturating_mul(width)).saturating_sub(like.from) / like.slice.max(1);
+            if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
+                *sum += value.period;
+            }
+        }
+    }
+    sums
+}
+
+/// Joins rows that differ only in what the keys do not tell apart. Rows come sorted, so equal ones are neighbours.
+fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
+    let comms = keys.contains(&SortKey::Comm);
+    let extras = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
+    let plain = |key: &Key| Key {
+        comm: if comms { key.comm } else { ANY_COMM },
+        extra: if extras { key.extra } else { 0 },
+        ..*key
+    };
+    if (comms && extras) || rows.windows(2).all(|pair| plain(&pair[0].0) != plain(&pair[1].0)) {
+        return rows;
+    }
+    let mut joined: Vec<(Key, Value)> = Vec::new();
+    for (key, value) in rows.iter() {
+        // The first row's extras stand for all: nobody looks at them.
+        let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
+        match same {
+            Some((_, sum)) => *sum += *value,
+            None => joined.push((*key, *value)),
+        }
+    }
+    joined.into()
+}
+
+fn times(sums: &FxHashMap<u64, u64>, slice: u64) -> Times {
+    let slice = slice.max(1);
+    let (Some(first), Some(last)) = (sums.keys().min(), sums.keys().max()) else {
+        return Times { from: 0, slice, sums: Vec::new() };
+    };
+    let join = (last - first) / SLICES + 1;
+    let mut out = vec![0; ((last - first) / join + 1) as usize];
+    for (at, sum) in sums {
+        out[((at - first) / join) as usize] += sum;
+    }
+    Times { from: first.saturating_mul(slice), slice: slice.saturating_mul(join), sums: out }
+}
+
+/// What each part of a filter says about a row.
+#[derive(Debug, Clone, Copy)]
+struct Verdict {
+    thread: bool,
+    time: bool,
+    other: bool,
+}
+
+/// A filter at work: remembers its verdicts by number.
+struct Sieve<'a> {
+    input: &'a Input<'a>,
+    filter: &'a Filter,
+    /// Where extras stand in a row's list.
+    pid: Option<usize>,
+    tid: Option<usize>,
+    cpu: Option<usize>,
+    time: Option<usize>,
+    /// Nanoseconds in a slice of time.
+    slice: Option<u64>,
+    dso: Option<Option<TextId>>,
+    symbol: Option<Option<TextId>>,
+    of_comm: FxHashMap<u32, bool>,
+    of_stack: Option<(u32, bool)>,
+}
+
+impl<'a> Sieve<'a> {
+    fn new(input: &'a Input<'a>, query: &'a Query, texts: &Texts) -> Self {
+        let filter = &query.filter;
+        let at = |wanted: fn(&Extra) -> bool| input.extra_kinds.iter().position(wanted);
+        let time = at(|extra| matches!(extra, Extra::Time(_)));
+        let slice = time.and_then(|at| match input.extra_kinds[at] {
+            Extra::Time(slice) => Some(slice.max(1)),
+            _ => None,
+        });
+        Self {
+            input,
+            filter,
+            pid: at(|extra| *extra == Extra::Pid),
+            tid: at(|extra| *extra == Extra::Tid),
+            cpu: at(|extra| *extra == Extra::Cpu),
+            time,
+            slice,
+            dso: filter.dso.as_deref().map(|name| texts.find(name)),
+            symbol: filter.symbol.as_deref().map(|name| texts.find(name)),
+            of_comm: FxHashMap::default(),
+            of_stack: None,
+        }
+    }
+
+    /// An extra of a row.
+    fn word(&self, key: &Key, at: Option<usize>) -> Option<u64> {
+        // Where rows have no extras there is no list either.
+        let at = at?;
+        words(self.input.extras.get(key.extra).1).get(at)
+    }
+
+    fn look(&mut self, key: &Key) -> Verdict {
+        let filter = self.filter;
+        let numbered = |set: &Option<BTreeSet<i32>>, word: Option<u64>| {
+            set.as_ref().is_none_or(|set| word.is_none_or(|word| set.contains(&(word as i32))))
+        };
+        let thread = numbered(&filter.pids, self.word(key, self.pid))
+            && numbered(&filter.tids, self.word(key, self.tid))
+            && self.comm(key.comm);
+        let time = filter.time.is_none_or(|(from, to)| match (self.word(key, self.time), self.slice) {
+            (Some(at), Some(slice)) => (from / slice..=to / slice).contains(&at),
+            _ => true,
+        });
+        let cpu = filter.cpus.as_ref().is_none_or(|cpus| {
+            self.word(key, self.cpu).is_none_or(|cpu| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(&cpu)))
+        });
+        Verdict { thread, time, other: cpu && self.stack(key.stack) }
+    }
+
+    fn comm(&mut self, comm: u32) -> bool {
+        let Some(wanted) = &self.filter.comms else { return true };
+        if comm == ANY_COMM {
+            return true;
+        }
+        let words = self.input.words;
+        *self.of_comm.entry(comm).or_insert_with(|| wanted.contains(&words.comm(comm)))
+    }
+
+    /// Neighbours often have the same stack.
+    fn stack(&mut self, stack: u32) -> bool {
+        let filter = self.filter;
+        if self.dso.is_none() && self.symbol.is_none() && !filter.hide_user && !filter.hide_kernel {
+            return true;
+        }
+        match self.of_stack {
+            Some((last, verdict)) if last == stack => verdict,
+            _ => {
+                let verdict = self.judge(stack);
+                self.of_stack = Some((stack, verdict));
+                verdict
+            }
+        }
+    }
+
+    fn judge(&self, stack: u32) -> bool {
+        let code = self.input.code;
+        let Some(leaf) = self.input.resolved.stack(stack).next() else { return false };
+        let own = &code.calls()[code.own(leaf)];
+        let user = matches!(own.level, Level::User | Level::GuestUser);
+        let kernel = matches!(own.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor);
+        if (user && self.filter.hide_user) || (kernel && self.filter.hide_kernel) {
+            return false;
+        }
+        if self.dso.is_some_and(|dso| dso != Some(own.dso)) {
+            return false;
+        }
+        self.symbol.is_none_or(|symbol| {
+            let mut calls = self.input.resolved.stack(stack).flat_map(|location| code.range(location));
+            symbol.is_some_and(|symbol| calls.any(|call| code.calls()[call].symbol == symbol))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::sampled::{Call, Code};
+    use crate::session::Resolved;
+    use crate::session::intern::{Lists, bytes};
+
+    struct Names;
+
+    impl crate::profile::sampled::table::Words for Names {
+        fn comm(&self, comm: u32) -> String {
+            ["cat", "dog"].get(comm as usize).map_or_else(String::new, |name| (*name).to_owned())
+        }
+        fn cgroup(&self, _: u64) -> String {
+            String::new()
+        }
+        fn socket(&self, _: u64) -> Option<i64> {
+            None
+        }
+        fn payload(&self, _: u64) -> String {
+            String::new()
+        }
+    }
+
+    /// main > work > (leaf | sys), and recursion of work; two threads, slices of 100 ns.
+    struct World {
+        resolved: Resolved,
+        extras: Lists,
+        code: Code,
+        texts: Texts,
+    }
+
+    const KINDS: [Extra; 3] = [Extra::Pid, Extra::Tid, Extra::Time(100)];
+
+    impl World {
+        fn new() -> Self {
+            let mut texts = Texts::default();
+            let mut code = Code::default();
+            for (symbol, dso, level) in [
+                ("main", "app", Level::User),
+                ("work", "app", Level::User),
+                ("leaf", "libc", Level::User),
+                ("sys", "[kernel]", Level::Kernel),
+            ] {
+                let call = Call {
+                    dso: texts.add(dso),
+                    symbol: texts.add(symbol),
+                    file: None,
+                    line: 0,
+                    level,
+                    inlined: false,
+                    named: true,
+                };
+                code.push(&[call], Some(0));
+            }
+            let mut resolved = Resolved::default();
+            let mut extras = Lists::default();
+            let mut scratch = Vec::new();
+            // Innermost first; name, tid, slice, samples.
+            let rows: [(&[u32], u32, u64, u64, u64); 5] = [
+                (&[2, 1, 0], 0, 10, 5, 40),
+                (&[2, 1, 1, 0], 0, 10, 6, 20),
+                (&[3, 1, 0], 0, 10, 6, 10),
+                (&[2, 1, 0], 1, 11, 8, 25),
+                (&[0], 1, 11, 9, 5),
+            ];
+            for (stack, comm, tid, slice, samples) in rows {
+                let numbers: Vec<u8> = stack.iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
+                let stack = std::sync::Arc::make_mut(&mut resolved.stacks).add(0, &numbers);
+                bytes(&[10, tid, slice], &mut scratch);
+                let extra = extras.add(0, &scratch);
+                let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, weight: 0 };
+                resolved.rows.push((Key { event: 0, stack, comm, extra }, value));
+            }
+            resolved.rows.sort_by_key(|(key, _)| *key);
+            Self { resolved, extras, code, texts }
+        }
+
+        fn ask(&self, query: Query) -> Answer {
+            let input = Input {
+                rows: &self.resolved.rows,
+                resolved: &self.resolved,
+                extras: &self.extras,
+                extra_kinds: &KINDS,
+                code: &self.code,
+                words: &Names,
+            };
+            let total = Value { samples: 100, period: 200, squares: 400.0, weight: 0 };
+            let source = Source { name: "clock".to_owned(), total, ..Source::default() };
+            answer(&input, &[source], &query, self.texts.clone())
+        }
+    }
+
+    fn by_symbol() -> Query {
+        Query { event: Some(0), keys: vec![SortKey::Symbol], totals: true, ..Query::default() }
+    }
+
+    /// Symbol, own, total of each row.
+    fn rows(answer: &Answer) -> Vec<(String, u64, u64)> {
+        let name = |row: &super::super::Row| {
+            let id = super::super::table::symbol_of(row).unwrap();
+            answer.profile.texts.get(id).to_owned()
+        };
+        let rows = answer.profile.events[0].rows.iter();
+        rows.map(|row| (name(row), row.own.samples, row.total.samples)).collect()
+    }
+
+    fn row(symbol: &str, own: u64, total: u64) -> (String, u64, u64) {
+        (symbol.to_owned(), own, total)
+    }
+
+    #[test]
+    fn without_a_filter_everything_counts() {
+        let answer = World::new().ask(by_symbol());
+        assert_eq!(
+            rows(&answer),
+            [row("main", 5, 100), row("work", 0, 95), row("leaf", 85, 85), row("sys", 10, 10)]
+        );
+        let times = answer.times.unwrap();
+        assert_eq!((times.from, times.slice), (500, 100));
+        assert_eq!(times.sums, [80, 60, 0, 50, 10]);
+        let threads: Vec<_> = answer.threads.iter().map(|t| (t.pid, t.tid, t.value.samples)).collect();
+        assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
+    }
+
+    #[test]
+    fn filters_take_out_and_say_how_much() {
+        let world = World::new();
+        let only = |filter: Filter| world.ask(Query { filter, ..by_symbol() });
+        let comm = only(Filter { comms: Some(["dog".to_owned()].into()), ..Filter::default() });
+        assert_eq!(rows(&comm), [row("main", 5, 30), row("leaf", 25, 25), row("work", 0, 25)]);
+        let event = &comm.profile.events[0];
+        assert_eq!((event.total.samples, event.filtered.samples), (100, 70));
+        assert_eq!(comm.threads.len(), 2, "a thread can still be chosen");
+        let tid = only(Filter { tids: Some([10].into()), ..Filter::default() });
+        assert_eq!(rows(&tid)[0], row("main", 0, 70));
+        let time = only(Filter { time: Some((600, 850)), ..Filter::default() });
+        assert_eq!(rows(&time)[0], row("main", 0, 55));
+        assert_eq!(time.times.unwrap().sums.len(), 5, "the strip shows what can be chosen");
+        let kernel = only(Filter { hide_user: true, ..Filter::default() });
+        assert_eq!(rows(&kernel), [row("sys", 10, 10), row("main", 0, 10), row("work", 0, 10)]);
+        let under = only(Filter { symbol: Some("sys".to_owned()), ..Filter::default() });
+        assert_eq!(rows(&under).len(), 3);
+        let dso = only(Filter { dso: Some("app".to_owned()), ..Filter::default() });
+        assert_eq!(rows(&dso), [row("main", 5, 5)]);
+        assert!(rows(&only(Filter { dso: Some("nowhere".to_owned()), ..Filter::default() })).is_empty());
+        let relative = world.ask(Query {
+            relative: true,
+            filter: Filter { hide_user: true, ..Filter::default() },
+            ..by_symbol()
+        });
+        assert_eq!(relative.profile.events[0].total.samples, 10);
+    }
+
+    #[test]
+    fn a_tree_can_begin_at_a_function() {
+        let world = World::new();
+        let tree = |order: Order| {
+            let query = Query { tree: Some(order), root: Some("work".to_owned()), ..by_symbol() };
+            let mut answer = world.ask(query);
+            let tree = answer.profile.events[0].tree.take().unwrap();
+            let name = |number: &u32| {
+                let node = &tree.nodes[*number as usize];
+                (answer.profile.texts.get(node.symbol).to_owned(), node.total.samples)
+            };
+            let roots: Vec<_> = tree.roots.iter().map(name).collect();
+            let below: Vec<_> = tree.nodes[tree.roots[0] as usize].children.iter().map(name).collect();
+            (roots, below)
+        };
+        let named =
+            |list: &[(&str, u64)]| list.iter().map(|(n, s)| ((*n).to_owned(), *s)).collect::<Vec<_>>();
+        let (roots, callees) = tree(Order::Caller);
+        assert_eq!(roots, named(&[("work", 95)]));
+        assert_eq!(callees, named(&[("leaf", 65), ("work", 20), ("sys", 10)]));
+        let (roots, callers) = tree(Order::Callee);
+        assert_eq!(roots, named(&[("work", 95)]));
+        assert_eq!(callers, named(&[("main", 95)]), "the outermost of a recursion counts");
+        let none = world.ask(Query { tree: Some(Order::Caller), root: Some("x".to_owned()), ..by_symbol() });
+        assert!(none.profile.events[0].tree.as_ref().unwrap().nodes.is_empty());
+    }
+
+    #[test]
+    fn a_function_has_a_history() {
+        let world = World::new();
+        let input = Input {
+            rows: &world.resolved.rows,
+            resolved: &world.resolved,
+            extras: &world.extras,
+            extra_kinds: &KINDS,
+            code: &world.code,
+            words: &Names,
+        };
+        let like = Times { from: 500, slice: 100, sums: vec![0; 5] };
+        let of = |dso, symbol| history(&input, &by_symbol(), dso, symbol, &like, &world.texts);
+        assert_eq!(of("libc", "leaf"), [80, 40, 0, 50, 0]);
+        assert_eq!(of("libc", "main"), [0; 5]);
+    }
+}

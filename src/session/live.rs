@@ -1,0 +1,746 @@
+//! Samples as they come, without an end: the history is told of each round's side-band, then the round's samples are added up.
+//!
+//! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any more; hands on
+//! the rows of this moment ([`Live::look`]). Forgets: processes that have ended, stacks that have faded, and, where there
+//! are too many, some of the rare ones, for which others stand. So memory follows what lives and what is shown.
+//!
+//! ```text
+//!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
+//!               ▲          |                                       │ which space, which name
+//!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, fading
+//! ```
+//! A record is written into its ring a little after the time that stands in it, and one CPU's records are read before
+//! another's: what is younger than the horizon therefore waits for the next round, when all that is older is there.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::intern::{Lists, bytes, numbers};
+use super::location::{self, Location};
+use super::module::Modules;
+use super::samples::{
+    ANY_COMM, Extra, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of,
+};
+use super::{History, Layer, Level, Moment, Resolved};
+use crate::record::layout::bits;
+use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, kind, walk};
+
+/// Records that wait for their round.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    /// Moment, start in `bytes`.
+    sideband: Vec<(Moment, usize)>,
+    /// Start in `bytes`, and the event of samples whose id nobody knows.
+    samples: Vec<(usize, Option<usize>)>,
+    joint: Vec<u8>,
+}
+
+impl Batch {
+    /// Takes what a ring holds: one slice, or two with a record across both. `owner` is the event of samples that bear
+    /// another listener's id, where that is known.
+    pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
+        let Self { bytes, sideband, samples, joint } = self;
+        walk(slices, joint, |raw| {
+            match raw.kind {
+                kind::SAMPLE => samples.push((bytes.len(), owner)),
+                kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::CGROUP => {
+                    let moment = layouts.sample_id(raw).time.map_or(0, |time| time.0);
+                    sideband.push((moment, bytes.len()));
+                }
+                kind::LOST | kind::LOST_SAMPLES | kind::THROTTLE => sideband.push((0, bytes.len())),
+                _ => return,
+            }
+            bytes.extend_from_slice(raw.bytes);
+        });
+    }
+
+    /// Whether anything waits.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// What came, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Samples.
+    pub samples: u64,
+    /// Those in the kernel.
+    pub kernel: u64,
+    /// Those in programs.
+    pub user: u64,
+    /// Records that found the ring full, and samples that were dropped.
+    pub lost: u64,
+    /// How often an event was stopped because it came too fast.
+    pub throttled: u64,
+    /// Samples of no known event.
+    pub unknown: u64,
+    /// How often a rare stack went, or stood for another that did, since there were too many.
+    pub thinned: u64,
+}
+
+/// A [`Value`] that fades.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heat {
+    samples: f64,
+    period: f64,
+    squares: f64,
+    weight: f64,
+}
+
+impl Heat {
+    fn add(&mut self, period: u64, weight: u64) {
+        self.samples += 1.0;
+        self.period += period as f64;
+        self.squares += (period as f64) * (period as f64);
+        self.weight += weight as f64;
+    }
+
+    fn join(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.period += other.period;
+        self.squares += other.squares;
+        self.weight += other.weight;
+    }
+
+    /// Each sample counts so many times as much.
+    fn scale(&mut self, factor: f64) {
+        self.samples *= factor;
+        self.period *= factor;
+        // Each sample's period changes, so its square does twice.
+        self.squares *= factor * factor;
+        self.weight *= factor;
+    }
+
+    fn value(self) -> Value {
+        Value {
+            samples: (self.samples.round() as u64).max(1),
+            period: self.period as u64,
+            squares: self.squares,
+            weight: self.weight as u64,
+        }
+    }
+}
+
+/// Stands for the number of a process or thread that has ended: −1.
+pub const ENDED: u64 = -1i64 as u64;
+/// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
+const REMEMBERED: usize = 2 << 20;
+/// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
+const MOST_STACKS: usize = 4 << 20;
+const MOST_ROWS: usize = 30_000;
+/// What a history may grow by before it is searched for what can be forgotten.
+const BURDEN: usize = 1 << 15;
+/// Stacks among which searching for faded ones does not pay.
+const FEW_STACKS: usize = 4096;
+
+/// Chance, of no great quality.
+#[derive(Debug)]
+struct Dice(u64);
+
+impl Dice {
+    /// From 0 up to 1.
+    fn roll(&mut self) -> f64 {
+        // xorshift64* (Vigna 2016).
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What is going on.
+pub struct Live {
+    layouts: Arc<Layouts>,
+    /// By event: the period of samples that do not say theirs.
+    periods: Vec<u64>,
+    wanted: Wanted,
+    most: usize,
+    reads: bool,
+    readings: Readings,
+    history: History,
+    burden: usize,
+    stacker: Stacker<'static>,
+    /// Raw stacks that were seen lately (tag: layer), and what each became.
+    seen: Lists,
+    stack_of: Vec<u32>,
+    /// Addresses that were seen lately.
+    known: FxHashMap<(Layer, Level, u64, bool), u32>,
+    places: FxHashMap<Location, u32>,
+    locations: Arc<Vec<Location>>,
+    stacks: Arc<Lists>,
+    extras: Arc<Lists>,
+    kept: usize,
+    rows: FxHashMap<Key, Heat>,
+    dice: Dice,
+    counts: Counts,
+    cgroups: FxHashMap<u64, Vec<u8>>,
+    generation: u32,
+    spare: Batch,
+    words: Vec<u64>,
+    scratch: Vec<u8>,
+}
+
+/// The rows of a moment.
+#[derive(Debug)]
+pub struct Look {
+    /// Rows and stacks.
+    pub resolved: Resolved,
+    /// The lists of extras.
+    pub extras: Arc<Lists>,
+    /// Numbers of locations and stacks are the same as those of another look of this generation.
+    pub generation: u32,
+}
+
+impl Live {
+    /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of a stack.
+    pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, wanted: Wanted, most: usize) -> Self {
+        let reads = layouts.iter().any(|layout| layout.sample_type() & bits::READ != 0);
+        Self {
+            stacker: Stacker::new(&wanted, None),
+            layouts,
+            periods,
+            wanted,
+            most,
+            reads,
+            readings: Readings::default(),
+            history: History::new(Modules::default()),
+            burden: 0,
+            seen: Lists::default(),
+            stack_of: Vec::new(),
+            known: FxHashMap::default(),
+            places: FxHashMap::default(),
+            locations: Arc::default(),
+            stacks: Arc::default(),
+            extras: Arc::default(),
+            kept: 0,
+            rows: FxHashMap::default(),
+            dice: Dice(0x9e37_79b9_7f4a_7c15),
+            counts: Counts::default(),
+            cgroups: FxHashMap::default(),
+            generation: 0,
+            spare: Batch::default(),
+            words: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Who ran and what was mapped.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Symbols and generated code that records announced since the last call: see [`History::ksymbols`] and
+    /// [`History::jitdumps`].
+    #[allow(clippy::type_complexity, reason = "the history's own lists")]
+    pub fn announced(
+        &mut self,
+    ) -> (Vec<(crate::address::Avma, u64, String)>, Vec<(u32, std::path::PathBuf)>) {
+        (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
+    }
+
+    /// All places in the code that have a number; see [`Look::generation`].
+    pub fn locations(&self) -> (&[Location], u32) {
+        (&self.locations, self.generation)
+    }
+
+    /// Paths of cgroups by their number; foreign bytes.
+    pub fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
+        &self.cgroups
+    }
+
+    /// What came since the start.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Tells what was there before: records of our own making, whose moment is 0.
+    pub fn tell(&mut self, bytes: &[u8]) {
+        for raw in Records::new(bytes) {
+            self.note(0, &raw);
+        }
+    }
+
+    /// No more is told of what was there before.
+    pub fn told(&mut self) {
+        self.history.complete();
+        self.burden = self.history.burden();
+    }
+
+    fn note(&mut self, moment: Moment, raw: &RawRecord<'_>) {
+        match raw.kind {
+            kind::LOST | kind::LOST_SAMPLES | kind::THROTTLE | kind::CGROUP => match raw.parse() {
+                Some(Record::Lost(lost)) => self.counts.lost = self.counts.lost.saturating_add(lost.lost),
+                Some(Record::LostSamples(lost)) => self.counts.lost = self.counts.lost.saturating_add(lost),
+                Some(Record::Throttle(_)) => self.counts.throttled += 1,
+                Some(Record::Cgroup(cgroup)) => {
+                    self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
+                }
+                _ => {}
+            },
+            _ => self.history.record(moment, raw),
+        }
+    }
+
+    /// Ends a round: everything in the batch that is not younger than `horizon` is taken from it.
+    pub fn settle(&mut self, batch: &mut Batch, horizon: Moment) {
+        let mut spare = std::mem::take(&mut self.spare);
+        std::mem::swap(batch, &mut spare);
+        let round = spare;
+        let mut sideband = round.sideband;
+        // A place in `bytes` is unique: equal moments stay in the rings' order.
+        sideband.sort_unstable();
+        for &(moment, start) in &sideband {
+            let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
+            if moment <= horizon {
+                self.note(moment, &raw);
+            } else {
+                batch.sideband.push((moment, batch.bytes.len()));
+                batch.bytes.extend_from_slice(raw.bytes);
+            }
+        }
+        let layouts = self.layouts.clone();
+        for &(start, owner) in &round.samples {
+            let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
+            let of_owner = || {
+                let event = owner?;
+                Some((event, layouts.iter().nth(event)?.sample(&raw)?))
+            };
+            let Some((event, sample)) = layouts.sample(&raw).or_else(of_owner) else {
+                self.counts.unknown += 1;
+                continue;
+            };
+            if sample.time().is_some_and(|time| time.0 > horizon) {
+                batch.samples.push((batch.bytes.len(), owner));
+                batch.bytes.extend_from_slice(raw.bytes);
+                continue;
+            }
+            self.sample(&layouts, event, &sample);
+        }
+        sideband.clear();
+        let (mut bytes, mut samples) = (round.bytes, round.samples);
+        bytes.clear();
+        samples.clear();
+        self.spare = Batch { bytes, sideband, samples, joint: Vec::new() };
+    }
+
+    fn sample(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) {
+        self.counts.samples += 1;
+        match sample.cpu_mode() {
+            CpuMode::Kernel => self.counts.kernel += 1,
+            CpuMode::User => self.counts.user += 1,
+            _ => {}
+        }
+        if self.reads && sample.layout().sample_type() & bits::READ != 0 {
+            match self.readings.of(layouts, event, sample) {
+                Some(members) => {
+                    members.into_iter().for_each(|(member, period)| self.add(member, sample, period));
+                }
+                None => self.counts.unknown += 1,
+            }
+            return;
+        }
+        let period = sample.period().unwrap_or_else(|| self.periods.get(event).copied().unwrap_or(1));
+        self.add(event, sample, period);
+    }
+
+    fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
+        let moment = sample.time().map_or(Moment::MAX, |time| time.0);
+        let thread = sample.thread().unwrap_or_default();
+        let weight = weight_of(sample);
+        let comm = if self.wanted.ignore_comms {
+            ANY_COMM
+        } else {
+            comm_key(self.history.comm(thread.pid, thread.tid, moment), thread)
+        };
+        let layer = self.history.layer(thread.pid, moment);
+        let stack = self.stack(layer, sample);
+        let extra = if self.wanted.extras.is_empty() {
+            0
+        } else {
+            let told = Told { time: sample.time().map(|time| time.0), period, weight, branch: None };
+            tell(&self.wanted.extras, sample, told, &mut self.words, |_| u64::MAX);
+            bytes(&self.words, &mut self.scratch);
+            Arc::make_mut(&mut self.extras).add(0, &self.scratch)
+        };
+        let key = Key { event: event as u32, stack, comm, extra };
+        self.rows.entry(key).or_default().add(period, weight);
+    }
+
+    fn stack(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
+        let Self { stacker, seen, stack_of, known, places, locations, stacks, history, scratch, .. } = self;
+        let chain = stacker.chain(sample, layer);
+        let raw = seen.add(layer.0, chain.as_bytes());
+        if let Some(stack) = stack_of.get(raw as usize) {
+            return *stack;
+        }
+        scratch.clear();
+        location::walk(chain, self.most, |level, address, is_caller| {
+            let layer = if level == Level::User { layer } else { Layer::KERNEL };
+            let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
+                let location = location::locate(history, layer, level, address, is_caller);
+                *places.entry(location).or_insert_with(|| {
+                    let locations = Arc::make_mut(locations);
+                    locations.push(location);
+                    locations.len() as u32 - 1
+                })
+            });
+            scratch.extend(number.to_ne_bytes());
+        });
+        let stack = Arc::make_mut(stacks).add(0, scratch);
+        stack_of.push(stack);
+        stack
+    }
+
+    /// Everything that was added up so far counts `keep` (0 to 1) as much.
+    ///
+    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its expected weight
+    /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
+    pub fn fade(&mut self, keep: f64) {
+        let Self { rows, dice, .. } = self;
+        rows.retain(|_, heat| {
+            heat.scale(keep);
+            if heat.samples >= 1.0 {
+                return true;
+            }
+            let chance = heat.samples;
+            let stays = dice.roll() < chance;
+            if stays {
+                heat.scale(1.0 / chance);
+            }
+            stays
+        });
+    }
+
+    /// Forgets what is no longer needed. `before` is a moment that was settled; `lives` says whether a process or thread
+    /// is still there.
+    pub fn tidy(&mut self, before: Moment, lives: impl Fn(i32) -> bool) {
+        if self.history.burden() > 2 * self.burden + BURDEN {
+            self.history.forget(before, &lives);
+            self.burden = self.history.burden();
+            self.forget_addresses();
+        }
+        if self.rows.len() > FEW_STACKS / 4 {
+            self.bury(&lives);
+        }
+        if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
+            self.forget_addresses();
+        }
+        if self.stacks.len().max(self.extras.len()) > self.kept + self.kept / 2 + FEW_STACKS {
+            self.renumber();
+        }
+        while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
+        {
+            self.thin();
+        }
+    }
+
+    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
+    /// are short, each would otherwise have rows of its own.
+    fn bury(&mut self, lives: &impl Fn(i32) -> bool) {
+        let at = |wanted: Extra| self.wanted.extras.iter().position(|extra| *extra == wanted);
+        let (pid, tid) = (at(Extra::Pid), at(Extra::Tid));
+        let Some(asked) = tid.or(pid) else { return };
+        let mut alive: FxHashMap<u64, bool> = FxHashMap::default();
+        let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
+        let extras = Arc::make_mut(&mut self.extras);
+        for number in 0..extras.len() as u32 {
+            self.words.clear();
+            self.words.extend(super::intern::words(extras.get(number).1).iter());
+            let task = self.words[asked];
+            // The idle task has no folder in /proc, and never ends.
+            if task == 0 || task == ENDED || *alive.entry(task).or_insert_with(|| lives(task as i32)) {
+                continue;
+            }
+            let is_process = tid.is_none() || pid.is_some_and(|pid| self.words[pid] == task);
+            for word in [pid.filter(|_| is_process), tid].into_iter().flatten() {
+                self.words[word] = ENDED;
+            }
+            bytes(&self.words, &mut self.scratch);
+            moved.insert(number, extras.add(0, &self.scratch));
+        }
+        if moved.is_empty() {
+            return;
+        }
+        let mut rows: FxHashMap<Key, Heat> = FxHashMap::default();
+        for (mut key, heat) in std::mem::take(&mut self.rows) {
+            key.extra = moved.get(&key.extra).copied().unwrap_or(key.extra);
+            rows.entry(key).or_default().join(heat);
+        }
+        self.rows = rows;
+    }
+
+    fn forget_addresses(&mut self) {
+        self.seen = Lists::default();
+        self.stack_of = Vec::new();
+        self.known = FxHashMap::default();
+    }
+
+    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
+    /// what they were, with a larger error, which the squares of the periods tell.
+    fn thin(&mut self) {
+        let mut weights: Vec<f64> = self.rows.values().map(|heat| heat.period).collect();
+        let middle = weights.len() / 2;
+        if weights.is_empty() {
+            return;
+        }
+        let (_, middle, _) = weights.select_nth_unstable_by(middle, f64::total_cmp);
+        let middle = *middle;
+        drop(weights);
+        let Self { rows, dice, counts, .. } = self;
+        rows.retain(|_, heat| {
+            if heat.period > middle {
+                return true;
+            }
+            counts.thinned += 1;
+            let stays = dice.roll() < 0.5;
+            if stays {
+                heat.scale(2.0);
+            }
+            stays
+        });
+        rows.shrink_to_fit();
+        self.renumber();
+    }
+
+    /// Keeps those stacks, locations and extras that a row has.
+    fn renumber(&mut self) {
+        let (mut stacks, mut extras, mut locations) = (Lists::default(), Lists::default(), Vec::new());
+        let mut places: FxHashMap<Location, u32> = FxHashMap::default();
+        let mut list = Vec::new();
+        let rows = std::mem::take(&mut self.rows).into_iter().map(|(mut key, heat)| {
+            list.clear();
+            for number in numbers(self.stacks.get(key.stack).1) {
+                let location = self.locations[number as usize];
+                let number = *places.entry(location).or_insert_with(|| {
+                    locations.push(location);
+                    locations.len() as u32 - 1
+                });
+                list.extend(number.to_ne_bytes());
+            }
+            key.stack = stacks.add(0, &list);
+            if !self.extras.is_empty() {
+                key.extra = extras.add(0, self.extras.get(key.extra).1);
+            }
+            (key, heat)
+        });
+        self.rows = rows.collect();
+        self.kept = stacks.len().max(extras.len());
+        (self.stacks, self.extras) = (Arc::new(stacks), Arc::new(extras));
+        (self.locations, self.places) = (Arc::new(locations), places);
+        self.generation += 1;
+        self.forget_addresses();
+    }
+
+    /// Forgets all samples.
+    pub fn zero(&mut self) {
+        self.rows.clear();
+    }
+
+    /// The rows as they are now. Stacks and locations are shared, not copied, until more of them come.
+    pub fn look(&self) -> Look {
+        let mut rows: Vec<(Key, Value)> = self.rows.iter().map(|(key, heat)| (*key, heat.value())).collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        let resolved = Resolved { locations: self.locations.clone(), stacks: self.stacks.clone(), rows };
+        Look { resolved, extras: self.extras.clone(), generation: self.generation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::encode::Encoder;
+    use crate::record::{FileId, Mmap, Mmap2, Task, Thread};
+    use crate::sys::Attr;
+    use crate::units::PerfTime;
+
+    const FIELDS: u64 = bits::IP | bits::TID | bits::TIME | bits::PERIOD;
+
+    fn live() -> (Live, Arc<Layouts>) {
+        let mut attr = Attr::new(1, 0);
+        attr.set_sample_type(FIELDS);
+        attr.set(crate::sys::attr::Flag::SampleIdAll, true);
+        let layouts = Arc::new(Layouts::new([(&attr, &[1u64][..])]));
+        (Live::new(layouts.clone(), vec![1], Wanted::default(), 127), layouts)
+    }
+
+    /// A sample in user mode: ip, pid and tid, time, period.
+    fn sample(ip: u64, pid: i32, time: u64, period: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend(kind::SAMPLE.to_ne_bytes());
+        out.extend(2u16.to_ne_bytes());
+        out.extend(40u16.to_ne_bytes());
+        out.extend(ip.to_ne_bytes());
+        out.extend(pid.to_ne_bytes());
+        out.extend(pid.to_ne_bytes());
+        out.extend(time.to_ne_bytes());
+        out.extend(period.to_ne_bytes());
+        out
+    }
+
+    fn mapped(pid: i32, addr: u64, name: &str) -> Vec<u8> {
+        let mut out = Encoder::new(0);
+        let map = Mmap {
+            thread: Thread { pid, tid: pid },
+            addr,
+            len: 0x1000,
+            pgoff: 0,
+            is_data: false,
+            name: name.as_bytes(),
+        };
+        let file = FileId::Inode { major: 1, minor: 2, inode: addr, generation: 0 };
+        out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
+        out.bytes().to_vec()
+    }
+
+    /// The record with a `sample_id` of this time.
+    fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
+        record.extend([0; 8]);
+        record.extend(time.to_ne_bytes());
+        let size = (record.len() as u16).to_ne_bytes();
+        record[6..8].copy_from_slice(&size);
+        record
+    }
+
+    fn modules(live: &Live) -> Vec<(String, u64)> {
+        let look = live.look();
+        let mut all: Vec<(String, u64)> = look
+            .resolved
+            .rows
+            .iter()
+            .map(|(key, value)| {
+                let leaf = look.resolved.stack(key.stack).next().unwrap();
+                let module = look.resolved.locations[leaf as usize].module;
+                let name = module.map(|m| live.history().modules()[m as usize].short_name());
+                (name.unwrap_or_default(), value.period)
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_sample_waits_for_the_side_band_of_other_rings() {
+        let (mut live, layouts) = live();
+        live.tell(&mapped(7, 0x1000, "/bin/old"));
+        live.told();
+        let mut batch = Batch::default();
+        // Ring 0 was read before ring 1: the sample of time 30 is there, the mapping of time 20 is not yet.
+        batch.take(&[&sample(0x1800, 7, 10, 5), &sample(0x1800, 7, 30, 7)], &layouts, None);
+        live.settle(&mut batch, 15);
+        assert_eq!(modules(&live), [("old".to_owned(), 5)]);
+        assert!(!batch.is_empty());
+        batch.take(&[&at(mapped(7, 0x1000, "/bin/new"), 20)], &layouts, None);
+        live.settle(&mut batch, 100);
+        assert_eq!(modules(&live), [("new".to_owned(), 7), ("old".to_owned(), 5)]);
+        assert!(batch.is_empty());
+        assert_eq!((live.counts().samples, live.counts().user), (2, 2));
+    }
+
+    #[test]
+    fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
+        let (mut live, layouts) = live();
+        live.tell(&mapped(7, 0x10_0000, "/bin/a"));
+        live.told();
+        let mut batch = Batch::default();
+        for n in 0..20_000u64 {
+            batch.take(&[&sample(0x10_0000 + n % 0x1000, 7, n, 1)], &layouts, None);
+            batch.take(&[&sample(0x9000_0000 + n, 7, n, 1)], &layouts, None);
+        }
+        live.settle(&mut batch, u64::MAX);
+        let stacks = live.stacks.len();
+        for round in 0..40 {
+            live.fade(0.875);
+            for n in 0..100 {
+                batch.take(&[&sample(0x10_0000 + n, 7, 30_000 + round, 8)], &layouts, None);
+            }
+            live.settle(&mut batch, u64::MAX);
+            live.tidy(u64::MAX, |_| true);
+        }
+        assert!(live.stacks.len() < stacks / 4, "{} of {stacks} stacks", live.stacks.len());
+        let rows = modules(&live);
+        // 100 rows of 8 a round tend to 8 / (1 − 7/8) each; of 40,000 samples hardly one has outlived 40 rounds.
+        assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
+        assert!(rows.iter().filter(|(name, _)| name != "a").count() < 300, "{}", rows.len());
+    }
+
+    #[test]
+    fn fading_and_thinning_are_fair_to_what_is_rare() {
+        let (mut live, layouts) = live();
+        live.told();
+        let mut batch = Batch::default();
+        let sum =
+            |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
+        // Half of everything in one row, half in 20,000 rows of one sample each.
+        for n in 0..20_000u64 {
+            batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
+        }
+        live.settle(&mut batch, u64::MAX);
+        let all = sum(&live);
+        for _ in 0..5 {
+            live.fade(0.875);
+        }
+        let faded = all * 0.875f64.powi(5);
+        assert!((sum(&live) / faded - 1.0).abs() < 0.02, "{} of {faded}", sum(&live));
+        assert!(live.rows.len() < 12_000, "{}", live.rows.len());
+        let rows = live.rows.len();
+        live.thin();
+        assert!((sum(&live) / faded - 1.0).abs() < 0.03, "{} of {faded}", sum(&live));
+        assert!(
+            live.rows.len() < rows * 6 / 10 && live.counts().thinned > 0,
+            "{} of {rows}",
+            live.rows.len()
+        );
+    }
+
+    #[test]
+    fn rows_of_the_dead_become_one() {
+        let wanted = Wanted { extras: vec![Extra::Cpu, Extra::Pid, Extra::Tid], ..Wanted::default() };
+        let (mut live, layouts) = live();
+        live.wanted = wanted;
+        live.told();
+        let mut batch = Batch::default();
+        for pid in 1..3000 {
+            batch.take(&[&sample(0x1000, pid, 5, 2)], &layouts, None);
+        }
+        live.settle(&mut batch, u64::MAX);
+        assert_eq!(live.rows.len(), 2999);
+        live.tidy(u64::MAX, |pid| pid <= 10);
+        // Their names are gone with them, or rather: were never there.
+        let look = live.look();
+        let pids: Vec<u64> = look
+            .resolved
+            .rows
+            .iter()
+            .filter_map(|(key, _)| crate::record::Words::new(look.extras.get(key.extra).1).get(1))
+            .collect();
+        assert_eq!(pids.iter().filter(|pid| **pid != ENDED).count(), 10);
+        assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 2999);
+    }
+
+    #[test]
+    fn the_dead_do_not_pile_up() {
+        let (mut live, layouts) = live();
+        live.tell(&mapped(1, 0x1000, "/bin/sh"));
+        live.told();
+        let mut batch = Batch::default();
+        let mut most = 0;
+        for pid in 2..60_000 {
+            let mut out = Encoder::new(0);
+            let thread = |pid| Thread { pid, tid: pid };
+            out.fork(&Task { thread: thread(pid), parent: thread(1), time: PerfTime(pid as u64) });
+            out.comm(thread(pid), b"child");
+            let now = pid as u64;
+            for raw in Records::new(out.bytes()) {
+                batch.take(&[&at(raw.bytes.to_vec(), now)], &layouts, None);
+            }
+            batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
+            live.settle(&mut batch, now);
+            live.tidy(now, |other| other == 1 || other == pid);
+            most = most.max(live.history.burden());
+        }
+        assert!(most < 3 * BURDEN, "{most}");
+    }
+}

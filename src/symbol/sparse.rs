@@ -1,0 +1,97 @@
+//! Names of a few addresses out of large symbol tables, which are never kept: for those who watch and must stay small.
+//!
+//! Receives the files of a module and addresses; hands on the function at each, and remembers it for as far as it holds. A
+//! table is walked through when an address comes that is new, once for all new ones; its pages are given back
+//! afterwards. Names nothing differently than the whole [`Table`](super::Table) would.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::locate::Found;
+use super::table::{Builder, Few};
+use super::{Image, elf, plt};
+
+/// A stretch of addresses with one answer.
+#[derive(Debug, Clone)]
+struct Piece {
+    end: u64,
+    /// Start, end, name.
+    symbol: Option<Named>,
+}
+
+/// A function: start, end, name as the table has it.
+pub(super) type Named = (u64, u64, Box<str>);
+
+/// What has been looked up.
+#[derive(Debug, Default)]
+pub(super) struct Sparse {
+    /// By start.
+    known: Mutex<BTreeMap<u64, Piece>>,
+    /// The packed symbol tables of the files, unpacked.
+    mini: OnceLock<Vec<Image>>,
+}
+
+fn holds(known: &BTreeMap<u64, Piece>, address: u64) -> bool {
+    known.range(..=address).next_back().is_some_and(|(_, piece)| address < piece.end)
+}
+
+impl Sparse {
+    /// The functions at these addresses of the file.
+    pub(super) fn find(&self, addresses: &[Option<u64>], found: &Found) -> Vec<Option<Named>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = addresses.iter().flatten().copied().filter(|address| !holds(&known, *address));
+        let few = Few::new(new);
+        if !few.is_empty() {
+            self.walk(few, found, &mut known);
+        }
+        let symbol = |address: u64| {
+            let (_, piece) = known.range(..=address).next_back()?;
+            piece.symbol.clone().filter(|_| address < piece.end)
+        };
+        addresses.iter().map(|address| symbol((*address)?)).collect()
+    }
+
+    /// Whether the answer for an address is there already.
+    pub(super) fn knows(&self, address: u64) -> bool {
+        holds(&self.known.lock().unwrap_or_else(PoisonError::into_inner), address)
+    }
+
+    fn walk(&self, few: Few, found: &Found, known: &mut BTreeMap<u64, Piece>) {
+        let wanted: Vec<u64> = few.wanted().to_vec();
+        let mut builder = Builder::for_few(few);
+        for image in [&found.binary, &found.debug].into_iter().flatten() {
+            let Ok(file) = image.elf() else { continue };
+            elf::add_symbols_in_steps(&file, &mut builder, &|| image.release());
+        }
+        for mini in self.mini(found) {
+            if let Ok(file) = mini.elf() {
+                elf::add_symbols(&file, &mut builder);
+            }
+        }
+        // Stubs stand where no symbol does; to find them takes longer than all the rest.
+        if builder.lacks_some() {
+            for file in
+                [&found.binary, &found.debug].into_iter().flatten().filter_map(|image| image.elf().ok())
+            {
+                plt::add_stubs(&file, &mut builder);
+            }
+        }
+        let (table, few) = builder.finish_few();
+        for address in wanted {
+            let (from, to) = few.bounds(address).unwrap_or((address, address + 1));
+            let symbol = table.find(address).map(|symbol| (symbol.start, symbol.end, symbol.name.into()));
+            known.insert(from, Piece { end: to, symbol });
+        }
+        for image in [&found.binary, &found.debug].into_iter().flatten() {
+            image.release();
+        }
+    }
+
+    fn mini(&self, found: &Found) -> &[Image] {
+        self.mini.get_or_init(|| {
+            let packed = |image: &Image| elf::mini_debug(&image.elf().ok()?);
+            let images = [&found.binary, &found.debug].into_iter().flatten();
+            images.filter_map(packed).map(|bytes| Image::held(".gnu_debugdata", bytes)).collect()
+        })
+    }
+}

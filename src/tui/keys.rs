@@ -1,0 +1,475 @@
+//! The one table of keys: what each does, where, and in which words the help page and the hint line say so.
+//!
+//! Receives a key and the place it was pressed in; hands on an [`Action`]. The help page, the hints in the last line and the
+//! table in `docs/tui.md` are made from the same rows, so none of them can lag behind.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A place where keys mean something of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pane {
+    /// The table of functions (or of whatever rows are told apart by).
+    Functions,
+    /// The call tree.
+    Tree,
+    /// The flame graph.
+    Flame,
+    /// Source and assembly.
+    Code,
+    /// Processes and threads.
+    Threads,
+    /// Events, and how far all of it can be trusted.
+    Events,
+}
+
+impl Pane {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Functions, Self::Tree, Self::Flame, Self::Code, Self::Threads, Self::Events];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Functions => "Functions",
+            Self::Tree => "Tree",
+            Self::Flame => "Flame",
+            Self::Code => "Code",
+            Self::Threads => "Threads",
+            Self::Events => "Events",
+        }
+    }
+}
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table below says it in words")]
+pub enum Action {
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+    Enter,
+    Back,
+    Undo,
+    Quit,
+    Help,
+    Show(Pane),
+    NextPane,
+    PreviousPane,
+    Search,
+    Filter,
+    NextMatch,
+    PreviousMatch,
+    Annotate,
+    Callers,
+    Mark,
+    SortNext,
+    SortPrevious,
+    Reverse,
+    Keys,
+    InDso,
+    InThread,
+    InFunction,
+    HideKernel,
+    HideUser,
+    Relative,
+    TimeStrip,
+    Expand,
+    Collapse,
+    ExpandAll,
+    CollapseAll,
+    HotPath,
+    Invert,
+    Recursion,
+    Source,
+    Hottest,
+    NextEvent,
+    PreviousEvent,
+    Export,
+    Freeze,
+    Zero,
+    Decay,
+    Slower,
+    Faster,
+    Redraw,
+    Suspend,
+}
+
+/// A key, as the table writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// A character; upper case means with shift.
+    Char(char),
+    /// A character with control.
+    Ctrl(char),
+    /// A key with a name.
+    Named(KeyCode, &'static str),
+}
+
+impl Key {
+    fn is(self, event: &KeyEvent) -> bool {
+        let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = event.modifiers.contains(KeyModifiers::ALT);
+        match self {
+            Self::Char(c) => !ctrl && !alt && event.code == KeyCode::Char(c),
+            Self::Ctrl(c) => ctrl && event.code == KeyCode::Char(c),
+            Self::Named(code, _) => !alt && event.code == code,
+        }
+    }
+
+    /// Its name on the help page.
+    pub fn name(self) -> String {
+        match self {
+            Self::Char(' ') => "Space".to_owned(),
+            Self::Char(c) => c.to_string(),
+            Self::Ctrl(c) => format!("^{}", c.to_ascii_uppercase()),
+            Self::Named(_, name) => name.to_owned(),
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Binding {
+    /// The keys that do it, the one for the hint line first.
+    pub keys: &'static [Key],
+    /// What they do.
+    pub action: Action,
+    /// Only in these panes; empty: in all.
+    pub panes: &'static [Pane],
+    /// Only while samples come in.
+    pub live: bool,
+    /// One or two words for the hint line; empty: not there.
+    pub hint: &'static str,
+    /// The words of the help page.
+    pub help: &'static str,
+}
+
+/// A chapter of the help page.
+#[derive(Debug)]
+pub struct Chapter {
+    /// Its heading.
+    pub title: &'static str,
+    /// Its rows.
+    pub bindings: &'static [Binding],
+}
+
+const UP: Key = Key::Named(KeyCode::Up, "↑");
+const DOWN: Key = Key::Named(KeyCode::Down, "↓");
+const LEFT: Key = Key::Named(KeyCode::Left, "←");
+const RIGHT: Key = Key::Named(KeyCode::Right, "→");
+const PAGE_UP: Key = Key::Named(KeyCode::PageUp, "PgUp");
+const PAGE_DOWN: Key = Key::Named(KeyCode::PageDown, "PgDn");
+const HOME: Key = Key::Named(KeyCode::Home, "Home");
+const END: Key = Key::Named(KeyCode::End, "End");
+const ENTER: Key = Key::Named(KeyCode::Enter, "Enter");
+const ESC: Key = Key::Named(KeyCode::Esc, "Esc");
+const BACKSPACE: Key = Key::Named(KeyCode::Backspace, "Backspace");
+const TAB: Key = Key::Named(KeyCode::Tab, "Tab");
+const BACKTAB: Key = Key::Named(KeyCode::BackTab, "Shift-Tab");
+const F1: Key = Key::Named(KeyCode::F(1), "F1");
+const F3: Key = Key::Named(KeyCode::F(3), "F3");
+const F4: Key = Key::Named(KeyCode::F(4), "F4");
+const F6: Key = Key::Named(KeyCode::F(6), "F6");
+const F10: Key = Key::Named(KeyCode::F(10), "F10");
+
+const LISTS: &[Pane] = &[Pane::Functions, Pane::Threads, Pane::Events];
+const MAPS: &[Pane] = &[Pane::Tree, Pane::Flame, Pane::Code];
+const STACKS: &[Pane] = &[Pane::Tree, Pane::Flame];
+const NAMED: &[Pane] = &[Pane::Functions, Pane::Tree, Pane::Flame];
+
+const fn row(keys: &'static [Key], action: Action, hint: &'static str, help: &'static str) -> Binding {
+    Binding { keys, action, panes: &[], live: false, hint, help }
+}
+
+const fn only(
+    panes: &'static [Pane],
+    keys: &'static [Key],
+    action: Action,
+    hint: &'static str,
+    help: &'static str,
+) -> Binding {
+    Binding { keys, action, panes, live: false, hint, help }
+}
+
+const fn live(keys: &'static [Key], action: Action, hint: &'static str, help: &'static str) -> Binding {
+    Binding { keys, action, panes: &[], live: true, hint, help }
+}
+
+use Key::{Char, Ctrl};
+
+/// The table. Where two rows have the same key, the first whose panes fit counts.
+pub const CHAPTERS: &[Chapter] = &[
+    Chapter {
+        title: "Moving about",
+        bindings: &[
+            row(&[UP, Char('k'), Ctrl('p')], Action::Up, "", "one line up"),
+            row(&[DOWN, Char('j'), Ctrl('n')], Action::Down, "", "one line down"),
+            row(&[PAGE_UP, Ctrl('b')], Action::PageUp, "", "one screen up"),
+            row(&[PAGE_DOWN, Ctrl('f')], Action::PageDown, "", "one screen down"),
+            row(&[HOME, Char('g')], Action::First, "", "to the first line"),
+            row(&[END, Char('G')], Action::Last, "", "to the last line"),
+            row(&[LEFT], Action::Left, "", "left: closes a branch, goes to its caller; scrolls long names"),
+            only(MAPS, &[Char('h')], Action::Left, "", "the same in tree, flame graph and code"),
+            row(
+                &[RIGHT, Char('l')],
+                Action::Right,
+                "",
+                "right: opens a branch, goes into it; scrolls long names",
+            ),
+            row(&[TAB], Action::NextPane, "pane", "the next pane"),
+            row(&[BACKTAB], Action::PreviousPane, "", "the pane before"),
+            row(&[Char('1')], Action::Show(Pane::Functions), "", "functions"),
+            row(&[Char('2')], Action::Show(Pane::Tree), "", "call tree"),
+            row(&[Char('3')], Action::Show(Pane::Flame), "", "flame graph"),
+            row(&[Char('4')], Action::Show(Pane::Code), "", "source and assembly"),
+            row(&[Char('5')], Action::Show(Pane::Threads), "", "processes and threads"),
+            row(&[Char('6')], Action::Show(Pane::Events), "", "events, and what is known about the quality"),
+        ],
+    },
+    Chapter {
+        title: "Looking closer",
+        bindings: &[
+            only(
+                &[Pane::Functions],
+                &[ENTER],
+                Action::Enter,
+                "callees",
+                "what the function calls, as a tree",
+            ),
+            only(&[Pane::Tree], &[ENTER], Action::Enter, "open", "open or close the branch"),
+            only(&[Pane::Flame], &[ENTER], Action::Enter, "zoom", "zoom in on the function"),
+            only(&[Pane::Threads], &[ENTER], Action::Enter, "only this", "only this process or thread"),
+            only(&[Pane::Events], &[ENTER], Action::Enter, "choose", "look at this event"),
+            only(&[Pane::Code], &[ENTER], Action::Enter, "jump", "follow the jump"),
+            only(NAMED, &[Char('c')], Action::Callers, "callers", "who calls the function, as a tree"),
+            only(
+                NAMED,
+                &[Char('a')],
+                Action::Annotate,
+                "code",
+                "source and assembly of the function, with weights",
+            ),
+            only(
+                NAMED,
+                &[Char('o')],
+                Action::InFunction,
+                "",
+                "only samples in the function or what it calls",
+            ),
+            only(NAMED, &[Char('d')], Action::InDso, "", "only samples in its program or library"),
+            row(&[Char('t')], Action::InThread, "", "only samples of its thread's name"),
+            row(&[Char('K')], Action::HideKernel, "", "leave out the kernel, or not"),
+            row(&[Char('U')], Action::HideUser, "", "leave out user space, or not"),
+            row(
+                &[Char('T')],
+                Action::TimeStrip,
+                "time",
+                "choose a span of time: ← →, Space sets its other end, Enter",
+            ),
+            row(&[ESC, BACKSPACE], Action::Undo, "undo", "take back the last filter or zoom"),
+            row(&[Char('['), Char('{')], Action::PreviousEvent, "", "the event before"),
+            row(&[Char(']'), Char('}')], Action::NextEvent, "", "the next event"),
+            row(
+                &[Char('F')],
+                Action::Relative,
+                "",
+                "percentages of all samples, or of those that filters left",
+            ),
+        ],
+    },
+    Chapter {
+        title: "Searching",
+        bindings: &[
+            row(&[Char('/'), F3], Action::Search, "search", "search while typing (a regular expression)"),
+            row(&[Char('n')], Action::NextMatch, "", "the next that matches"),
+            row(&[Char('N')], Action::PreviousMatch, "", "the one before that matches"),
+            row(
+                &[Char('&'), Char('\\'), F4],
+                Action::Filter,
+                "filter",
+                "show only what matches; an empty word shows all",
+            ),
+        ],
+    },
+    Chapter {
+        title: "Lists",
+        bindings: &[
+            only(
+                &[Pane::Functions],
+                &[Char('s'), Char('>'), F6],
+                Action::SortNext,
+                "sort",
+                "sort by the next column",
+            ),
+            only(&[Pane::Functions], &[Char('<')], Action::SortPrevious, "", "sort by the column before"),
+            only(&[Pane::Functions], &[Char('r')], Action::Reverse, "", "turn the order round"),
+            only(
+                &[Pane::Functions],
+                &[Char('S')],
+                Action::Keys,
+                "",
+                "tell rows apart by something else: function, library, thread, line …",
+            ),
+            only(
+                &[Pane::Functions],
+                &[Char(' ')],
+                Action::Mark,
+                "",
+                "mark the row; the last line adds marked rows up",
+            ),
+        ],
+    },
+    Chapter {
+        title: "Call tree and flame graph",
+        bindings: &[
+            only(STACKS, &[Char('p')], Action::HotPath, "hot path", "open the costliest path from here"),
+            only(STACKS, &[Char('i')], Action::Invert, "invert", "callers first, or sampled functions first"),
+            only(STACKS, &[Char('R')], Action::Recursion, "", "join direct recursion, or not"),
+            only(STACKS, &[Char('+'), Char('=')], Action::Expand, "", "open the branch"),
+            only(STACKS, &[Char('-')], Action::Collapse, "", "close the branch"),
+            only(&[Pane::Tree], &[Char('E')], Action::ExpandAll, "", "open all branches"),
+            only(STACKS, &[Char('C')], Action::CollapseAll, "", "close all branches; zoom out"),
+        ],
+    },
+    Chapter {
+        title: "Code",
+        bindings: &[
+            only(
+                &[Pane::Code],
+                &[Char('H'), Char('p')],
+                Action::Hottest,
+                "hottest",
+                "the costliest line, then the next costly ones",
+            ),
+            only(&[Pane::Code], &[Char('s')], Action::Source, "source", "with or without the source lines"),
+        ],
+    },
+    Chapter {
+        title: "Live",
+        bindings: &[
+            live(&[Char('f')], Action::Freeze, "freeze", "stand still, or go on"),
+            live(&[Char('z')], Action::Zero, "zero", "forget what was counted"),
+            live(&[Char('D')], Action::Decay, "", "old samples fade, or everything adds up"),
+            live(&[Char('(')], Action::Slower, "", "refresh half as often"),
+            live(&[Char(')')], Action::Faster, "", "refresh twice as often"),
+        ],
+    },
+    Chapter {
+        title: "The rest",
+        bindings: &[
+            row(
+                &[Char('x'), Char('P')],
+                Action::Export,
+                "export",
+                "write what is seen to a file: .folded, .json, .data",
+            ),
+            row(&[Char('?'), F1], Action::Help, "help", "this page"),
+            only(LISTS, &[Char('h')], Action::Help, "", "the same in lists"),
+            row(&[Ctrl('l')], Action::Redraw, "", "draw everything again"),
+            row(&[Ctrl('z')], Action::Suspend, "", "stop; fg goes on"),
+            row(&[Char('q')], Action::Back, "back", "back: close this, take back a zoom; at the start quit"),
+            row(&[Char('Q'), Ctrl('c'), F10], Action::Quit, "", "quit at once"),
+        ],
+    },
+];
+
+/// What a key does in a pane.
+pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<Action> {
+    let fits = |binding: &&Binding| {
+        (binding.panes.is_empty() || binding.panes.contains(&pane))
+            && (!binding.live || is_live)
+            && binding.keys.iter().any(|key| key.is(event))
+    };
+    CHAPTERS.iter().flat_map(|chapter| chapter.bindings).find(fits).map(|binding| binding.action)
+}
+
+/// Key and words for the hint line of a pane.
+pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = (String, &'static str)> {
+    let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
+    let wanted = all.filter(move |binding| {
+        !binding.hint.is_empty()
+            && (binding.panes.is_empty() || binding.panes.contains(&pane))
+            && (!binding.live || is_live)
+    });
+    wanted.filter_map(|binding| Some((binding.keys.first()?.name(), binding.hint)))
+}
+
+/// The help page as rows: a chapter's title, or keys and words.
+pub fn help() -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    for chapter in CHAPTERS {
+        rows.push((String::new(), chapter.title.to_owned()));
+        for binding in chapter.bindings {
+            let keys: Vec<String> = binding.keys.iter().map(|key| key.name()).collect();
+            rows.push((keys.join(" "), format!("{}{}", place(binding), binding.help)));
+        }
+    }
+    rows
+}
+
+/// In which panes a row holds, in front of its words; nothing where it holds everywhere or its chapter says it.
+fn place(binding: &Binding) -> String {
+    let is_enter = binding.keys.first() == Some(&ENTER);
+    match binding.panes {
+        [pane] if is_enter => format!("{}: ", pane.name()),
+        _ => String::new(),
+    }
+}
+
+/// The table as a page of documentation has it.
+pub fn markdown() -> String {
+    let mut out = String::new();
+    for chapter in CHAPTERS {
+        out += &format!("| {} | |\n|---|---|\n", chapter.title);
+        for binding in chapter.bindings {
+            let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{}`", key.name())).collect();
+            out += &format!("| {} | {}{} |\n", keys.join(" "), place(binding), binding.help);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(c: char) -> KeyEvent {
+        KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)
+    }
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        for pane in Pane::ALL {
+            let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
+            let here = all.filter(|b| b.panes.is_empty() || b.panes.contains(&pane));
+            let mut keys: Vec<String> = here.flat_map(|b| b.keys.iter().map(|key| key.name())).collect();
+            keys.sort();
+            let before = keys.len();
+            keys.dedup();
+            assert_eq!(before, keys.len(), "{pane:?}: {keys:?}");
+        }
+    }
+
+    #[test]
+    fn h_is_left_where_there_is_a_left() {
+        assert_eq!(action(&press('h'), Pane::Tree, false), Some(Action::Left));
+        assert_eq!(action(&press('h'), Pane::Functions, false), Some(Action::Help));
+        assert_eq!(action(&press('z'), Pane::Functions, false), None);
+        assert_eq!(action(&press('z'), Pane::Functions, true), Some(Action::Zero));
+        let ctrl = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(action(&ctrl, Pane::Functions, false), Some(Action::Quit));
+    }
+
+    #[test]
+    fn every_pane_has_hints() {
+        for pane in Pane::ALL {
+            assert!(hints(pane, false).any(|(key, words)| key == "?" && words == "help"));
+        }
+    }
+}

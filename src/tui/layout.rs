@@ -1,0 +1,71 @@
+//! Where things stand on the screen, as a function of its size.
+//!
+//! ```text
+//!   header   what is looked at, samples, losses, own cost
+//!   tabs     the panes, and what filters are in force
+//!   strip    the time of the recording (where there is room)
+//!   heading  of the columns
+//!   body
+//!   detail   the chosen line in full
+//!   footer   hints, a question, or what was done
+//! ```
+
+use ratatui::layout::Rect;
+
+/// Fewer columns are too few.
+pub const LEAST_WIDTH: u16 = 60;
+/// Fewer lines are too few.
+pub const LEAST_HEIGHT: u16 = 15;
+/// With so many lines there is room for the strip of time.
+const ROOMY: u16 = 20;
+
+/// The parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "drawn above")]
+pub struct Areas {
+    pub header: Rect,
+    pub tabs: Rect,
+    pub strip: Option<Rect>,
+    pub heading: Rect,
+    pub body: Rect,
+    pub detail: Rect,
+    pub footer: Rect,
+}
+
+/// The parts of a screen; `None` when it is too small.
+pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) -> Option<Areas> {
+    if width < LEAST_WIDTH || height < LEAST_HEIGHT {
+        return None;
+    }
+    let mut y = 0;
+    let mut line = |height: u16| {
+        let rect = Rect { x: 0, y, width, height };
+        y += height;
+        rect
+    };
+    let header = line(1);
+    let tabs = line(1);
+    let has_strip = (wants_strip && height >= ROOMY) || needs_strip;
+    let strip = has_strip.then(|| line(1));
+    let heading = line(1);
+    let body = line(height - 5 - u16::from(has_strip));
+    Some(Areas { header, tabs, strip, heading, body, detail: line(1), footer: line(1) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_fill_the_screen() {
+        assert_eq!(areas((59, 15), true, false), None);
+        assert_eq!(areas((60, 14), true, false), None);
+        for (size, strip) in [((60, 15), false), ((200, 50), true), ((80, 24), false)] {
+            let areas = areas(size, strip, false).unwrap();
+            assert_eq!(areas.footer.y, size.1 - 1);
+            assert_eq!(areas.detail.y, areas.body.y + areas.body.height);
+            assert_eq!(areas.strip.is_some(), strip);
+        }
+        assert!(areas((60, 15), true, true).unwrap().strip.is_some());
+    }
+}

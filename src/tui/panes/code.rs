@@ -1,0 +1,162 @@
+//! Source and assembly with their weights, and arrows for jumps.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::{found, nothing, put};
+use crate::profile::annotate::arrows::Piece;
+use crate::profile::annotate::{Basis, Kind, Listing};
+use crate::tui::fit;
+use crate::tui::layout::Areas;
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+    let width = usize::from(areas.body.width);
+    let code = &state.code;
+    let Some(spot) = &code.spot else {
+        nothing(buffer, areas.body, "no function is chosen: go to one and press a", theme);
+        return;
+    };
+    let listing = match &code.listing {
+        None => {
+            return nothing(
+                buffer,
+                areas.body,
+                &format!("looking for the code of {} …", fit::cut(&spot.symbol, width)),
+                theme,
+            );
+        }
+        Some(Err(why)) => return nothing(buffer, areas.body, why, theme),
+        Some(Ok(listing)) => listing,
+    };
+    let event = state.event_index();
+    let (of_all, error) = listing.events.get(event).map_or((0.0, 1.0), |event| event.of_all());
+    let heading = format!(
+        "{} {} {} of all: {} ({})",
+        fit::right("Share", 7),
+        fit::percent(of_all).trim(),
+        fit::error(error).trim(),
+        listing.symbol,
+        listing.dso
+    );
+    put(
+        buffer,
+        areas.heading,
+        0,
+        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        Style::new(),
+    );
+    if code.shown.is_empty() {
+        let notes: Vec<String> = listing.notes.iter().map(|note| note.text.clone()).collect();
+        nothing(buffer, areas.body, &format!("there is no code to show\n{}", notes.join("\n")), theme);
+        return;
+    }
+    let chosen = code.shown.get(code.scroll.cursor).map_or(usize::MAX, |at| *at as usize);
+    for (line, at) in (0..areas.body.height).zip(code.shown.iter().skip(code.scroll.top)) {
+        let at = *at as usize;
+        let Some(row) = listing.rows.get(at) else { continue };
+        let value = row.value(event);
+        let (share, _) = listing.share(event, &value, Basis::LocalPeriod);
+        let is_code = matches!(row.kind, Kind::Instruction(_) | Kind::Address(_));
+        let number = if value.period == 0 { " ".repeat(7) } else { fit::percent(share) };
+        let style = if is_code { theme.share(share) } else { theme.dim() };
+        let mut spans = vec![Span::styled(format!("{number} "), style)];
+        let lanes = listing.lanes;
+        if lanes > 0 {
+            let is_chosen = listing
+                .jumps
+                .iter()
+                .any(|jump| (jump.from == chosen || jump.to == chosen) && jump.at(at).is_some());
+            let style = if is_chosen { theme.bold() } else { theme.dim() };
+            spans.push(Span::styled(arrows(listing, at), style));
+        }
+        let used = 8 + if lanes > 0 { lanes + 2 } else { 0 };
+        let room = width.saturating_sub(used);
+        let (number, words, style) = match &row.kind {
+            Kind::Function { name, depth } => {
+                let inlined = if *depth > 0 { " (inlined)" } else { "" };
+                (String::new(), format!("{}{name}{inlined}:", " ".repeat((*depth).min(20))), theme.bold())
+            }
+            Kind::Source { file, line, depth, .. } => {
+                let text = listing.text(*file, *line).map(|text| text.replace('\t', "    "));
+                let text = text.unwrap_or_else(|| {
+                    let path = listing.files.get(*file).map_or("", |file| &file.path);
+                    format!("({} is not there)", path.rsplit('/').next().unwrap_or(path))
+                });
+                (fit::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
+            }
+            Kind::Instruction(i) => {
+                let name = i.target.as_ref().or(i.refers.as_ref()).and_then(|target| target.name.as_ref());
+                let name = name.map(|(name, offset)| match offset {
+                    0 => format!("  <{name}>"),
+                    _ => format!("  <{name}+{offset:#x}>"),
+                });
+                let name = name.unwrap_or_default();
+                let words = format!("{} {}{name}", fit::left(&i.mnemonic, 7), i.operands);
+                (format!("{:>8x}  ", i.address), words, theme.plain())
+            }
+            Kind::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
+        };
+        let room = room.saturating_sub(crate::text::width(&number));
+        spans.push(Span::styled(number, theme.dim()));
+        spans.extend(found(fit::shifted(&words, 0, room), style, &state.search, theme));
+        put(buffer, areas.body, line, spans, if at == chosen { theme.cursor() } else { Style::new() });
+    }
+    let Some(row) = listing.rows.get(chosen) else { return };
+    let value = row.value(event);
+    let (share, error) = listing.share(event, &value, Basis::LocalPeriod);
+    let mut words = format!("line {} of {}", code.scroll.cursor + 1, code.shown.len());
+    if value.samples > 0 {
+        let (share, error) = (fit::percent(share), fit::error(error));
+        words += &format!(": {} samples, {} {} of the function", value.samples, share.trim(), error.trim());
+    }
+    let others = listing.events.iter().enumerate().filter(|(at, _)| *at != event);
+    for (at, other) in others {
+        let (share, _) = listing.share(at, &row.value(at), Basis::LocalPeriod);
+        words += &format!("; {} of {}", fit::percent(share).trim(), other.name);
+    }
+    if let Some(note) = listing.notes.first() {
+        words += &format!("; {}", note.text);
+    }
+    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+}
+
+/// The lanes of a row, the farthest first, then what leads to the code.
+fn arrows(listing: &Listing, row: usize) -> String {
+    let mut out = String::new();
+    // Right of an end everything is crossed by its line.
+    let mut leads = false;
+    let mut is_target = false;
+    for lane in (0..listing.lanes).rev() {
+        let (mut passes, mut top, mut bottom) = (false, false, false);
+        for jump in listing.jumps.iter().filter(|jump| jump.lane == lane) {
+            match jump.at(row) {
+                Some(Piece::Pass) => passes = true,
+                Some(Piece::Top) => top = true,
+                Some(Piece::Bottom) => bottom = true,
+                Some(Piece::Both) => (top, bottom) = (true, true),
+                None => continue,
+            }
+            is_target |= jump.to == row;
+        }
+        let ends = top || bottom;
+        out.push(match (passes || (top && bottom), top, bottom) {
+            (true, ..) if ends => '├',
+            (true, ..) if leads => '┼',
+            (true, ..) => '│',
+            (_, true, _) => '╭',
+            (_, _, true) => '╰',
+            _ if leads => '─',
+            _ => ' ',
+        });
+        leads |= ends;
+    }
+    out.push_str(match (leads, is_target) {
+        (true, true) => "▸ ",
+        (true, false) => "─ ",
+        _ => "  ",
+    });
+    out
+}

@@ -1,0 +1,120 @@
+//! Events, and how far what they say can be trusted.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::{nothing, put};
+use crate::profile::sampled::Profile;
+use crate::tui::fit;
+use crate::tui::layout::Areas;
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+use crate::units::thousands;
+
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+    let width = usize::from(areas.body.width);
+    let Some((profile, _)) = state.event() else {
+        nothing(buffer, areas.body, "waiting for the first samples …", theme);
+        return;
+    };
+    let heading = format!("  {} {} Event", fit::right("Samples", 14), fit::right("Periods", 24));
+    put(
+        buffer,
+        areas.heading,
+        0,
+        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        Style::new(),
+    );
+    let top = state.events.top;
+    let mut line = 0;
+    for (at, event) in profile.events.iter().enumerate().skip(top).take(areas.body.height.into()) {
+        let words = format!(
+            "{} {} {} {}",
+            if at == state.event_index() { "▸" } else { " " },
+            fit::right(&thousands(event.total.samples), 14),
+            fit::right(&thousands(event.total.period), 24),
+            event.name
+        );
+        let is_cursor = at == state.events.cursor;
+        let style = if is_cursor { theme.cursor() } else { Style::new() };
+        put(buffer, areas.body, line, vec![Span::raw(fit::left(&words, width))], style);
+        line += 1;
+    }
+    line += 1;
+    for (words, style) in quality(profile, state, theme) {
+        for part in wrapped(&words, width) {
+            put(buffer, areas.body, line, vec![Span::styled(part, style)], Style::new());
+            line = line.saturating_add(1);
+        }
+    }
+    let words = "Enter: look at this event";
+    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(words, width), theme.dim())], Style::new());
+}
+
+/// What is known about the quality, the worst first.
+fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
+    let trust = &profile.trust;
+    let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
+    let part = |part: u64, of: u64| fit::percent(part as f64 / of.max(1) as f64).trim().to_owned();
+    if trust.lost_samples > 0 || trust.lost_records > 0 {
+        let words = format!(
+            "lost: {} samples, {} records",
+            thousands(trust.lost_samples),
+            thousands(trust.lost_records)
+        );
+        lines.push((words, theme.warning()));
+    }
+    if trust.throttled > 0 {
+        lines.push((
+            format!("throttled {} times: samples came too fast", thousands(trust.throttled)),
+            theme.warning(),
+        ));
+    }
+    if trust.stacks > 0 {
+        let words = format!(
+            "{} of {} stacks reach their root",
+            part(trust.rooted, trust.stacks),
+            thousands(trust.stacks)
+        );
+        lines.push((words, theme.plain()));
+    }
+    if trust.frames > 0 {
+        lines.push((format!("{} of frames have no name", part(trust.unnamed, trust.frames)), theme.plain()));
+    }
+    lines.extend(state.status.notes.iter().chain(&trust.notes).map(|note| (note.clone(), theme.plain())));
+    for module in profile.modules.iter().filter(|module| module.unnamed > 0).take(8) {
+        let missing = module.missing.first().map(|why| format!(": {why}")).unwrap_or_default();
+        let remedy = module.remedy.as_ref().map(|remedy| format!("; try {remedy}")).unwrap_or_default();
+        let words = format!(
+            "{} has {} frames without names{missing}{remedy}",
+            module.name,
+            thousands(module.unnamed)
+        );
+        lines.push((words, theme.plain()));
+    }
+    lines
+}
+
+/// Words in lines of at most `width` columns, the later ones indented.
+fn wrapped(words: &str, width: usize) -> Vec<String> {
+    let words = crate::text::clean(words);
+    let mut lines = vec![String::new()];
+    for word in words.split_whitespace() {
+        let Some(line) = lines.last_mut() else { break };
+        let used = crate::text::width(line);
+        if used > 2 && used + 1 + crate::text::width(word) > width {
+            lines.push(format!("  {}", fit::cut(word, width.saturating_sub(2))));
+        } else {
+            if used > 0 {
+                line.push(' ');
+            }
+            line.push_str(&fit::cut(word, width.saturating_sub(used + 1)));
+        }
+        // A page of words helps nobody.
+        if lines.len() > 12 {
+            break;
+        }
+    }
+    lines
+}

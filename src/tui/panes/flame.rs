@@ -1,0 +1,94 @@
+//! The flame graph, callers above what they call. Names stand in their boxes as far as these are wide.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::tree::why_none;
+use super::{nothing, put};
+use crate::profile::sampled::Order;
+use crate::tui::fit;
+use crate::tui::layout::Areas;
+use crate::tui::state::State;
+use crate::tui::state::flame::{ALL, matched};
+use crate::tui::theme::Theme;
+
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+    let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
+        nothing(buffer, areas.body, why_none(state), theme);
+        return;
+    };
+    let width = usize::from(areas.body.width);
+    let total = state.flame_total(event, tree);
+    let name = |node: u32| match tree.nodes.get(node as usize) {
+        Some(node) => profile.texts.get(node.symbol),
+        None => "all",
+    };
+    let query = state.answer.as_ref().map(|answer| &answer.query);
+    let order = query.and_then(|query| query.tree).unwrap_or_default();
+    let mut heading = match order {
+        Order::Caller => "Flame graph, callers above".to_owned(),
+        Order::Callee => "Flame graph, sampled functions above their callers".to_owned(),
+    };
+    if state.search.is_some() {
+        let sum = matched(tree, |node| state.search.finds(name(node)));
+        let share = fit::percent(event.share(sum));
+        heading += &format!("; {} match {:?}", share.trim(), state.search.text);
+    }
+    put(
+        buffer,
+        areas.heading,
+        0,
+        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        Style::new(),
+    );
+    let boxes = state.boxes();
+    let at = state.flame_box(&boxes);
+    let zoomed = state.flame_node(state.flame.zoom).unwrap_or(ALL);
+    let zoom_depth = boxes.iter().find(|b| b.node == zoomed).map_or(0, |b| b.depth);
+    for b in &boxes {
+        let Some(line) = b.depth.checked_sub(state.flame.top) else { continue };
+        if line >= usize::from(areas.body.height) {
+            continue;
+        }
+        let name = name(b.node);
+        let node = tree.nodes.get(b.node as usize);
+        let is_kernel = node.is_some_and(crate::profile::sampled::tree::Node::is_kernel);
+        let mut style = if b.node == ALL { theme.bold() } else { theme.flame(name, is_kernel) };
+        if b.node != ALL && state.search.finds(name) {
+            style = theme.flame_found();
+        }
+        if b.depth < zoom_depth {
+            style = style.patch(theme.dim());
+        }
+        if at.is_some_and(|at| at.node == b.node) {
+            style = theme.cursor().patch(theme.bold());
+        }
+        // A border on the left tells neighbours apart; the narrowest have room for nothing else.
+        let words = if b.width >= 3 {
+            format!("▏{}", fit::left(name, b.width - 1))
+        } else {
+            format!("▏{}", " ".repeat(b.width - 1))
+        };
+        let x = areas.body.x + b.x as u16;
+        let cell = Rect { x, y: areas.body.y + line as u16, width: b.width as u16, height: 1 };
+        put(buffer, cell, 0, vec![Span::styled(words, style)], Style::new());
+    }
+    let Some(at) = at else { return };
+    let (period, own) = match tree.nodes.get(at.node as usize) {
+        Some(node) => (node.total.period, node.own.period),
+        None => (total, 0),
+    };
+    let share = event.share(period);
+    let dso = tree.nodes.get(at.node as usize).map_or("", |node| profile.texts.get(node.dso));
+    let words = format!(
+        "{} {}, {} itself: {} ({dso})",
+        fit::percent(share).trim(),
+        fit::error(event.error(share)).trim(),
+        fit::percent(event.share(own)).trim(),
+        name(at.node),
+    );
+    let words = if at.node == ALL { format!("{}: all", fit::percent(share).trim()) } else { words };
+    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+}

@@ -1,0 +1,231 @@
+//! What surrounds the pane: header, tabs with the filters in force, the strip of time, the last line.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Span;
+
+use super::put;
+use crate::text;
+use crate::tui::fit;
+use crate::tui::keys::{self, Pane};
+use crate::tui::state::strip;
+use crate::tui::state::{Over, State};
+use crate::tui::theme::Theme;
+use crate::units;
+
+/// Words with a style, put side by side until the line is full.
+struct Side {
+    spans: Vec<Span<'static>>,
+    room: usize,
+}
+
+impl Side {
+    fn new(width: u16) -> Self {
+        Self { spans: Vec::new(), room: width.into() }
+    }
+
+    /// The first words are cut to what fits; later ones come whole or not at all.
+    fn add(&mut self, words: &str, style: Style) {
+        let words =
+            if self.spans.is_empty() { fit::cut(words, self.room) } else { fit::cut(words, usize::MAX) };
+        let width = text::width(&words);
+        if width <= self.room {
+            self.room -= width;
+            self.spans.push(Span::styled(words, style));
+        }
+    }
+}
+
+pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+    let status = &state.status;
+    let mut side = Side::new(area.width);
+    side.add(&format!("pmc {}", fit::cut(&status.title, usize::from(area.width) / 3)), theme.bold());
+    if let Some((_, event)) = state.event() {
+        side.add(&format!("  {}", fit::cut(&event.name, 24)), theme.bold());
+        side.add(&format!("  {} samples", units::thousands(event.total.samples)), theme.plain());
+    }
+    if let Some(progress) = &status.progress {
+        let words = if progress.total > 0 {
+            let part = progress.done.min(progress.total) as f64 / progress.total as f64;
+            format!("  [{} {:.0} %]", progress.what, part * 100.0)
+        } else {
+            format!("  [{}]", progress.what)
+        };
+        side.add(&words, theme.key());
+    } else if state.is_waiting {
+        side.add("  […]", theme.key());
+    }
+    if status.lost > 0 {
+        side.add(&format!("  lost {}", units::thousands(status.lost)), theme.warning());
+    } else {
+        side.add("  lost 0", theme.plain());
+    }
+    if status.frozen {
+        side.add("  FROZEN", theme.warning());
+    }
+    if let Some(rate) = status.rate {
+        side.add(&format!("  {}/s", units::thousands(rate.max(0.0) as u64)), theme.plain());
+    }
+    if let Some(split) = status.split {
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        let words = format!(
+            "  kernel {} user {} idle {} %",
+            percent(split.kernel),
+            percent(split.user),
+            percent(split.idle)
+        );
+        side.add(&words, theme.plain());
+    }
+    if let Some(cpu) = status.own_cpu {
+        let memory = status.own_memory.map(|bytes| format!(", {}", units::bytes(bytes))).unwrap_or_default();
+        side.add(&format!("  own {:.1} %{memory}", cpu * 100.0), theme.dim());
+    }
+    if status.is_live {
+        side.add(if status.decays { "  decaying" } else { "  adding up" }, theme.dim());
+    }
+    put(buffer, area, 0, side.spans, Style::new());
+}
+
+/// Where the names of panes stand in their line: first column, column behind.
+pub(super) fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
+    let mut x = 0;
+    Pane::ALL.into_iter().enumerate().map(move |(number, pane)| {
+        let from = x;
+        x += format!(" {} {} ", number + 1, pane.name()).len() as u16;
+        (pane, from, x)
+    })
+}
+
+pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+    let mut side = Side::new(area.width);
+    // Where all names do not fit, only the numbers of the others stand there.
+    for (number, pane) in Pane::ALL.into_iter().enumerate() {
+        let style = if pane == state.pane { theme.cursor() } else { theme.plain() };
+        side.add(&format!(" {} {} ", number + 1, pane.name()), style);
+    }
+    let filters = filters(state);
+    if !filters.is_empty() && side.room > 8 {
+        let words = fit::cut(&format!("  only {filters}"), side.room);
+        side.add(&words, theme.key());
+    }
+    put(buffer, area, 0, side.spans, Style::new());
+}
+
+/// The filters in force, in words.
+fn filters(state: &State) -> String {
+    let filter = &state.query.filter;
+    let mut words = Vec::new();
+    if state.filter.is_some() {
+        words.push(format!("/{}/", state.filter.text));
+    }
+    let list = |what: &str, list: Vec<String>| format!("{what} {}", list.join(","));
+    if let Some(set) = &filter.pids {
+        words.push(list("pid", set.iter().map(ToString::to_string).collect()));
+    }
+    if let Some(set) = &filter.tids {
+        words.push(list("tid", set.iter().map(ToString::to_string).collect()));
+    }
+    if let Some(set) = &filter.cpus {
+        words.push(list("cpu", set.iter().map(ToString::to_string).collect()));
+    }
+    if let Some(set) = &filter.comms {
+        words.push(list("thread", set.iter().cloned().collect()));
+    }
+    if let Some(dso) = &filter.dso {
+        words.push(format!("in {dso}"));
+    }
+    if let Some(symbol) = &filter.symbol {
+        words.push(format!("under {symbol}"));
+    }
+    if filter.hide_kernel {
+        words.push("user space".to_owned());
+    }
+    if filter.hide_user {
+        words.push("kernel".to_owned());
+    }
+    if let Some((from, to)) = filter.time {
+        words.push(span(state, from, to));
+    }
+    words.join(", ")
+}
+
+/// A span of time, counted from the beginning of the recording.
+fn span(state: &State, from: u64, to: u64) -> String {
+    let begin = state.answer.as_ref().and_then(|a| a.times.as_ref()).map_or(0, |times| times.from);
+    let seconds = |at: u64| at.saturating_sub(begin) as f64 / 1e9;
+    format!("{:.3}-{:.3} s", seconds(from), seconds(to.saturating_add(1)))
+}
+
+pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+    let Some(times) = state.answer.as_ref().and_then(|answer| answer.times.as_ref()) else { return };
+    let columns = strip::columns(&times.sums, area.width);
+    let line = fit::sparks(&columns);
+    put(buffer, area, 0, vec![Span::styled(line, theme.dim())], Style::new());
+    let mut mark = |(from, to): (u16, u16), style: Style| {
+        let part = Rect { x: area.x + from, width: to.saturating_sub(from) + 1, ..area };
+        buffer.set_style(part.intersection(area), style);
+    };
+    if let Some(Over::Strip(choice)) = &state.over {
+        mark(choice.span(), theme.cursor());
+    } else if let Some((from, to)) = state.query.filter.time {
+        let column = |at: u64| {
+            let slice = at.saturating_sub(times.from) / times.slice.max(1);
+            (slice * u64::from(area.width) / (times.sums.len().max(1) as u64)).min(u64::from(area.width) - 1)
+                as u16
+        };
+        let last = column(to.saturating_add(1)).saturating_sub(1);
+        mark((column(from), last.max(column(from))), Style::new().add_modifier(Modifier::REVERSED));
+    }
+}
+
+/// The last line. Hands back the column of the terminal's cursor, where something is typed.
+pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) -> Option<u16> {
+    let width = usize::from(area.width);
+    match &state.over {
+        Some(Over::Prompt(prompt)) => {
+            let question = prompt.question();
+            let room = width.saturating_sub(question.len() + 1);
+            let typed = text::width(&text::clean(&prompt.text));
+            // The end of what is typed stays in sight.
+            let shown = fit::shifted(&prompt.text, typed.saturating_sub(room), room);
+            let column = question.len() + text::width(&shown);
+            let spans = vec![Span::styled(question, theme.key()), Span::raw(shown)];
+            put(buffer, area, 0, spans, Style::new());
+            return Some(column.min(width - 1) as u16);
+        }
+        Some(Over::Strip(choice)) => {
+            let words = match state.strip_span(choice) {
+                Some((from, to)) => format!("{}: ", span(state, from, to)),
+                None => String::new(),
+            };
+            let keys = "←→ move  Space other end  Enter only this  Esc leave";
+            let line = fit::cut(&format!("{words}{keys}"), width);
+            put(buffer, area, 0, vec![Span::styled(line, theme.key())], Style::new());
+        }
+        _ if state.said.is_some() => {
+            let said = state.said.as_deref().unwrap_or_default();
+            put(buffer, area, 0, vec![Span::styled(fit::cut(said, width), theme.bold())], Style::new());
+        }
+        _ => hints(buffer, area, state, theme),
+    }
+    None
+}
+
+fn hints(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
+    let mut spans = Vec::new();
+    let mut room = usize::from(area.width);
+    // Help and the way back are said first: they must not fall off.
+    let mut all: Vec<_> = keys::hints(state.pane, state.status.is_live).collect();
+    all.sort_by_key(|(_, words)| !matches!(*words, "help" | "back"));
+    for (key, words) in all {
+        let need = text::width(&key) + words.len() + 3;
+        if need > room {
+            break;
+        }
+        room -= need;
+        spans.push(Span::styled(key, theme.key()));
+        spans.push(Span::raw(format!(" {words}  ")));
+    }
+    put(buffer, area, 0, spans, Style::new());
+}

@@ -1,0 +1,234 @@
+//! The table of functions: shares with their errors, bars, and the words of the sort keys.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::{found, nothing, put};
+use crate::profile::sampled::{Event, Profile, Row, SortKey};
+use crate::text;
+use crate::tui::fit;
+use crate::tui::layout::Areas;
+use crate::tui::state::State;
+use crate::tui::state::table::{self, Column};
+use crate::tui::theme::Theme;
+use crate::view::report::cell_words;
+
+/// Rows that the widths of columns are measured by.
+const MEASURED: usize = 200;
+
+/// How wide things are.
+struct Widths {
+    has_totals: bool,
+    has_errors: bool,
+    bar: usize,
+    keys: Vec<usize>,
+}
+
+impl Widths {
+    fn of(state: &State, profile: &Profile, event: &Event) -> Self {
+        let width = usize::from(state.size.0);
+        let has_errors = width >= 72;
+        let bar = match width {
+            0..90 => 0,
+            90..140 => 10,
+            _ => 20,
+        };
+        let numbers = 1 + 8 * (1 + usize::from(profile.has_totals)) + 7 * usize::from(has_errors);
+        let numbers = numbers + if bar > 0 { bar + 1 } else { 0 };
+        let room = width.saturating_sub(numbers);
+        let mut keys: Vec<usize> = profile.keys.iter().map(|key| text::width(key.heading())).collect();
+        for at in state.table.shown.iter().take(MEASURED) {
+            for (width, cell) in keys.iter_mut().zip(&event.rows[*at as usize].cells) {
+                *width = (*width).max(text::width(&cell_words(profile, cell)));
+            }
+        }
+        // All but the last share what the last leaves; it gets the rest.
+        let count = keys.len();
+        let most = room / (count + 1).max(2);
+        for (at, (width, key)) in keys.iter_mut().zip(&profile.keys).enumerate() {
+            let most = if *key == SortKey::Symbol { room / 2 } else { most };
+            if at + 1 < count {
+                *width = (*width).min(most.max(4));
+            }
+        }
+        let used: usize = keys.iter().rev().skip(1).map(|width| width + 1).sum();
+        let used = used + 1;
+        if let Some(last) = keys.last_mut() {
+            *last = room.saturating_sub(used);
+        }
+        Self { has_totals: profile.has_totals, has_errors, bar, keys }
+    }
+
+    /// The column of numbers or words at a column of the screen.
+    fn at(&self, x: usize) -> Option<Column> {
+        let mut end = 1;
+        if self.has_totals {
+            end += 8;
+            if x < end {
+                return Some(Column::Total);
+            }
+        }
+        end += 8;
+        if x < end {
+            return Some(if self.has_totals || x > 0 { Column::Own } else { Column::Total });
+        }
+        end += 7 * usize::from(self.has_errors) + if self.bar > 0 { self.bar + 1 } else { 0 };
+        self.keys
+            .iter()
+            .position(|width| {
+                end += width + 1;
+                x < end
+            })
+            .map(Column::Key)
+    }
+}
+
+/// What a click on the heading sorts by.
+pub fn column_at(state: &State, x: u16) -> Option<Column> {
+    let (profile, event) = state.event()?;
+    Widths::of(state, profile, event).at(x.into())
+}
+
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+    let Some((profile, event)) = state.event() else {
+        let words = match &state.status.progress {
+            Some(progress) => format!("{} …", progress.what),
+            None => "waiting for the first samples …".to_owned(),
+        };
+        nothing(buffer, areas.body, &words, theme);
+        return;
+    };
+    let widths = Widths::of(state, profile, event);
+    heading(buffer, areas, state, profile, &widths, theme);
+    if state.table.shown.is_empty() {
+        let words = if state.filter.is_some() && !event.rows.is_empty() {
+            "no row matches the filter: Esc takes it back"
+        } else if event.total.samples == 0 {
+            "no samples"
+        } else {
+            "the filters leave no samples: Esc takes the last one back"
+        };
+        nothing(buffer, areas.body, words, theme);
+        return;
+    }
+    let top = state.table.scroll.top;
+    for (line, at) in (0..areas.body.height).zip(state.table.shown.iter().skip(top)) {
+        let row = &event.rows[*at as usize];
+        let is_cursor = top + usize::from(line) == state.table.scroll.cursor;
+        let is_marked =
+            !state.table.marks.is_empty() && state.table.marks.contains(&table::identity(profile, row));
+        let spans = spans(state, profile, event, row, &widths, is_marked, theme);
+        put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
+    }
+    detail(buffer, areas, state, profile, event, theme);
+}
+
+fn heading(
+    buffer: &mut Buffer,
+    areas: &Areas,
+    state: &State,
+    profile: &Profile,
+    widths: &Widths,
+    theme: Theme,
+) {
+    let arrow = |column: Column, words: &str, width: usize, to_right: bool| {
+        let is_sorted = state.table.sort == column
+            || (column == Column::Own && state.table.sort == Column::Total && !widths.has_totals);
+        let falls = matches!(column, Column::Own | Column::Total) != state.table.reverse;
+        let words = match (is_sorted, falls) {
+            (true, true) => format!("{words}▾"),
+            (true, false) => format!("{words}▴"),
+            _ => words.to_owned(),
+        };
+        if to_right { fit::right(&words, width) } else { fit::left(&words, width) }
+    };
+    let mut line = " ".to_owned();
+    if widths.has_totals {
+        line += &arrow(Column::Total, "Total", 7, true);
+        line.push(' ');
+    }
+    line += &arrow(Column::Own, if widths.has_totals { "Self" } else { "Share" }, 7, true);
+    line.push(' ');
+    if widths.has_errors {
+        line += &fit::right("±", 6);
+        line.push(' ');
+    }
+    if widths.bar > 0 {
+        line += &" ".repeat(widths.bar + 1);
+    }
+    for (at, (key, width)) in profile.keys.iter().zip(&widths.keys).enumerate() {
+        line += &arrow(Column::Key(at), key.heading(), *width, false);
+        line.push(' ');
+    }
+    let line = fit::left(line.trim_end(), areas.heading.width.into());
+    put(buffer, areas.heading, 0, vec![Span::styled(line, theme.heading())], Style::new());
+}
+
+fn spans(
+    state: &State,
+    profile: &Profile,
+    event: &Event,
+    row: &Row,
+    widths: &Widths,
+    is_marked: bool,
+    theme: Theme,
+) -> Vec<Span<'static>> {
+    let (own, total) = (event.share(row.own.period), event.share(row.total.period));
+    let mut spans = vec![Span::styled(if is_marked { "*" } else { " " }, theme.marked())];
+    if widths.has_totals {
+        spans.push(Span::styled(fit::percent(total) + " ", theme.share(total)));
+    }
+    spans.push(Span::styled(fit::percent(own) + " ", theme.share(own)));
+    if widths.has_errors {
+        let shown = if state.table.sort == Column::Own { own } else { total };
+        spans.push(Span::styled(fit::error(event.error(shown)) + " ", theme.dim()));
+    }
+    if widths.bar > 0 {
+        spans.push(Span::styled(fit::bar(own, total, widths.bar) + " ", theme.bar()));
+    }
+    let style = if is_marked { theme.marked() } else { theme.plain() };
+    let last = widths.keys.len().saturating_sub(1);
+    for (at, (cell, width)) in row.cells.iter().zip(&widths.keys).enumerate() {
+        let words = cell_words(profile, cell);
+        // The last column has the long names, and moves.
+        let words = if at == last { fit::shifted(&words, state.table.shift, *width) } else { words };
+        spans.extend(found(fit::left(&words, *width), style, &state.search, theme));
+        spans.push(Span::raw(" "));
+    }
+    spans
+}
+
+/// The row of the cursor in full, its history, and the sum of what is marked.
+fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, event: &Event, theme: Theme) {
+    let Some(row) = state.table.row(event) else { return };
+    let width = usize::from(areas.detail.width);
+    let mut left = format!("{} of {}: ", state.table.scroll.cursor + 1, state.table.shown.len());
+    if state.table.marks.is_empty() {
+        let own = row.own.samples;
+        left += &format!("{own} sample{}, {}", if own == 1 { "" } else { "s" }, table::words(profile, row));
+    } else {
+        let is_marked = |row: &&Row| state.table.marks.contains(&table::identity(profile, row));
+        let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();
+        let period = marked.iter().fold(0u64, |sum, row| sum.saturating_add(row.own.period));
+        let share = event.share(period);
+        let (share, error) = (fit::percent(share), fit::error(event.error(share)));
+        left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
+    }
+    let spot = table::spot(profile, row);
+    let history = state.history.as_ref().filter(|(of, _)| Some(of) == spot.as_ref());
+    // The row's own words come first where there is little room.
+    let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
+        let room = (width / 3).min(40);
+        let columns = crate::tui::state::strip::columns(sums, room.min(sums.len().max(1)) as u16);
+        fit::sparks(&columns)
+    });
+    let sparks = sparks.unwrap_or_default();
+    let room = width.saturating_sub(text::width(&sparks) + 1);
+    let spans = vec![
+        Span::styled(fit::left(&left, room), theme.dim()),
+        Span::raw(" "),
+        Span::styled(sparks, theme.bar()),
+    ];
+    put(buffer, areas.detail, 0, spans, Style::new());
+}

@@ -1,0 +1,67 @@
+//! Processes, and below each its threads.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::{found, nothing, put};
+use crate::tui::fit;
+use crate::tui::layout::Areas;
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+    let width = usize::from(areas.body.width);
+    let Some((profile, event)) = state.event() else {
+        nothing(buffer, areas.body, "waiting for the first samples …", theme);
+        return;
+    };
+    if state.threads.lines.is_empty() {
+        nothing(buffer, areas.body, "nothing is known about threads here", theme);
+        return;
+    }
+    let heading = format!(
+        "{} {} {} {} Command",
+        fit::right("Share", 8),
+        fit::right("Samples", 9),
+        fit::right("Pid", 8),
+        fit::right("Tid", 8)
+    );
+    put(
+        buffer,
+        areas.heading,
+        0,
+        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        Style::new(),
+    );
+    let (top, cursor) = (state.threads.scroll.top, state.threads.scroll.cursor);
+    for (line, at) in (0..areas.body.height).zip(state.threads.lines.iter().skip(top)) {
+        let share = event.share(at.period);
+        let tid = at.tid.map(|tid| tid.to_string()).unwrap_or_default();
+        let pid = if at.tid.is_some() { String::new() } else { at.pid.to_string() };
+        let indent = if at.tid.is_some() { "  " } else { "" };
+        let name = fit::cut(profile.texts.get(at.comm), width.saturating_sub(40));
+        let mut spans = vec![
+            Span::styled(format!(" {} ", fit::percent(share)), theme.share(share)),
+            Span::styled(
+                format!(
+                    "{} {} {} {indent}",
+                    fit::right(&at.samples.to_string(), 9),
+                    fit::right(&pid, 8),
+                    fit::right(&tid, 8)
+                ),
+                theme.plain(),
+            ),
+        ];
+        let style = if at.tid.is_some() { theme.plain() } else { theme.bold() };
+        spans.extend(found(name, style, &state.search, theme));
+        let is_cursor = top + usize::from(line) == cursor;
+        put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
+    }
+    let words = format!(
+        "{} of {} processes and threads; Enter: only this one",
+        cursor + 1,
+        state.threads.lines.len()
+    );
+    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+}

@@ -1,0 +1,107 @@
+//! The call tree.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::{found, nothing, put};
+use crate::profile::sampled::Order;
+use crate::tui::fit;
+use crate::tui::layout::Areas;
+use crate::tui::state::State;
+use crate::tui::theme::Theme;
+
+/// What is said where there is no tree.
+pub(super) fn why_none(state: &State) -> &'static str {
+    let Some((profile, _)) = state.event() else { return "waiting for the first samples …" };
+    if state.is_waiting {
+        "adding up …"
+    } else if profile.has_totals {
+        "the filters leave no samples: Esc takes the last one back"
+    } else {
+        "no call chains were recorded: pmc record -g records them"
+    }
+}
+
+pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
+    let Some((profile, event, tree)) = state.tree().filter(|(.., tree)| !tree.nodes.is_empty()) else {
+        nothing(buffer, areas.body, why_none(state), theme);
+        return;
+    };
+    let width = usize::from(areas.body.width);
+    let bar = if width >= 90 { 10 } else { 0 };
+    let query = state.answer.as_ref().map(|answer| &answer.query);
+    let order = query.and_then(|query| query.tree).unwrap_or_default();
+    let words = match (order, query.and_then(|query| query.root.as_deref())) {
+        (Order::Caller, None) => "Call tree, callers first (i: sampled functions first)".to_owned(),
+        (Order::Callee, None) => "Call tree, sampled functions first (i: callers first)".to_owned(),
+        (Order::Caller, Some(root)) => format!("Callees of {root}"),
+        (Order::Callee, Some(root)) => format!("Callers of {root}"),
+    };
+    let mut heading = format!("{} {} ", fit::right("Total", 8), fit::right("Self", 7));
+    if bar > 0 {
+        heading += &" ".repeat(bar + 1);
+    }
+    heading += &words;
+    put(
+        buffer,
+        areas.heading,
+        0,
+        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        Style::new(),
+    );
+    let room = width - 17 - if bar > 0 { bar + 1 } else { 0 };
+    let lines = &state.stacks.lines;
+    let (top, cursor) = (state.stacks.scroll.top, state.stacks.scroll.cursor);
+    // Deep branches move to the left so that the names around the cursor are seen.
+    let indent = lines.get(cursor).map_or(0, |line| usize::from(line.indent));
+    let shift = indent.saturating_sub(room / 3);
+    for (line, at) in (0..areas.body.height).zip(lines.iter().skip(top)) {
+        let Some(node) = tree.nodes.get(at.node as usize) else { continue };
+        let (own, total) = (event.share(node.own.period), event.share(node.total.period));
+        let mut spans = vec![
+            Span::styled(format!(" {} ", fit::percent(total)), theme.share(total)),
+            Span::styled(fit::percent(own) + " ", theme.share(own)),
+        ];
+        if bar > 0 {
+            spans.push(Span::styled(fit::bar(own, total, bar) + " ", theme.bar()));
+        }
+        let sign = match (node.children.is_empty(), state.stacks.is_open(at.node)) {
+            (true, _) => "  ",
+            (_, true) => "▾ ",
+            _ => "▸ ",
+        };
+        let indent = usize::from(at.indent).saturating_sub(shift).min(room / 2);
+        spans.push(Span::styled(format!("{}{sign}", " ".repeat(indent)), theme.dim()));
+        let used = indent + 2;
+        let name = profile.texts.get(node.symbol);
+        let mut tail = String::new();
+        if node.inlined {
+            tail += " (inlined)";
+        }
+        if node.is_kernel() {
+            tail += " [k]";
+        }
+        let dso = profile.texts.get(node.dso);
+        let name = fit::cut(name, room.saturating_sub(used));
+        let used = used + crate::text::width(&name);
+        spans.extend(found(name, theme.plain(), &state.search, theme));
+        let tail = format!("{tail}  {dso}");
+        spans.push(Span::styled(fit::cut(&tail, room.saturating_sub(used)), theme.dim()));
+        let is_cursor = top + usize::from(line) == cursor;
+        put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
+    }
+    let Some(node) = state.stacks.node().and_then(|node| tree.nodes.get(node as usize)) else { return };
+    let share = event.share(node.total.period);
+    let words = format!(
+        "{} of {}: {} samples, {} {}, {} ({})",
+        cursor + 1,
+        lines.len(),
+        node.total.samples,
+        fit::percent(share).trim(),
+        fit::error(event.error(share)).trim(),
+        profile.texts.get(node.symbol),
+        profile.texts.get(node.dso),
+    );
+    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+}

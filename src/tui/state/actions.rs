@@ -1,0 +1,535 @@
+//! What each action does to the state.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
+
+use super::flame;
+use super::prompt::Kind;
+use super::scroll::Scroll;
+use super::stacks::Step;
+use super::strip::{self, Strip};
+use super::table::{self, Column};
+use super::{Effect, Over, State};
+use crate::profile::sampled::{Order, SortKey};
+use crate::tui::engine::{LiveCommand, Spot};
+use crate::tui::keys::{self, Action, Pane};
+
+/// What rows can be told apart by with one key, after what was asked for first.
+const KEYS: &[&[SortKey]] = &[
+    &[SortKey::Dso, SortKey::Symbol],
+    &[SortKey::Symbol],
+    &[SortKey::Dso],
+    &[SortKey::Comm],
+    &[SortKey::Comm, SortKey::Pid],
+    &[SortKey::Comm, SortKey::Tid],
+    &[SortKey::SrcLine, SortKey::Symbol],
+    &[SortKey::Cpu],
+];
+
+/// Columns that one press moves long names by.
+const SHIFT: usize = 8;
+
+impl State {
+    pub(super) fn key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
+        if key.kind == KeyEventKind::Release {
+            return;
+        }
+        self.clicked = None;
+        match self.over {
+            Some(Over::Prompt(_)) => self.prompt_key(key, effects),
+            Some(Over::Strip(_)) => self.strip_key(key, effects),
+            Some(Over::Help(_)) => self.help_key(key, effects),
+            None => {
+                self.said = None;
+                match keys::action(key, self.pane, self.status.is_live) {
+                    Some(action) => self.act(action, effects),
+                    None => self.unknown(key),
+                }
+            }
+        }
+    }
+
+    fn unknown(&mut self, key: &KeyEvent) {
+        if let KeyCode::Char(c) = key.code
+            && keys::action(key, self.pane, true).is_some()
+        {
+            self.said = Some(format!("{c} is for a live view"));
+        }
+    }
+
+    fn help_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
+        let Some(Over::Help(mut scroll)) = self.over.take() else { return };
+        let len = keys::help().len();
+        // It covers the lines above and below the pane too, and has a heading.
+        let height = self.height() + 1;
+        // The page has no cursor: its uppermost line moves.
+        let most = len.saturating_sub(height);
+        let top = scroll.top;
+        let mut go = |to: usize| scroll.top = to.min(most);
+        match keys::action(key, Pane::Functions, self.status.is_live) {
+            Some(Action::Up) => go(top.saturating_sub(1)),
+            Some(Action::Down) => go(top + 1),
+            Some(Action::PageUp) => go(top.saturating_sub(height)),
+            Some(Action::PageDown) => go(top + height),
+            Some(Action::First) => go(0),
+            Some(Action::Last) => go(most),
+            Some(Action::Quit) => return effects.push(Effect::Quit),
+            Some(Action::Redraw) => effects.push(Effect::Redraw),
+            Some(Action::Suspend) => effects.push(Effect::Suspend),
+            _ if key.code == KeyCode::Char(' ') => go(top + height),
+            _ => return,
+        }
+        self.over = Some(Over::Help(scroll));
+    }
+
+    pub(super) fn act(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        let height = self.height();
+        let page = height.saturating_sub(1).max(1) as isize;
+        match action {
+            Action::Up => self.go(-1),
+            Action::Down => self.go(1),
+            Action::PageUp => self.go(-page),
+            Action::PageDown => self.go(page),
+            Action::First => self.go(isize::MIN / 2),
+            Action::Last => self.go(isize::MAX / 2),
+            Action::Left => self.sideways(false),
+            Action::Right => self.sideways(true),
+            Action::Enter => self.enter(effects),
+            Action::Back => {
+                if !self.undo(effects) {
+                    if self.pane == Pane::Functions {
+                        effects.push(Effect::Quit);
+                    } else {
+                        self.show(Pane::Functions, effects);
+                    }
+                }
+            }
+            Action::Undo => {
+                if !self.undo(effects) && self.pane != Pane::Functions {
+                    self.show(Pane::Functions, effects);
+                }
+            }
+            Action::Quit => effects.push(Effect::Quit),
+            Action::Help => self.over = Some(Over::Help(Scroll::default())),
+            Action::Show(pane) => self.show(pane, effects),
+            Action::NextPane | Action::PreviousPane => {
+                let at = Pane::ALL.iter().position(|pane| *pane == self.pane).unwrap_or(0);
+                let step = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
+                self.show(Pane::ALL[(at + step) % Pane::ALL.len()], effects);
+            }
+            Action::Search => self.open_prompt(Kind::Search),
+            Action::Filter => self.open_prompt(Kind::Filter),
+            Action::NextMatch => self.find(Step::Next),
+            Action::PreviousMatch => self.find(Step::Back),
+            Action::Annotate => self.show(Pane::Code, effects),
+            Action::Callers => self.around(Order::Callee, effects),
+            Action::Mark => self.mark(),
+            Action::SortNext => self.sort_by(1),
+            Action::SortPrevious => self.sort_by(-1),
+            Action::Reverse => {
+                self.table.reverse = !self.table.reverse;
+                self.rebuild_table();
+            }
+            Action::Keys => self.next_keys(effects),
+            Action::InDso | Action::InFunction | Action::InThread => self.zoom_in(action, effects),
+            Action::HideKernel => {
+                self.narrow(
+                    |filter| (filter.hide_kernel, filter.hide_user) = (!filter.hide_kernel, false),
+                    effects,
+                );
+            }
+            Action::HideUser => {
+                self.narrow(
+                    |filter| (filter.hide_user, filter.hide_kernel) = (!filter.hide_user, false),
+                    effects,
+                );
+            }
+            Action::Relative => {
+                self.query.relative = !self.query.relative;
+                let of = if self.query.relative { "what the filters left" } else { "all samples" };
+                self.said = Some(format!("percentages of {of}"));
+                self.ask(effects);
+            }
+            Action::TimeStrip => self.open_strip(),
+            Action::Expand => self.open_branch(true),
+            Action::Collapse => self.open_branch(false),
+            Action::ExpandAll => self.open_all(true),
+            Action::CollapseAll => self.open_all(false),
+            Action::HotPath => self.hot_path(),
+            Action::Invert => {
+                self.order = if self.order == Order::Caller { Order::Callee } else { Order::Caller };
+                self.stacks.forget();
+                self.flame = flame::Flame::default();
+                self.ask(effects);
+            }
+            Action::Recursion => {
+                self.query.collapse = !self.query.collapse;
+                self.ask(effects);
+            }
+            Action::Source => self.code.toggle_source(height),
+            Action::Hottest => self.code.hottest(self.event_index(), height),
+            Action::NextEvent => self.step_event(1, effects),
+            Action::PreviousEvent => self.step_event(-1, effects),
+            Action::Export => self.open_prompt(Kind::Export),
+            Action::Freeze => effects.push(Effect::Command(LiveCommand::Freeze)),
+            Action::Zero => effects.push(Effect::Command(LiveCommand::Zero)),
+            Action::Decay => effects.push(Effect::Command(LiveCommand::Decay)),
+            Action::Slower => effects.push(Effect::Command(LiveCommand::Faster(false))),
+            Action::Faster => effects.push(Effect::Command(LiveCommand::Faster(true))),
+            Action::Redraw => effects.push(Effect::Redraw),
+            Action::Suspend => effects.push(Effect::Suspend),
+        }
+    }
+
+    /// Up and down.
+    pub(super) fn go(&mut self, lines: isize) {
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        match self.pane {
+            Pane::Functions => {
+                if let Some(event) = answer.profile.events.get(self.event_index()) {
+                    self.table.by(lines, &answer.profile, event, height);
+                }
+            }
+            Pane::Tree => self.stacks.by(lines, height),
+            Pane::Flame => self.climb(lines),
+            Pane::Code => {
+                let len = self.code.shown.len();
+                self.code.scroll.by(lines, len, height);
+            }
+            Pane::Threads => {
+                let len = self.threads.lines.len();
+                self.threads.scroll.by(lines, len, height);
+            }
+            Pane::Events => self.events.by(lines, answer.profile.events.len(), height),
+        }
+    }
+
+    /// In the flame graph lines are levels.
+    fn climb(&mut self, lines: isize) {
+        let boxes = self.boxes();
+        let Some(mut at) = self.flame_box(&boxes) else { return };
+        for _ in 0..lines.unsigned_abs().min(1000) {
+            let next = if lines < 0 {
+                let above = if at.node == flame::ALL { None } else { Some(self.parents[at.node as usize]) };
+                above.and_then(|above| boxes.iter().find(|b| b.node == above))
+            } else {
+                let below = flame::under(&boxes, &self.parents, &at);
+                below.and_then(|below| boxes.iter().find(|b| b.node == below))
+            };
+            let Some(next) = next else { break };
+            at = *next;
+        }
+        self.flame_to(at.node);
+    }
+
+    /// The box of the flame graph's cursor.
+    pub fn flame_box(&self, boxes: &[flame::Box]) -> Option<flame::Box> {
+        let node = self.flame_node(self.flame.cursor).unwrap_or(flame::ALL);
+        boxes.iter().find(|b| b.node == node).or(boxes.first()).copied()
+    }
+
+    pub(super) fn flame_to(&mut self, node: u32) {
+        self.flame.cursor =
+            if node == flame::ALL { None } else { self.stacks.identities.get(node as usize).copied() };
+        // What lies outside of the zoomed part, or is too narrow to see, is zoomed out to.
+        let boxes = self.boxes();
+        if node != flame::ALL && !boxes.iter().any(|b| b.node == node) {
+            let parent = self.parents[node as usize];
+            let parent = (parent != flame::ALL).then(|| self.stacks.identities[parent as usize]);
+            self.flame.zoom = parent;
+        }
+        let boxes = self.boxes();
+        let height = self.height();
+        if let Some(at) = self.flame_box(&boxes) {
+            let mut scroll = Scroll { cursor: at.depth, top: self.flame.top };
+            let deepest = boxes.last().map_or(0, |b| b.depth);
+            scroll.put(at.depth, deepest + 1, height);
+            self.flame.top = scroll.top;
+        }
+    }
+
+    /// Left and right.
+    fn sideways(&mut self, right: bool) {
+        let height = self.height();
+        match self.pane {
+            Pane::Flame => {
+                let boxes = self.boxes();
+                let next = self.flame_box(&boxes).and_then(|at| flame::beside(&boxes, &at, right));
+                if let Some(next) = next {
+                    self.flame_to(next);
+                }
+            }
+            Pane::Tree => {
+                let Some(answer) = self.answer.clone() else { return };
+                let Some(tree) = answer.profile.events.get(self.event_index()).and_then(|e| e.tree.as_ref())
+                else {
+                    return;
+                };
+                if right {
+                    if !self.stacks.open(tree, true, height)
+                        && self.stacks.node().is_some_and(|node| self.stacks.is_open(node))
+                    {
+                        self.stacks.by(1, height);
+                    }
+                } else if !self.stacks.open(tree, false, height) {
+                    self.stacks.to_parent(height);
+                }
+            }
+            _ if right => self.table.shift = (self.table.shift + SHIFT).min(4000),
+            _ => self.table.shift = self.table.shift.saturating_sub(SHIFT),
+        }
+    }
+
+    pub(super) fn enter(&mut self, effects: &mut Vec<Effect>) {
+        let height = self.height();
+        match self.pane {
+            Pane::Functions => self.around(Order::Caller, effects),
+            Pane::Tree => {
+                let is_open = self.stacks.node().is_some_and(|node| self.stacks.is_open(node));
+                self.open_branch(!is_open);
+            }
+            Pane::Flame => {
+                if self.flame.zoom != self.flame.cursor {
+                    self.leave_crumb();
+                    self.flame.zoom = self.flame.cursor;
+                    self.flame.top = 0;
+                    if let Some(node) = self.flame_node(self.flame.cursor) {
+                        self.flame_to(node);
+                    }
+                }
+            }
+            Pane::Code => {
+                if !self.code.follow(height)
+                    && let Some(symbol) = self.code.callee()
+                {
+                    let dso = self.code.spot.as_ref().map(|spot| spot.dso.clone()).unwrap_or_default();
+                    self.annotate(Spot { dso, symbol }, effects);
+                }
+            }
+            Pane::Threads => {
+                let Some(line) = self.threads.lines.get(self.threads.scroll.cursor).copied() else { return };
+                let only = Some([line.tid.unwrap_or(line.pid)].into());
+                self.narrow(
+                    |filter| match line.tid {
+                        Some(_) => filter.tids = only,
+                        None => filter.pids = only,
+                    },
+                    effects,
+                );
+                self.show(Pane::Functions, effects);
+            }
+            Pane::Events => {
+                let chosen = self.events.cursor;
+                self.choose_event(chosen, effects);
+            }
+        }
+    }
+
+    /// The tree of the chosen function alone.
+    fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
+        let Some(spot) = self.spot() else {
+            self.said = Some("no function is chosen here".to_owned());
+            return;
+        };
+        if self.event().is_some_and(|(profile, _)| !profile.has_totals && profile.trust.stacks == 0) {
+            self.said = Some("no call chains were recorded: pmc record -g records them".to_owned());
+            return;
+        }
+        self.leave_crumb();
+        self.query.root = Some(spot.symbol);
+        self.order = order;
+        self.stacks.forget();
+        self.flame = flame::Flame::default();
+        if !matches!(self.pane, Pane::Tree | Pane::Flame) {
+            self.pane = Pane::Tree;
+        }
+        self.ask(effects);
+    }
+
+    fn open_branch(&mut self, wanted: bool) {
+        if self.pane != Pane::Tree {
+            return;
+        }
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        if let Some(tree) = answer.profile.events.get(self.event_index()).and_then(|e| e.tree.as_ref()) {
+            self.stacks.open(tree, wanted, height);
+        }
+    }
+
+    fn open_all(&mut self, wanted: bool) {
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        let Some(tree) = answer.profile.events.get(self.event_index()).and_then(|e| e.tree.as_ref()) else {
+            return;
+        };
+        if self.pane == Pane::Flame {
+            self.flame = flame::Flame::default();
+        } else {
+            self.stacks.open_all(tree, wanted, height);
+        }
+    }
+
+    fn hot_path(&mut self) {
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        let Some(tree) = answer.profile.events.get(self.event_index()).and_then(|e| e.tree.as_ref()) else {
+            return;
+        };
+        if self.pane == Pane::Flame {
+            self.climb(isize::MAX / 2);
+        } else {
+            self.stacks.hot_path(tree, height);
+        }
+    }
+
+    fn mark(&mut self) {
+        let Some(answer) = self.answer.clone() else { return };
+        if let Some(event) = answer.profile.events.get(self.event_index()) {
+            self.table.mark(&answer.profile, event);
+        }
+        self.go(1);
+    }
+
+    /// The columns that the table can be sorted by.
+    pub fn columns(&self) -> Vec<Column> {
+        let Some((profile, _)) = self.event() else { return Vec::new() };
+        let mut columns = vec![Column::Own];
+        if profile.has_totals {
+            columns.insert(0, Column::Total);
+        }
+        columns.extend((0..profile.keys.len()).map(Column::Key));
+        columns
+    }
+
+    fn sort_by(&mut self, step: isize) {
+        let columns = self.columns();
+        if columns.is_empty() {
+            return;
+        }
+        let at = columns.iter().position(|column| *column == self.table.sort).unwrap_or(0) as isize;
+        self.table.sort = columns[(at + step).rem_euclid(columns.len() as isize) as usize];
+        self.rebuild_table();
+        self.table_to(0);
+    }
+
+    fn next_keys(&mut self, effects: &mut Vec<Effect>) {
+        let mut all: Vec<&[SortKey]> = vec![&self.first_keys];
+        all.extend(KEYS.iter().filter(|keys| **keys != self.first_keys.as_slice()));
+        let at = all.iter().position(|keys| *keys == self.query.keys.as_slice());
+        let next = all[at.map_or(0, |at| (at + 1) % all.len())].to_vec();
+        self.said = Some(format!(
+            "by {}",
+            next.iter().map(|key| key.heading().to_lowercase()).collect::<Vec<_>>().join(", ")
+        ));
+        self.query.keys = next;
+        self.table.sort = Column::Total;
+        self.table.marks.clear();
+        self.ask(effects);
+    }
+
+    /// Only the library, function or thread of the cursor's line.
+    fn zoom_in(&mut self, action: Action, effects: &mut Vec<Effect>) {
+        let spot = self.spot();
+        match action {
+            Action::InThread => {
+                let comm = match self.pane {
+                    Pane::Functions => self.event().and_then(|(profile, event)| {
+                        table::named(profile, self.table.row(event)?, SortKey::Comm)
+                    }),
+                    Pane::Threads => self.threads.lines.get(self.threads.scroll.cursor).and_then(|line| {
+                        self.event().map(|(profile, _)| profile.texts.get(line.comm).to_owned())
+                    }),
+                    _ => None,
+                };
+                match comm {
+                    Some(comm) => self.narrow(|filter| filter.comms = Some([comm].into()), effects),
+                    None => self.said = Some("this line is of no single thread: see pane 5".to_owned()),
+                }
+            }
+            Action::InDso => {
+                let of_row = self
+                    .event()
+                    .and_then(|(profile, event)| table::named(profile, self.table.row(event)?, SortKey::Dso));
+                let dso = match self.pane {
+                    Pane::Functions => of_row,
+                    _ => spot.map(|spot| spot.dso),
+                };
+                match dso {
+                    Some(dso) => self.narrow(|filter| filter.dso = Some(dso), effects),
+                    None => self.said = Some("this line is of no single program or library".to_owned()),
+                }
+            }
+            _ => match spot {
+                Some(spot) => self.narrow(|filter| filter.symbol = Some(spot.symbol), effects),
+                None => self.said = Some("no function is chosen here".to_owned()),
+            },
+        }
+    }
+
+    fn step_event(&mut self, step: isize, effects: &mut Vec<Effect>) {
+        let Some(count) = self.answer.as_ref().map(|answer| answer.profile.events.len()) else { return };
+        if count < 2 {
+            self.said = Some("there is one event only".to_owned());
+            return;
+        }
+        let next = (self.query.event.unwrap_or(0) as isize + step).rem_euclid(count as isize) as usize;
+        self.choose_event(next, effects);
+    }
+
+    fn choose_event(&mut self, event: usize, effects: &mut Vec<Effect>) {
+        if self.query.event.unwrap_or(0) != event {
+            self.leave_crumb();
+            self.query.event = Some(event);
+            self.ask(effects);
+        }
+        if self.pane == Pane::Events {
+            self.show(Pane::Functions, effects);
+        }
+    }
+
+    fn open_strip(&mut self) {
+        let has_times =
+            self.answer.as_ref().and_then(|answer| answer.times.as_ref()).is_some_and(|t| t.sums.len() > 1);
+        if has_times {
+            self.over = Some(Over::Strip(Strip { at: self.size.0 / 2, anchor: None }));
+        } else {
+            self.said = Some("nothing is known about times here".to_owned());
+        }
+    }
+
+    fn strip_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
+        let Some(Over::Strip(mut strip)) = self.over.take() else { return };
+        let last = self.size.0.saturating_sub(1);
+        match keys::action(key, Pane::Tree, self.status.is_live) {
+            Some(Action::Left) => strip.at = strip.at.saturating_sub(1),
+            Some(Action::Right) => strip.at = (strip.at + 1).min(last),
+            Some(Action::PageUp | Action::Up) => strip.at = strip.at.saturating_sub(10),
+            Some(Action::PageDown | Action::Down) => strip.at = (strip.at + 10).min(last),
+            Some(Action::First) => strip.at = 0,
+            Some(Action::Last) => strip.at = last,
+            Some(Action::Enter) => return self.apply_strip(strip, effects),
+            Some(Action::Quit) => return effects.push(Effect::Quit),
+            Some(Action::Suspend) => effects.push(Effect::Suspend),
+            Some(Action::Undo | Action::Back | Action::TimeStrip) => return,
+            _ if key.code == KeyCode::Char(' ') => {
+                strip.anchor = if strip.anchor.is_some() { None } else { Some(strip.at) };
+            }
+            _ => {}
+        }
+        self.over = Some(Over::Strip(strip));
+    }
+
+    /// The span of time under a choice, in nanoseconds.
+    pub fn strip_span(&self, strip: &Strip) -> Option<(u64, u64)> {
+        let times = self.answer.as_ref()?.times.as_ref()?;
+        let (first, last) = strip::slices(times.sums.len(), self.size.0, strip.span());
+        let at = |slice: usize| times.from.saturating_add(times.slice.saturating_mul(slice as u64));
+        Some((at(first), at(last + 1).saturating_sub(1)))
+    }
+
+    pub(super) fn apply_strip(&mut self, strip: Strip, effects: &mut Vec<Effect>) {
+        let Some(span) = self.strip_span(&strip) else { return };
+        self.narrow(|filter| filter.time = Some(span), effects);
+    }
+}

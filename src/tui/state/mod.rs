@@ -1,0 +1,417 @@
+//! What the screen shows, and what each key makes of it. Pure: keys, clicks and answers go in, effects come out; no
+//! terminal, no clock, no samples.
+//!
+//! ```text
+//!   key ─┐
+//!   click ├─> State::update ──> effects: ask, annotate, export, stop, quit, …
+//!   poll ─┘        '── drawn by `panes`
+//! ```
+
+pub mod actions;
+pub mod code;
+pub mod flame;
+pub mod pointer;
+pub mod prompt;
+pub mod scroll;
+pub mod search;
+pub mod stacks;
+pub mod strip;
+pub mod table;
+pub mod threads;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+
+use super::engine::{ExportForm, LiveCommand, Poll, Spot, Status};
+use super::keys::Pane;
+use super::layout::{self, Areas};
+use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
+use code::Code;
+use flame::Flame;
+use prompt::Prompt;
+use scroll::Scroll;
+use search::Search;
+use stacks::Stacks;
+use strip::Strip;
+use table::Table;
+use threads::Threads;
+
+/// What comes in.
+#[derive(Debug)]
+pub enum Input {
+    /// A key.
+    Key(KeyEvent),
+    /// A click or the wheel.
+    Mouse(MouseEvent),
+    /// Text that was pasted.
+    Paste(String),
+    /// The terminal has this many columns and lines now.
+    Resize(u16, u16),
+    /// The engine's news.
+    Poll(Box<Poll>),
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq)]
+#[allow(missing_docs, reason = "see `Engine`")]
+pub enum Effect {
+    Ask(Box<Query>),
+    Annotate(Spot),
+    History(Spot),
+    Export(ExportForm, PathBuf),
+    Command(LiveCommand),
+    Redraw,
+    Suspend,
+    Quit,
+}
+
+/// What lies over the pane.
+#[derive(Debug)]
+pub enum Over {
+    /// The help page, from this line on.
+    Help(Scroll),
+    /// A question in the last line.
+    Prompt(Prompt),
+    /// A span of time is being chosen.
+    Strip(Strip),
+}
+
+/// What Esc goes back to.
+#[derive(Debug, Clone)]
+struct Crumb {
+    query: Query,
+    pane: Pane,
+    zoom: Option<u64>,
+    search: Search,
+    filter: Search,
+}
+
+/// Everything.
+#[derive(Debug)]
+pub struct State {
+    /// Columns and lines of the terminal.
+    pub size: (u16, u16),
+    /// The pane that is shown.
+    pub pane: Pane,
+    /// What lies over it.
+    pub over: Option<Over>,
+    /// What is asked.
+    pub query: Query,
+    /// What was answered last.
+    pub answer: Option<Arc<Answer>>,
+    /// The answer to the last question has not come.
+    pub is_waiting: bool,
+    /// The header's facts.
+    pub status: Status,
+    /// The table of functions.
+    pub table: Table,
+    /// The call tree.
+    pub stacks: Stacks,
+    /// The flame graph.
+    pub flame: Flame,
+    /// Numbers of the nodes above each, of the answer's tree.
+    pub parents: Vec<u32>,
+    /// Source and assembly.
+    pub code: Code,
+    /// Processes and threads.
+    pub threads: Threads,
+    /// Events.
+    pub events: Scroll,
+    /// What is searched for.
+    pub search: Search,
+    /// What rows must match.
+    pub filter: Search,
+    /// A function's history.
+    pub history: Option<(Spot, Vec<u64>)>,
+    /// What was said last.
+    pub said: Option<String>,
+    crumbs: Vec<Crumb>,
+    /// Whose history was asked for.
+    asked_history: Option<Spot>,
+    /// Where the last click went: the same line again is Enter.
+    clicked: Option<(Pane, usize)>,
+    /// The keys of the first query, to come back to.
+    first_keys: Vec<SortKey>,
+    /// Which end of the stacks is the tree's top.
+    order: Order,
+}
+
+impl State {
+    /// The beginning. [`State::query`] is then what to ask first.
+    ///
+    /// A tree's order is kept for when a tree is shown; until then none is asked for.
+    pub fn new(query: Query, size: (u16, u16)) -> Self {
+        let order = query.tree.unwrap_or_default();
+        let query = Query { tree: None, ..query };
+        Self {
+            size,
+            pane: Pane::Functions,
+            over: None,
+            first_keys: query.keys.clone(),
+            order,
+            query,
+            answer: None,
+            is_waiting: true,
+            status: Status::default(),
+            table: Table::default(),
+            stacks: Stacks::default(),
+            flame: Flame::default(),
+            parents: Vec::new(),
+            code: Code::default(),
+            threads: Threads::default(),
+            events: Scroll::default(),
+            search: Search::default(),
+            filter: Search::default(),
+            history: None,
+            said: None,
+            crumbs: Vec::new(),
+            asked_history: None,
+            clicked: None,
+        }
+    }
+
+    /// The parts of the screen; `None` when it is too small.
+    pub fn areas(&self) -> Option<Areas> {
+        let has_times =
+            self.answer.as_ref().and_then(|a| a.times.as_ref()).is_some_and(|times| times.sums.len() > 1);
+        layout::areas(self.size, has_times, matches!(self.over, Some(Over::Strip(_))))
+    }
+
+    /// Lines of the pane.
+    pub fn height(&self) -> usize {
+        self.areas().map_or(1, |areas| areas.body.height.into())
+    }
+
+    /// The index of the event that is shown.
+    pub fn event_index(&self) -> usize {
+        self.answer.as_ref().and_then(|answer| answer.query.event).unwrap_or(0)
+    }
+
+    /// The event that is shown.
+    pub fn event(&self) -> Option<(&Profile, &Event)> {
+        let answer = self.answer.as_ref()?;
+        Some((&answer.profile, answer.profile.events.get(self.event_index())?))
+    }
+
+    /// The tree that is shown.
+    pub fn tree(&self) -> Option<(&Profile, &Event, &Tree)> {
+        let (profile, event) = self.event()?;
+        Some((profile, event, event.tree.as_ref()?))
+    }
+
+    /// Takes something in.
+    pub fn update(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match input {
+            Input::Resize(width, height) => {
+                self.size = (width, height);
+                self.refit();
+            }
+            Input::Poll(poll) => self.take(*poll),
+            Input::Key(key) => self.key(&key, &mut effects),
+            Input::Mouse(mouse) => self.mouse(mouse, &mut effects),
+            Input::Paste(text) => self.paste(&text),
+        }
+        let wanted = if self.pane == Pane::Functions { self.spot() } else { None };
+        if wanted.is_some() && wanted != self.asked_history {
+            self.asked_history.clone_from(&wanted);
+            effects.extend(wanted.map(Effect::History));
+        }
+        effects
+    }
+
+    /// Keeps cursors on the screen after its height changed.
+    fn refit(&mut self) {
+        let height = self.height();
+        let len = self.table.shown.len();
+        self.table.scroll.by(0, len, height);
+        self.stacks.scroll.by(0, self.stacks.lines.len(), height);
+        self.code.refit(height);
+        self.threads.scroll.by(0, self.threads.lines.len(), height);
+    }
+
+    fn take(&mut self, poll: Poll) {
+        if let Some(status) = poll.status {
+            self.status = status;
+        }
+        if let Some(said) = poll.said {
+            self.said = Some(said);
+        }
+        if let Some((spot, listing)) = poll.listing {
+            let event = self.event_index();
+            let height = self.height();
+            self.code.set(spot, listing, event, height);
+        }
+        if let Some(answer) = poll.answer {
+            self.is_waiting = answer.query != self.query;
+            // Names may have been filled in, samples may have come.
+            self.asked_history = None;
+            self.answer = Some(answer);
+            self.rebuild();
+        }
+        if let Some((spot, history)) = poll.history {
+            self.history = Some((spot, history));
+        }
+    }
+
+    /// Makes everything that follows from the answer anew.
+    fn rebuild(&mut self) {
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        self.threads.set(&answer, height);
+        let Some(event) = answer.profile.events.get(self.event_index()) else { return };
+        self.table.rebuild(&answer.profile, event, &self.filter, height);
+        self.parents.clear();
+        match &event.tree {
+            Some(tree) => {
+                self.parents = stacks::parents(tree);
+                self.stacks.set(&answer.profile, tree, height);
+            }
+            None => self.stacks.lines.clear(),
+        }
+    }
+
+    /// The function that the cursor is on.
+    pub fn spot(&self) -> Option<Spot> {
+        let (profile, event) = self.event()?;
+        let of_node = |node: u32| {
+            let node = event.tree.as_ref()?.nodes.get(node as usize)?;
+            let text = |id| profile.texts.get(id).to_owned();
+            Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+        };
+        match self.pane {
+            Pane::Functions => table::spot(profile, self.table.row(event)?),
+            Pane::Tree => of_node(self.stacks.node()?),
+            Pane::Flame => of_node(self.flame_node(self.flame.cursor)?),
+            Pane::Code => self.code.spot.clone(),
+            Pane::Threads | Pane::Events => None,
+        }
+    }
+
+    /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
+    fn outer_spot(&self) -> Option<Spot> {
+        let node = match self.pane {
+            Pane::Tree => self.stacks.node(),
+            Pane::Flame => self.flame_node(self.flame.cursor),
+            _ => None,
+        };
+        let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.spot() };
+        if self.order == Order::Caller {
+            while tree.nodes.get(number as usize)?.inlined && self.parents[number as usize] != flame::ALL {
+                number = self.parents[number as usize];
+            }
+        }
+        let node = tree.nodes.get(number as usize)?;
+        let text = |id| profile.texts.get(id).to_owned();
+        Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+    }
+
+    /// The number of a node of the flame graph; `None`: all of it.
+    pub fn flame_node(&self, identity: Option<u64>) -> Option<u32> {
+        let identity = identity?;
+        self.stacks.identities.iter().position(|other| *other == identity).map(|at| at as u32)
+    }
+
+    /// The flame graph's boxes for the width of the screen.
+    pub fn boxes(&self) -> Vec<flame::Box> {
+        let Some((profile, event, tree)) = self.tree() else { return Vec::new() };
+        let zoom = self.flame_node(self.flame.zoom).unwrap_or(flame::ALL);
+        flame::boxes(profile, tree, &self.parents, self.flame_total(event, tree), zoom, self.size.0.into())
+    }
+
+    /// What the flame graph's width stands for.
+    pub fn flame_total(&self, event: &Event, tree: &Tree) -> u64 {
+        let roots: u64 = tree.roots.iter().map(|root| tree.nodes[*root as usize].total.period).sum();
+        // A tree of one function is as wide as the function; a whole one shows what small branches were left out.
+        if self.answer.as_ref().is_some_and(|answer| answer.query.root.is_some()) {
+            return roots;
+        }
+        event.total.period.saturating_sub(event.filtered.period).max(roots)
+    }
+
+    /// Asks, with the tree when one is shown.
+    fn ask(&mut self, effects: &mut Vec<Effect>) {
+        let wants_tree = matches!(self.pane, Pane::Tree | Pane::Flame);
+        // A tree that is there keeps being asked for: panes are switched to and fro.
+        if wants_tree || self.query.tree.is_some() {
+            self.query.tree = Some(self.order);
+        }
+        self.is_waiting = true;
+        self.asked_history = None;
+        effects.push(Effect::Ask(Box::new(self.query.clone())));
+    }
+
+    /// Shows a pane; asks for the tree when it needs one.
+    fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
+        if pane == Pane::Code && self.pane != Pane::Code {
+            if let Some(spot) = self.outer_spot() {
+                self.annotate(spot, effects);
+            } else if self.code.spot.is_none() {
+                self.said = Some("no function is chosen: go to one and press a".to_owned());
+            }
+        }
+        self.pane = pane;
+        if matches!(pane, Pane::Tree | Pane::Flame) && self.query.tree.is_none() {
+            self.ask(effects);
+        }
+    }
+
+    fn annotate(&mut self, spot: Spot, effects: &mut Vec<Effect>) {
+        if self.code.spot.as_ref() != Some(&spot) || self.status.is_live {
+            self.code.wait_for(spot.clone());
+            effects.push(Effect::Annotate(spot));
+        }
+    }
+
+    /// Remembers where we are, for Esc.
+    fn leave_crumb(&mut self) {
+        self.crumbs.push(Crumb {
+            query: self.query.clone(),
+            pane: self.pane,
+            zoom: self.flame.zoom,
+            search: self.search.clone(),
+            filter: self.filter.clone(),
+        });
+        // Whoever goes round in circles for ever needs no way back to the beginning.
+        if self.crumbs.len() > 200 {
+            self.crumbs.remove(0);
+        }
+    }
+
+    /// Takes back the last filter or zoom. Says whether there was one.
+    fn undo(&mut self, effects: &mut Vec<Effect>) -> bool {
+        // What was searched for since then goes first.
+        let then = self.crumbs.last().map(|crumb| (crumb.search.clone(), crumb.filter.clone()));
+        let (search, filter) = then.unwrap_or_default();
+        let is_filtered = filter.text != self.filter.text;
+        if is_filtered || search.text != self.search.text {
+            (self.search, self.filter) = (search, filter);
+            if is_filtered {
+                self.rebuild();
+            }
+            return true;
+        }
+        let Some(crumb) = self.crumbs.pop() else { return false };
+        self.pane = crumb.pane;
+        self.flame.zoom = crumb.zoom;
+        let same = Query { tree: self.query.tree, ..crumb.query.clone() } == self.query;
+        if !same {
+            if self.query.root != crumb.query.root {
+                self.stacks.forget();
+            }
+            self.order = crumb.query.tree.unwrap_or(self.order);
+            self.query = crumb.query;
+            self.ask(effects);
+        }
+        true
+    }
+
+    /// Asks with another filter.
+    fn narrow(&mut self, change: impl FnOnce(&mut Filter), effects: &mut Vec<Effect>) {
+        self.leave_crumb();
+        change(&mut self.query.filter);
+        self.ask(effects);
+    }
+}

@@ -1,0 +1,123 @@
+//! The mouse: a click chooses, a second click on the same line is Enter, the wheel scrolls, dragging over the strip chooses
+//! a span of time.
+
+use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
+use super::strip::Strip;
+use super::{Effect, Over, State};
+use crate::tui::keys::{Action, Pane};
+use crate::tui::panes;
+
+/// Lines that a step of the wheel scrolls.
+const WHEEL: isize = 3;
+
+impl State {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
+        let Some(areas) = self.areas() else { return };
+        let (x, y) = (mouse.column, mouse.row);
+        match mouse.kind {
+            MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
+                let down = mouse.kind == MouseEventKind::ScrollDown;
+                match &mut self.over {
+                    Some(Over::Help(scroll)) => {
+                        let most = crate::tui::keys::help().len().saturating_sub(1);
+                        scroll.top =
+                            scroll.top.saturating_add_signed(if down { WHEEL } else { -WHEEL }).min(most);
+                    }
+                    Some(_) => {}
+                    None => self.go(if down { WHEEL } else { -WHEEL }),
+                }
+            }
+            MouseEventKind::Down(MouseButton::Left) => {
+                let on_strip = areas.strip.is_some_and(|strip| strip.y == y);
+                match self.over {
+                    Some(Over::Help(_)) => self.over = None,
+                    Some(Over::Prompt(_)) => {}
+                    _ if on_strip => self.over = Some(Over::Strip(Strip { at: x, anchor: Some(x) })),
+                    Some(Over::Strip(_)) => self.over = None,
+                    None if y == areas.tabs.y => {
+                        if let Some(pane) = panes::tab_at(x) {
+                            self.act(Action::Show(pane), effects);
+                        }
+                    }
+                    None if y == areas.heading.y && self.pane == Pane::Functions => {
+                        if let Some(column) = panes::functions::column_at(self, x) {
+                            if self.table.sort == column {
+                                self.table.reverse = !self.table.reverse;
+                            } else {
+                                (self.table.sort, self.table.reverse) = (column, false);
+                            }
+                            self.rebuild_table();
+                        }
+                    }
+                    None if (areas.body.y..areas.body.y + areas.body.height).contains(&y) => {
+                        self.click((y - areas.body.y).into(), x.into(), effects);
+                    }
+                    None => {}
+                }
+            }
+            MouseEventKind::Drag(MouseButton::Left) => {
+                if let Some(Over::Strip(strip)) = &mut self.over {
+                    strip.at = x.min(self.size.0.saturating_sub(1));
+                }
+            }
+            MouseEventKind::Up(MouseButton::Left) => {
+                if let Some(Over::Strip(strip)) = self.over {
+                    // A click alone sets the cursor; the keys go on from there.
+                    if strip.anchor.is_some_and(|anchor| anchor != strip.at) {
+                        self.over = None;
+                        self.apply_strip(strip, effects);
+                    } else if let Some(Over::Strip(strip)) = &mut self.over {
+                        strip.anchor = None;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn click(&mut self, line: usize, x: usize, effects: &mut Vec<Effect>) {
+        let height = self.height();
+        let at = match self.pane {
+            Pane::Functions => self.table.scroll.top + line,
+            Pane::Tree => self.stacks.scroll.top + line,
+            Pane::Code => self.code.scroll.top + line,
+            Pane::Threads => self.threads.scroll.top + line,
+            Pane::Events => self.events.top + line,
+            Pane::Flame => {
+                let depth = self.flame.top + line;
+                let boxes = self.boxes();
+                let hit = boxes.iter().position(|b| b.depth == depth && (b.x..b.x + b.width).contains(&x));
+                let Some(hit) = hit else { return };
+                self.flame_to(boxes[hit].node);
+                hit
+            }
+        };
+        let len = match self.pane {
+            Pane::Functions => self.table.shown.len(),
+            Pane::Tree => self.stacks.lines.len(),
+            Pane::Code => self.code.shown.len(),
+            Pane::Threads => self.threads.lines.len(),
+            Pane::Events => self.answer.as_ref().map_or(0, |answer| answer.profile.events.len()),
+            Pane::Flame => usize::MAX,
+        };
+        if at >= len {
+            return;
+        }
+        match self.pane {
+            Pane::Functions => self.table_to(at),
+            Pane::Tree => self.stacks.put(at, height),
+            Pane::Code => self.code.scroll.put(at, len, height),
+            Pane::Threads => self.threads.scroll.put(at, len, height),
+            Pane::Events => self.events.put(at, len, height),
+            Pane::Flame => {}
+        }
+        let here = (self.pane, at);
+        if self.clicked == Some(here) {
+            self.clicked = None;
+            self.enter(effects);
+        } else {
+            self.clicked = Some(here);
+        }
+    }
+}

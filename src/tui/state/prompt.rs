@@ -1,0 +1,256 @@
+//! Questions in the last line: what to search for, what to keep, where to write.
+//!
+//! A search is carried out while it is typed; Esc takes it back.
+
+use std::path::PathBuf;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::search::Search;
+use super::stacks::Step;
+use super::{Effect, Over, State};
+use crate::tui::engine::ExportForm;
+use crate::tui::keys::Pane;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Where to go.
+    Search,
+    /// What to keep.
+    Filter,
+    /// The file to write.
+    Export,
+}
+
+/// A question.
+#[derive(Debug)]
+pub struct Prompt {
+    /// What is asked for.
+    pub kind: Kind,
+    /// What was typed so far.
+    pub text: String,
+    /// The search or filter that was in force before.
+    before: Search,
+    /// The line of the cursor before.
+    line: usize,
+    node: Option<u64>,
+}
+
+/// Longest answer: nobody types more, a wrong paste does.
+const LONGEST: usize = 1000;
+
+impl Prompt {
+    /// The words in front of the answer.
+    pub fn question(&self) -> &'static str {
+        match self.kind {
+            Kind::Search => "Search: ",
+            Kind::Filter => "Show only: ",
+            Kind::Export => "Write to (.folded, .json, .data): ",
+        }
+    }
+}
+
+/// The form that the end of a file's name asks for.
+fn form(path: &str) -> ExportForm {
+    if path.ends_with(".json") {
+        ExportForm::Json
+    } else if path.ends_with(".data") {
+        ExportForm::PerfData
+    } else {
+        ExportForm::Folded
+    }
+}
+
+impl State {
+    pub(super) fn open_prompt(&mut self, kind: Kind) {
+        let (text, before) = match kind {
+            Kind::Search => (String::new(), self.search.clone()),
+            Kind::Filter => (self.filter.text.clone(), self.filter.clone()),
+            Kind::Export => ("pmc-view.folded".to_owned(), Search::default()),
+        };
+        let node = if self.pane == Pane::Flame {
+            self.flame.cursor
+        } else {
+            self.stacks.node().map(|node| self.stacks.identities[node as usize])
+        };
+        let line = match self.pane {
+            Pane::Code => self.code.scroll.cursor,
+            _ => self.table.scroll.cursor,
+        };
+        self.over = Some(Over::Prompt(Prompt { kind, text, before, line, node }));
+    }
+
+    pub(super) fn prompt_key(&mut self, key: &KeyEvent, effects: &mut Vec<Effect>) {
+        let Some(Over::Prompt(mut prompt)) = self.over.take() else { return };
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => return self.give_up(prompt),
+            KeyCode::Char('c' | 'g') if ctrl => return self.give_up(prompt),
+            KeyCode::Enter => return self.finish(prompt, effects),
+            KeyCode::Backspace if prompt.text.is_empty() => return self.give_up(prompt),
+            KeyCode::Backspace => drop(prompt.text.pop()),
+            KeyCode::Char('h') if ctrl => drop(prompt.text.pop()),
+            KeyCode::Char('u') if ctrl => prompt.text.clear(),
+            KeyCode::Char('w') if ctrl => {
+                let kept = prompt.text.trim_end().rfind([' ', '/', '.']).map_or(0, |at| at + 1);
+                prompt.text.truncate(kept.min(prompt.text.len().saturating_sub(1)));
+            }
+            KeyCode::Char(c)
+                if !ctrl && !key.modifiers.contains(KeyModifiers::ALT) && prompt.text.len() < LONGEST =>
+            {
+                prompt.text.push(c);
+            }
+            _ => {}
+        }
+        self.try_out(&prompt);
+        self.over = Some(Over::Prompt(prompt));
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        let Some(Over::Prompt(mut prompt)) = self.over.take() else { return };
+        let room = LONGEST.saturating_sub(prompt.text.len());
+        prompt.text.extend(text.chars().filter(|c| !c.is_control()).take(room));
+        self.try_out(&prompt);
+        self.over = Some(Over::Prompt(prompt));
+    }
+
+    /// Carries out what was typed so far.
+    fn try_out(&mut self, prompt: &Prompt) {
+        match prompt.kind {
+            Kind::Search => {
+                self.search = Search::new(&prompt.text);
+                self.go_back(prompt);
+                self.find(Step::Here);
+            }
+            Kind::Filter => {
+                self.filter = Search::new(&prompt.text);
+                self.rebuild_table();
+            }
+            Kind::Export => {}
+        }
+    }
+
+    /// To where the search began.
+    fn go_back(&mut self, prompt: &Prompt) {
+        let height = self.height();
+        match self.pane {
+            Pane::Code => self.code.scroll.put(prompt.line, self.code.shown.len(), height),
+            Pane::Flame => self.flame.cursor = prompt.node,
+            Pane::Tree => {
+                let found = self
+                    .stacks
+                    .lines
+                    .iter()
+                    .position(|line| Some(self.stacks.identities[line.node as usize]) == prompt.node);
+                if let Some(line) = found {
+                    self.stacks.put(line, height);
+                }
+            }
+            _ => self.table_to(prompt.line),
+        }
+    }
+
+    fn give_up(&mut self, prompt: Prompt) {
+        match prompt.kind {
+            Kind::Search => {
+                self.go_back(&prompt);
+                self.search = prompt.before;
+            }
+            Kind::Filter => {
+                self.filter = prompt.before;
+                self.rebuild_table();
+            }
+            Kind::Export => {}
+        }
+    }
+
+    fn finish(&mut self, prompt: Prompt, effects: &mut Vec<Effect>) {
+        match prompt.kind {
+            Kind::Search if prompt.text.is_empty() => {
+                // As in vi: an empty search is the last one again.
+                self.search = prompt.before;
+                self.find(Step::Next);
+            }
+            Kind::Search => {
+                if self.search.is_plain {
+                    self.said = Some("that is no regular expression: looked for as it stands".to_owned());
+                }
+            }
+            Kind::Filter => {}
+            Kind::Export if prompt.text.is_empty() => {}
+            Kind::Export => {
+                self.said = Some(format!("writing {} …", prompt.text));
+                effects.push(Effect::Export(form(&prompt.text), PathBuf::from(prompt.text)));
+            }
+        }
+    }
+
+    pub(super) fn rebuild_table(&mut self) {
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        let Some(event) = answer.profile.events.get(self.event_index()) else { return };
+        self.table.rebuild(&answer.profile, event, &self.filter, height);
+    }
+
+    pub(super) fn table_to(&mut self, line: usize) {
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        if let Some(event) = answer.profile.events.get(self.event_index()) {
+            self.table.put(line, &answer.profile, event, height);
+        }
+    }
+
+    /// Goes to what matches the search.
+    pub(super) fn find(&mut self, step: Step) {
+        if !self.search.is_some() {
+            return;
+        }
+        let height = self.height();
+        let Some(answer) = self.answer.clone() else { return };
+        let Some(event) = answer.profile.events.get(self.event_index()) else { return };
+        let (profile, backwards) = (&answer.profile, step == Step::Back);
+        let from = |cursor: usize| cursor + usize::from(step == Step::Next);
+        let found = match (self.pane, &event.tree) {
+            (Pane::Functions, _) => {
+                let line =
+                    self.table.find(profile, event, &self.search, from(self.table.scroll.cursor), backwards);
+                line.map(|line| self.table.put(line, profile, event, height))
+            }
+            (Pane::Code, _) => {
+                let line = self.code.find(&self.search, from(self.code.scroll.cursor), backwards);
+                line.map(|line| self.code.scroll.put(line, self.code.shown.len(), height))
+            }
+            (Pane::Tree, Some(tree)) => {
+                let node = self.stacks.find(profile, tree, &self.search, self.stacks.node(), step);
+                node.map(|node| self.stacks.reveal(tree, node, height))
+            }
+            (Pane::Flame, Some(tree)) => {
+                let here = self.flame_node(self.flame.cursor);
+                let node = self.stacks.find(profile, tree, &self.search, here, step);
+                node.map(|node| self.flame_to(node))
+            }
+            (Pane::Threads, _) => {
+                let len = self.threads.lines.len();
+                let cursor = self.threads.scroll.cursor;
+                let matches = |line: &usize| {
+                    let line = &self.threads.lines[*line];
+                    let name = profile.texts.get(line.comm);
+                    self.search.finds(&format!("{} {} {name}", line.pid, line.tid.unwrap_or(line.pid)))
+                };
+                let line = if backwards {
+                    (1..=len).map(|back| (cursor + len - back) % len).find(matches)
+                } else {
+                    (0..len).map(|on| (from(cursor) + on) % len).find(matches)
+                };
+                line.map(|line| self.threads.scroll.put(line, len, height))
+            }
+            _ => Some(()),
+        };
+        if found.is_none() {
+            self.said = Some(format!("nothing matches {:?}", self.search.text));
+        } else {
+            self.said = None;
+        }
+    }
+}

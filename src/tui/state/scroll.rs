@@ -1,0 +1,59 @@
+//! A cursor in a list that is longer than the screen: where it stands and which line is uppermost.
+
+/// Where a list stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scroll {
+    /// The line of the cursor.
+    pub cursor: usize,
+    /// The uppermost line shown.
+    pub top: usize,
+}
+
+impl Scroll {
+    /// Puts the cursor on a line of `len`, `height` of them shown at a time.
+    pub fn put(&mut self, line: usize, len: usize, height: usize) {
+        self.cursor = line.min(len.saturating_sub(1));
+        let height = height.max(1);
+        if self.cursor < self.top {
+            self.top = self.cursor;
+        }
+        if self.cursor >= self.top + height {
+            self.top = self.cursor + 1 - height;
+        }
+        self.top = self.top.min(len.saturating_sub(height));
+    }
+
+    /// Moves it by so many lines.
+    pub fn by(&mut self, lines: isize, len: usize, height: usize) {
+        self.put(self.cursor.saturating_add_signed(lines), len, height);
+    }
+
+    /// Brings a line to the middle of what is shown.
+    pub fn centre(&mut self, line: usize, len: usize, height: usize) {
+        self.top = line.saturating_sub(height / 2);
+        self.put(line, len, height);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_stays_in_the_list_and_on_the_screen() {
+        let mut scroll = Scroll::default();
+        scroll.by(30, 100, 10);
+        assert_eq!((scroll.cursor, scroll.top), (30, 21));
+        scroll.by(-5, 100, 10);
+        assert_eq!((scroll.cursor, scroll.top), (25, 21));
+        scroll.by(-100, 100, 10);
+        assert_eq!((scroll.cursor, scroll.top), (0, 0));
+        scroll.by(1000, 100, 10);
+        assert_eq!((scroll.cursor, scroll.top), (99, 90));
+        // The list became shorter, then empty.
+        scroll.by(0, 5, 10);
+        assert_eq!((scroll.cursor, scroll.top), (4, 0));
+        scroll.by(0, 0, 10);
+        assert_eq!(scroll, Scroll::default());
+    }
+}

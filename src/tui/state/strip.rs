@@ -1,0 +1,62 @@
+//! Choosing a span of time: a cursor on the strip, and its other end once that is set.
+
+/// The choice so far; ends are columns of the strip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Strip {
+    /// The column of the cursor.
+    pub at: u16,
+    /// The other end.
+    pub anchor: Option<u16>,
+}
+
+impl Strip {
+    /// First and last column.
+    pub fn span(&self) -> (u16, u16) {
+        let other = self.anchor.unwrap_or(self.at);
+        (self.at.min(other), self.at.max(other))
+    }
+}
+
+/// The periods of each of `width` columns.
+pub fn columns(sums: &[u64], width: u16) -> Vec<u64> {
+    let (len, width) = (sums.len(), usize::from(width));
+    if len == 0 || width == 0 {
+        return Vec::new();
+    }
+    if len <= width {
+        // Fewer slices than columns: a slice is several columns wide.
+        return (0..width).map(|column| sums[column * len / width]).collect();
+    }
+    let end = |column: usize| column * len / width;
+    (0..width).map(|column| sums[end(column)..end(column + 1)].iter().sum()).collect()
+}
+
+/// The slices under columns `from` to `to`: first and last index.
+pub fn slices(len: usize, width: u16, (from, to): (u16, u16)) -> (usize, usize) {
+    let (width, len) = (usize::from(width.max(1)), len.max(1));
+    let (from, to) = (usize::from(from), usize::from(to));
+    let first = from * len / width;
+    let last = if len <= width { to * len / width } else { ((to + 1) * len / width).saturating_sub(1) };
+    (first.min(len - 1), last.max(first).min(len - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slice_has_its_column() {
+        assert_eq!(columns(&[1, 2, 3, 4, 5, 6], 3), [3, 7, 11]);
+        assert_eq!(columns(&[5, 9], 4), [5, 5, 9, 9]);
+        assert_eq!(columns(&[], 9), [0u64; 0]);
+        for (len, width) in [(240usize, 60u16), (7, 60), (60, 60), (1, 1), (100, 33)] {
+            let mut seen = Vec::new();
+            for column in 0..width {
+                let (from, to) = slices(len, width, (column, column));
+                seen.extend(from..=to);
+            }
+            seen.dedup();
+            assert_eq!(seen, (0..len).collect::<Vec<_>>(), "{len} {width}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Processes and threads as lines: each process with its sum, its threads below it where it has several.
+
+use rustc_hash::FxHashMap;
+
+use super::scroll::Scroll;
+use crate::profile::sampled::{Answer, TextId};
+
+/// A line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// The process.
+    pub pid: i32,
+    /// The thread; `None`: the whole process.
+    pub tid: Option<i32>,
+    /// Its name: that of the process's costliest thread, if its first thread has no samples.
+    pub comm: TextId,
+    /// Its samples.
+    pub samples: u64,
+    /// Their periods.
+    pub period: u64,
+}
+
+/// The pane's state.
+#[derive(Debug, Default)]
+pub struct Threads {
+    /// Cursor and uppermost line.
+    pub scroll: Scroll,
+    /// All lines.
+    pub lines: Vec<Line>,
+}
+
+impl Threads {
+    /// New sums. The cursor stays with its process or thread.
+    pub fn set(&mut self, answer: &Answer, height: usize) {
+        let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
+        let mut by_pid: FxHashMap<i32, Vec<Line>> = FxHashMap::default();
+        for thread in &answer.threads {
+            let lines = by_pid.entry(thread.pid).or_default();
+            // A thread that changed its name is still one thread.
+            match lines.iter_mut().find(|line| line.tid == Some(thread.tid)) {
+                Some(line) => {
+                    line.samples += thread.value.samples;
+                    line.period = line.period.saturating_add(thread.value.period);
+                }
+                None => lines.push(Line {
+                    pid: thread.pid,
+                    tid: Some(thread.tid),
+                    comm: thread.comm,
+                    samples: thread.value.samples,
+                    period: thread.value.period,
+                }),
+            }
+        }
+        let mut groups: Vec<(Line, Vec<Line>)> = by_pid
+            .into_iter()
+            .filter_map(|(pid, threads)| {
+                let main = threads.iter().find(|line| line.tid == Some(pid)).or(threads.first())?;
+                let sum = Line {
+                    tid: None,
+                    samples: threads.iter().map(|line| line.samples).sum(),
+                    period: threads.iter().fold(0, |sum, line| sum.saturating_add(line.period)),
+                    ..*main
+                };
+                Some((sum, threads))
+            })
+            .collect();
+        groups.sort_by_key(|(sum, _)| (std::cmp::Reverse(sum.period), sum.pid));
+        self.lines.clear();
+        for (sum, threads) in groups {
+            self.lines.push(sum);
+            if threads.len() > 1 {
+                self.lines.extend(threads);
+            }
+        }
+        let line = held.and_then(|held| self.lines.iter().position(|line| (line.pid, line.tid) == held));
+        self.scroll.put(line.unwrap_or(self.scroll.cursor), self.lines.len(), height);
+    }
+}

@@ -1,0 +1,78 @@
+//! `pmc top` as text: one line of facts, then the tables of a report, again and again.
+//!
+//! ```text
+//! 12.0 s: 7,998 samples/s of cpu-clock, none lost; kernel 12.3%, user 80.1%, idle 7.6%; pmc itself: 0.9% CPU, 18.0 MiB
+//! ```
+
+use std::io::{self, Write};
+
+use super::report::{self, Layout};
+use crate::profile::sampled::Profile;
+use crate::text::clean;
+use crate::units::{bytes, thousands};
+
+/// What stands above the tables.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Head {
+    /// Nanoseconds since the start.
+    pub since_ns: u64,
+    /// Samples a second, since the table before.
+    pub rate: f64,
+    /// The sampled events; foreign text.
+    pub events: Vec<String>,
+    /// Records lost since the start.
+    pub lost: u64,
+    /// All samples since the start.
+    pub samples: u64,
+    /// How often an event was stopped because it came too fast.
+    pub throttled: u64,
+    /// Samples of no known event.
+    pub unknown: u64,
+    /// Parts of the samples, 0 to 1: in the kernel, in programs, idle.
+    pub split: Option<(f64, f64, f64)>,
+    /// CPU of this program since the table before, 1 being one whole CPU.
+    pub own_cpu: f64,
+    /// Memory of this program in bytes.
+    pub own_memory: u64,
+    /// What else is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// Writes one screenful.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, head: &Head, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    let events: Vec<_> = head.events.iter().map(|name| clean(name)).collect();
+    write!(
+        out,
+        "{:.1} s: {} samples/s of {}, ",
+        head.since_ns as f64 / 1e9,
+        thousands(head.rate.round() as u64),
+        events.join(", ")
+    )?;
+    match head.lost {
+        0 => write!(out, "none lost")?,
+        lost => {
+            let share = 100.0 * lost as f64 / (lost + head.samples).max(1) as f64;
+            write!(out, "{} lost ({share:.1}%)", thousands(lost))?;
+        }
+    }
+    if head.throttled > 0 {
+        write!(out, ", throttled {} times", thousands(head.throttled))?;
+    }
+    if head.unknown > 0 {
+        write!(out, ", {} of no known event", thousands(head.unknown))?;
+    }
+    if let Some((kernel, user, idle)) = head.split {
+        let [kernel, user, idle] = [kernel, user, idle].map(|part| part * 100.0);
+        write!(out, "; kernel {kernel:.1}%, user {user:.1}%, idle {idle:.1}%")?;
+    }
+    writeln!(out, "; pmc itself: {:.1}% CPU, {}", head.own_cpu * 100.0, bytes(head.own_memory))?;
+    for note in &head.notes {
+        writeln!(out, "{}", clean(note))?;
+    }
+    writeln!(out)?;
+    report::write_tables(out, profile, layout)?;
+    writeln!(out)
+}

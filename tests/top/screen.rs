@@ -1,0 +1,190 @@
+//! The screen in tmux: the real binary, real keys, what stands on the terminal.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::{Lab, Running, SHARES, kit, ready};
+
+/// A tmux server of its own with one window.
+struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// Starts a shell line in a window of this size; its status is written behind it.
+    #[track_caller]
+    fn start(lab: &Lab, line: &str, width: u16, height: u16) -> Self {
+        let socket = lab.path("tmux").display().to_string();
+        let tmux = Self { socket };
+        let line = format!(
+            "stty -g >{0}/before; {line}; echo \"status $?\"; stty -g >{0}/after; exec sleep 60",
+            lab.0.path().display()
+        );
+        let (width, height) = (width.to_string(), height.to_string());
+        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, &line]);
+        tmux
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str]) -> String {
+        let run = Command::new("tmux")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .env("TERM", "xterm-256color")
+            .output();
+        let run = run.expect("tmux starts");
+        String::from_utf8_lossy(&run.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    fn shown(&self) -> String {
+        self.run(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the terminal shows what is asked for.
+    #[track_caller]
+    fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let shown = self.shown();
+            if is_there(&shown) {
+                return shown;
+            }
+            assert!(start.elapsed() < Duration::from_secs(30), "never: {what}\n{shown}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[track_caller]
+    fn until_shown(&self, text: &str) -> String {
+        self.until(text, |shown| shown.contains(text))
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
+    if !ready() || !kit::need_program("tmux") {
+        return None;
+    }
+    let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
+    let line = format!(
+        "cd {}; {} top -e cpu-clock -p {} -d 0.3 {options}",
+        lab.0.path().display(),
+        env!("CARGO_BIN_EXE_pmc"),
+        shares.pid()
+    );
+    let tmux = Tmux::start(lab, &line, 120, 40);
+    Some((shares, tmux))
+}
+
+/// After the end: the status, and the terminal as it was.
+#[track_caller]
+fn ended(lab: &Lab, tmux: &Tmux, status: &str) {
+    tmux.until_shown(&format!("status {status}"));
+    let settings = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap_or_default();
+    tmux.until("the settings after", |_| !settings("after").is_empty());
+    assert_eq!(settings("before"), settings("after"));
+    assert_eq!(
+        tmux.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"]).trim(),
+        "0 1 0"
+    );
+}
+
+#[test]
+fn it_starts_stands_still_forgets_exports_and_ends() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "-g") else { return };
+    tmux.until("all functions", |shown| {
+        ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name))
+    });
+    // Standing still, the picture does not change.
+    tmux.keys(&["f"]);
+    std::thread::sleep(Duration::from_millis(500));
+    let still = tmux.shown();
+    std::thread::sleep(Duration::from_millis(900));
+    assert_eq!(still, tmux.shown());
+    tmux.keys(&["f"]);
+    tmux.until("going on", |shown| shown != still);
+    tmux.keys(&["z"]);
+    tmux.until_shown("fifty");
+    tmux.keys(&["q"]);
+    ended(&lab, &tmux, "0");
+}
+
+#[test]
+fn a_signal_leaves_a_sane_terminal() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "") else { return };
+    tmux.until_shown("fifty");
+    let pane = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
+    let children = Command::new("pgrep").args(["-P", pane.trim()]).output().expect("pgrep starts");
+    let children = String::from_utf8_lossy(&children.stdout).into_owned();
+    let pmc = children.split_whitespace().next().expect("pmc runs in the window").to_owned();
+    assert!(Command::new("kill").arg(&pmc).status().expect("kill starts").success());
+    ended(&lab, &tmux, "143");
+}
+
+#[test]
+fn it_ends_by_itself_when_the_time_is_over() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "--duration 1.5") else { return };
+    tmux.until_shown("fifty");
+    ended(&lab, &tmux, "0");
+}
+
+#[test]
+fn what_is_seen_can_be_written_to_files() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "-g --accumulate") else { return };
+    tmux.until("all functions", |shown| {
+        ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name))
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    for name in ["view.folded", "view.json", "view.data"] {
+        tmux.keys(&["x"]);
+        tmux.until_shown("Write to");
+        tmux.keys(&["C-u"]);
+        tmux.run(&["send-keys", "-l", name]);
+        tmux.keys(&["Enter"]);
+        tmux.until_shown(&format!("{name} is written"));
+    }
+    tmux.keys(&["Q"]);
+    ended(&lab, &tmux, "0");
+    let folded = std::fs::read_to_string(lab.path("view.folded")).expect("a file");
+    let count = |name: &str| -> f64 {
+        let lines = folded.lines().filter(|line| line.contains("main;") && line.contains(name));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    };
+    let (fifty, all) = (count("fifty"), count("fifty") + count("thirty") + count("twenty"));
+    assert!((fifty / all - 0.5).abs() < 0.06, "{folded}");
+    let json = std::fs::read_to_string(lab.path("view.json")).expect("a file");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["events"][0]["rows"].as_array().is_some_and(|rows| !rows.is_empty()));
+    // The recording says the same to pmc and to perf.
+    let data = lab.path("view.data").display().to_string();
+    let report = kit::run(&["report", "--json", "--no-inline", "-s", "sym", "-i", &data]).expect(0);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).expect("JSON");
+    let rows = report["events"][0]["rows"].as_array().expect("rows");
+    let share = |name: &str| {
+        rows.iter().find(|row| row["sym"] == name).and_then(|row| row["self"]["percent"].as_f64())
+    };
+    for (name, wanted) in [("fifty", 50.0), ("thirty", 30.0), ("twenty", 20.0)] {
+        assert!(share(name).is_some_and(|share| (share - wanted).abs() < 6.0), "{name}: {:?}", share(name));
+    }
+    if kit::need_program("perf") {
+        let perf = Command::new("perf")
+            .args(["report", "--stdio", "--no-children", "-s", "sym", "-i", &data])
+            .output();
+        let perf = String::from_utf8_lossy(&perf.expect("perf starts").stdout).into_owned();
+        assert!(perf.contains("fifty") && perf.contains("main"), "{perf}");
+    }
+}

@@ -1,0 +1,514 @@
+//! The real binary on a real terminal (tmux's): keys in, screens out, and what is left behind.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pmc::tui::keys::{Action, CHAPTERS, Key};
+
+use crate::kit::{need_perf_events, need_program, pmc, run};
+
+/// Functions of 50, 30 and 20 %: chains of multiplications take the same time everywhere. Asking for the frame's address makes
+/// the compiler build one. No two rounds are alike, or they could keep step with the samples.
+const SHARES: &str = r#"
+volatile unsigned long sink;
+#define SPIN(n) unsigned long x = (unsigned long)__builtin_frame_address(0); \
+  for (long i = 0; i < (n); i++) { x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x)); } sink = x;
+__attribute__((noinline)) void half(long n) { SPIN(n * 50) }
+__attribute__((noinline)) void third(long n) { SPIN(n * 30) }
+__attribute__((noinline)) void fifth(long n) { SPIN(n * 20) }
+__attribute__((noinline)) void work(long n) { half(n); third(n); fifth(n); sink++; }
+int main(void) { for (int i = 0; i < 900; i++) work(1000 + i * 7919L % 5003); return 0; }
+"#;
+
+/// Code under names that would like to do harm, in a thread with such a name.
+const HOSTILE: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+static const char *names[] = {"evil\033[2J\033]0;gotcha\007name", "tab\tname", "\346\225\260\346\215\256\345\272\223", "e\314\201\314\201\314\201\314\201\314\201\314\201combining", "plain"};
+int main(void) {
+  unsigned char *p = mmap(0, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char name[64];
+  sprintf(name, "/tmp/perf-%d.map", getpid());
+  FILE *f = fopen(name, "w");
+  for (int i = 0; i < 5; i++) {
+    memcpy(p + 256 * i, code, sizeof code);
+    fprintf(f, "%lx 40 %s\n", (long)p + 256 * i, names[i]);
+  }
+  fclose(f);
+  prctl(PR_SET_NAME, "e\033[31mv\til\346\225\260");
+  for (int r = 0; r < 40; r++) for (int i = 0; i < 5; i++) ((void (*)(int, int))(p + 256 * i))(3000000, 3000000);
+  return 0;
+}
+"#;
+
+/// A folder with programs and recordings.
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    /// `None` when something is missing here.
+    fn new() -> Option<Self> {
+        let has_all = need_program("tmux") && need_program("gcc") && need_perf_events();
+        has_all.then(|| Self(tempfile::tempdir().unwrap()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Builds a program and records it.
+    fn record(&self, source: &str, name: &str) -> PathBuf {
+        let code = self.path(&format!("{name}.c"));
+        std::fs::write(&code, source).unwrap();
+        let program = self.path(name);
+        let built = Command::new("gcc")
+            .args(["-O1", "-g", "-fno-omit-frame-pointer", "-x", "c", "-o"])
+            .args([&program, &code])
+            .status()
+            .unwrap();
+        assert!(built.success());
+        let data = self.path(&format!("{name}.data"));
+        let recorded = pmc()
+            .args(["record", "-q", "-e", "cpu-clock:u", "-F", "3989", "-g", "-o"])
+            .args([&data, &program])
+            .stdout(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+        data
+    }
+}
+
+/// A shell in a terminal of its own.
+struct Terminal {
+    socket: PathBuf,
+    /// The shell's folder.
+    _folder: tempfile::TempDir,
+}
+
+impl Terminal {
+    fn new(lab: &Lab, width: u16, height: u16) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let terminal = Self { socket: folder.path().join("tmux"), _folder: folder };
+        let (width, height) = (width.to_string(), height.to_string());
+        let path = format!(
+            "PATH={}:{}",
+            Path::new(env!("CARGO_BIN_EXE_pmc")).parent().unwrap().display(),
+            std::env::var("PATH").unwrap()
+        );
+        let cache = format!("XDG_CACHE_HOME={}", lab.path("cache").display());
+        terminal.tmux(
+            &["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, "-c"],
+            &[
+                lab.0.path().to_str().unwrap(),
+                "env",
+                "-u",
+                "NO_COLOR",
+                "LC_ALL=C.UTF-8",
+                "PS1=> ",
+                &path,
+                &cache,
+                "bash",
+                "--norc",
+                "--noprofile",
+            ],
+        );
+        terminal.wait(">");
+        terminal
+    }
+
+    fn tmux(&self, args: &[&str], more: &[&str]) -> String {
+        let ran = Command::new("tmux")
+            .arg("-u")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(args)
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"], &[])
+    }
+
+    fn fact(&self, name: &str) -> String {
+        self.tmux(&["display-message", "-p", &format!("#{{{name}}}")], &[]).trim().to_owned()
+    }
+
+    /// Waits until the screen shows this; fails after a while.
+    #[track_caller]
+    fn wait(&self, words: &str) -> String {
+        self.wait_until(words, |screen| screen.contains(words))
+    }
+
+    #[track_caller]
+    fn wait_until(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
+        let began = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_it(&screen) {
+                return screen;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "no {what:?} on the screen:\n{screen}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// Types a command.
+    fn run(&self, command: &str) {
+        self.tmux(&["send-keys", "-l", command], &[]);
+        self.press(&["Enter"]);
+    }
+
+    fn press(&self, keys: &[&str]) {
+        for key in keys {
+            self.tmux(&["send-keys", "--", key], &[]);
+            // Escape and a key right behind it are that key with Alt.
+            if *key == "Escape" {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+
+    fn resize(&self, width: u16, height: u16) {
+        self.tmux(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()], &[]);
+    }
+
+    /// The process that the shell runs.
+    #[track_caller]
+    fn child(&self) -> String {
+        let shell = self.fact("pane_pid");
+        let began = Instant::now();
+        loop {
+            let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+            if let Some(child) = children.split_whitespace().next() {
+                return child.to_owned();
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "nothing runs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Checks that the terminal is as a shell wants it, and that the last command had this status.
+    #[track_caller]
+    fn is_sane(&self, status: &str) {
+        self.wait_until("the shell's own screen", |screen| {
+            self.fact("alternate_on") == "0" && screen.trim_end().ends_with('>')
+        });
+        self.run("echo status=$?=");
+        self.wait(&format!("status={status}="));
+        assert_eq!(self.fact("cursor_flag"), "1", "the cursor is seen");
+        assert_eq!(self.fact("mouse_any_flag"), "0", "the mouse is the terminal's");
+        self.run("clear; stty -a | tr ' ' '\\n' | grep -cE '^(icanon|echo|isig|icrnl|opost);?$'");
+        self.wait_until("a terminal in cooked mode", |screen| screen.lines().any(|line| line.trim() == "5"));
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+/// Waits until everything is read.
+#[track_caller]
+fn settled(terminal: &Terminal) -> String {
+    terminal.wait_until("a whole profile", |screen| {
+        screen.contains("samples") && !screen.contains('[')
+            || screen.contains("[.]")
+                && !screen.contains(" [f")
+                && !screen.contains("[r")
+                && !screen.contains("[…]")
+    })
+}
+
+/// The first percentage of the first line with these words.
+fn share(screen: &str, words: &str, which: usize) -> f64 {
+    let line =
+        screen.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}:\n{screen}"));
+    let percents = line.split_whitespace().filter_map(|word| word.strip_suffix('%'));
+    percents.filter_map(|word| word.parse().ok()).nth(which).unwrap_or_else(|| panic!("{line}"))
+}
+
+#[test]
+fn a_recording_is_walked_through() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 120, 40);
+    terminal.run("pmc report shares.data");
+    terminal.wait("half");
+    let screen = settled(&terminal);
+    assert_eq!(terminal.fact("alternate_on"), "1");
+    // Known shares within the error that the screen shows (and a bit: four errors are one in ten thousand).
+    for (name, wanted) in [("half", 50.0), ("third", 30.0), ("fifth", 20.0)] {
+        let line = screen.lines().find(|line| line.contains(&format!("[.] {name}"))).unwrap();
+        let error: f64 = line.split('±').nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+        let own = share(&screen, &format!("[.] {name}"), 1);
+        assert!(
+            (own - wanted).abs() < 2.0 * error + 1.0,
+            "{name}: {own} instead of {wanted} ±{error}\n{screen}"
+        );
+    }
+    // Drill: the callees of work.
+    terminal.press(&["/"]);
+    terminal.run("\\] work$");
+    terminal.press(&["Enter"]);
+    let screen = terminal.wait("Callees of work");
+    let screen = if screen.contains("half") { screen } else { terminal.wait("half") };
+    assert!(screen.contains("third") && !screen.contains("main  shares"), "{screen}");
+    // Flame graph of the same, then of all.
+    terminal.press(&["3"]);
+    terminal.wait("▏half");
+    terminal.press(&["Escape"]);
+    terminal.wait("Total▾");
+    terminal.press(&["3"]);
+    let screen = terminal.wait("▏main");
+    assert!(screen.contains("▏work"), "{screen}");
+    terminal.press(&["/"]);
+    terminal.run("half");
+    let screen = terminal.wait("match \"half\"");
+    let matched = share(&screen, "match", 0);
+    assert!((matched - 50.0).abs() < 10.0, "{screen}");
+    // Its code, with a hot line.
+    terminal.press(&["a"]);
+    let screen = terminal.wait("{ SPIN(n * 50) }");
+    assert!(screen.contains("of the function") && screen.contains("imul"), "{screen}");
+    // Filter.
+    terminal.press(&["Escape", "1", "&"]);
+    terminal.run("fifth|third");
+    let screen = terminal.wait(" of 2: ");
+    assert!(!screen.contains("half"), "{screen}");
+    terminal.press(&["Escape"]);
+    terminal.wait("half");
+    // Only a part of the time.
+    terminal.press(&["T", "g", "Space", "Right", "Right", "Right", "Enter"]);
+    terminal.wait("only 0.000-");
+    terminal.press(&["Escape"]);
+    // The view as a file.
+    terminal.press(&["x"]);
+    terminal.run("");
+    terminal.wait("pmc-view.folded is written");
+    let folded = std::fs::read_to_string(lab.path("pmc-view.folded")).unwrap();
+    let line = folded.lines().find(|line| line.contains("main;work;half ")).unwrap();
+    assert!(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() > 10, "{folded}");
+    let mode = std::fs::metadata(lab.path("pmc-view.folded")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    terminal.press(&["x"]);
+    terminal.run("");
+    terminal.wait("File exists");
+    terminal.press(&["x", "C-u"]);
+    terminal.run("view.json");
+    terminal.wait("view.json is written");
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(lab.path("view.json")).unwrap()).unwrap();
+    assert!(json["events"][0]["rows"].as_array().unwrap().len() > 4);
+    // Smaller, larger, too small, back.
+    terminal.press(&["g"]);
+    for (width, height) in [(60, 15), (200, 50)] {
+        terminal.resize(width, height);
+        let screen = terminal.wait_until("the last line where it belongs", |screen| {
+            let lines: Vec<&str> = screen.lines().collect();
+            lines.len() == usize::from(height) && lines[usize::from(height) - 1].contains("? help")
+        });
+        assert!(screen.contains("half") && screen.contains("1 Functions"), "{screen}");
+    }
+    terminal.resize(50, 12);
+    terminal.wait("pmc needs 60x15, this is 50x12");
+    terminal.resize(100, 30);
+    terminal.wait("half");
+    // Nothing changes: nothing is written.
+    let pid = terminal.child();
+    let written = || {
+        let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+        io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap().to_owned()
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    let before = written();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(before, written(), "an idle screen draws");
+    terminal.press(&["q"]);
+    terminal.is_sane("0");
+}
+
+/// What tmux calls a key.
+fn in_tmux(key: Key) -> String {
+    match key {
+        Key::Char(' ') => "Space".to_owned(),
+        Key::Char(';') => "\\;".to_owned(),
+        Key::Char(c) => c.to_string(),
+        Key::Ctrl(c) => format!("C-{c}"),
+        Key::Named(_, name) => match name {
+            "↑" => "Up",
+            "↓" => "Down",
+            "←" => "Left",
+            "→" => "Right",
+            "PgUp" => "PPage",
+            "PgDn" => "NPage",
+            "Esc" => "Escape",
+            "Backspace" => "BSpace",
+            "Shift-Tab" => "BTab",
+            other => other,
+        }
+        .to_owned(),
+    }
+}
+
+#[test]
+fn every_key_of_the_help_page_is_taken() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 90, 24);
+    terminal.run("pmc report shares.data");
+    terminal.wait("half");
+    settled(&terminal);
+    let leaves = [Action::Quit, Action::Back, Action::Suspend];
+    for pane in ["1", "2", "3", "4", "5", "6"] {
+        for binding in CHAPTERS.iter().flat_map(|chapter| chapter.bindings) {
+            if leaves.contains(&binding.action) {
+                continue;
+            }
+            // Whatever the key did is taken back: questions and choices first, then filters, then the pane.
+            let keys: Vec<String> = binding.keys.iter().map(|key| in_tmux(*key)).collect();
+            let mut all: Vec<&str> = keys.iter().map(String::as_str).collect();
+            all.extend(["Escape", pane]);
+            terminal.press(&all);
+        }
+        assert_eq!(terminal.fact("alternate_on"), "1", "pane {pane}:\n{}", terminal.screen());
+    }
+    terminal.press(&["Escape", "1", "?"]);
+    terminal.wait("Moving about");
+    terminal.press(&["G"]);
+    terminal.wait("quit at once");
+    terminal.press(&["q"]);
+    terminal.wait("Shared Object");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+}
+
+#[test]
+fn however_it_ends_the_terminal_is_as_it_was() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 80, 24);
+    for (signal, status) in [("TERM", "143"), ("INT", "130"), ("HUP", "129")] {
+        terminal.run("pmc report shares.data");
+        terminal.wait("half");
+        let killed = Command::new("kill").args([format!("-{signal}"), terminal.child()]).status().unwrap();
+        assert!(killed.success());
+        terminal.is_sane(status);
+    }
+    // A panic: its message can be read.
+    terminal.run("PMC_TEST_PANIC=draw pmc report shares.data");
+    terminal.wait("PMC_TEST_PANIC asked for this");
+    terminal.is_sane(if cfg!(debug_assertions) { "101" } else { "134" });
+    // Stopped with the key, continued, stopped from outside, continued.
+    terminal.run("clear; pmc report shares.data");
+    terminal.wait("half");
+    let pid = terminal.child();
+    terminal.press(&["C-z"]);
+    terminal.wait("Stopped");
+    terminal.is_sane("148");
+    terminal.run("fg");
+    terminal.wait("Total▾");
+    assert_eq!(terminal.fact("alternate_on"), "1");
+    terminal.press(&["2"]);
+    terminal.wait("Call tree");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-TSTP", &pid]).status().unwrap().success());
+    terminal.wait("Stopped");
+    terminal.run("clear; fg");
+    terminal.wait("Call tree");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+}
+
+#[test]
+fn without_a_screen_there_is_text() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 100, 50);
+    for command in [
+        "TERM=dumb pmc report shares.data",
+        "pmc report shares.data </dev/null",
+        "pmc report shares.data <&-",
+        "pmc report --stdio shares.data",
+        "pmc report shares.data | cat",
+        "pmc report --max-rows 3 shares.data",
+    ] {
+        terminal.run("clear");
+        terminal.run(&format!("{command}; echo ended=$?="));
+        let screen = terminal.wait("ended=0=");
+        assert!(screen.contains("half"), "{command}:\n{screen}");
+        assert_eq!(terminal.fact("alternate_on"), "0", "{command}");
+    }
+    terminal.run("clear; pmc report shares.data | head -3; echo ended=${PIPESTATUS[0]}=");
+    terminal.wait("ended=0=");
+    // What cannot be read is said without a screen having been there.
+    terminal.run("clear; pmc report missing.data; echo ended=$?=");
+    let screen = terminal.wait("ended=1=");
+    assert!(screen.contains("missing.data"), "{screen}");
+    run(&["report", "--stdio", lab.path("shares.data").to_str().unwrap()]).expect(0).prints(&["half"]);
+}
+
+#[test]
+fn a_torn_file_is_no_torn_screen() {
+    let Some(lab) = Lab::new() else { return };
+    let whole = std::fs::read(lab.record(SHARES, "shares")).unwrap();
+    std::fs::write(lab.path("torn.data"), &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(lab.path("noise.data"), &whole[..60]).unwrap();
+    let terminal = Terminal::new(&lab, 90, 24);
+    terminal.run("pmc report torn.data");
+    terminal.wait("Functions");
+    settled(&terminal);
+    terminal.press(&["6"]);
+    terminal.wait("How far this can be trusted");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+    terminal.run("pmc report noise.data");
+    terminal.is_sane("1");
+}
+
+#[test]
+fn hostile_names_do_no_harm() {
+    let Some(lab) = Lab::new() else { return };
+    if !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    lab.record(HOSTILE, "hostile");
+    let terminal = Terminal::new(&lab, 100, 24);
+    terminal.run("pmc report hostile.data");
+    terminal.wait("plain");
+    let screen = settled(&terminal);
+    for name in ["evil?[2J?]0;gotcha?name", "tab?name", "数据库", "combining", "e?[31mv?il数"] {
+        assert!(screen.contains(name), "no {name} in:\n{screen}");
+    }
+    assert_ne!(terminal.fact("pane_title"), "gotcha");
+    let width = |line: &str, word: &str| line.find(word).map(|at| pmc::text::width(&line[..at]));
+    let columns: Vec<usize> =
+        screen.lines().filter(|line| line.contains('%')).filter_map(|line| width(line, "[.]")).collect();
+    assert!(
+        columns.len() >= 5 && columns.iter().all(|column| *column == columns[0]),
+        "{columns:?}\n{screen}"
+    );
+    for key in ["2", "3", "5"] {
+        terminal.press(&[key]);
+        terminal.wait_until("a name", |screen| screen.contains('?') && screen.contains("1 Functions"));
+        assert_eq!(terminal.fact("alternate_on"), "1");
+    }
+    terminal.press(&["1", "/"]);
+    terminal.run("数据库");
+    terminal.press(&["a"]);
+    terminal.wait_until("its code, or why there is none", |screen| {
+        screen.contains("数据库") && !screen.contains("looking for")
+    });
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+}
