@@ -71,7 +71,7 @@ pub fn resolve(
     };
     let mut dwarf =
         sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
-    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::All);
+    read_abbreviations(&mut dwarf);
     check_depth(&dwarf, addresses)?;
     let dwarf = Arc::new(dwarf);
     let threads = if addresses.len() < 2 * FEW { 1 } else { rayon::current_num_threads() };
@@ -92,6 +92,24 @@ pub fn resolve(
         })
         .collect();
     Ok(parts?.into_iter().flatten().collect())
+}
+
+/// Reads the kinds of entries of all units, side by side: every thread asks for them more than once.
+fn read_abbreviations(dwarf: &mut Dwarf<Slice<'_>>) {
+    let mut offsets = FxHashSet::default();
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        offsets.insert(header.debug_abbrev_offset());
+    }
+    let section = &dwarf.debug_abbrev;
+    let read: Vec<_> = offsets
+        .into_par_iter()
+        // What cannot be read is met again where it is used.
+        .filter_map(|offset| Some((offset, Arc::new(section.abbreviations(offset).ok()?))))
+        .collect();
+    for (offset, abbreviations) in read {
+        dwarf.abbreviations_cache.set::<Slice<'_>>(offset, abbreviations);
+    }
 }
 
 fn endian(file: &object::File<'_>) -> RunTimeEndian {

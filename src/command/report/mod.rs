@@ -29,6 +29,8 @@ use words::Names;
 
 /// Modules whose remedy is worked out.
 const REMEDIES: usize = 5;
+/// One in so many of all frames must lack its name for that: asking the package manager takes longer than many a report.
+const REMEDY_FROM: u64 = 200;
 
 /// Runs it.
 ///
@@ -216,7 +218,9 @@ fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -> Ve
 
 /// Works out what would help the modules with most nameless frames: that may ask the package manager.
 fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
-    let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(|module| module.unnamed > 0).collect();
+    let frames: u64 = modules.iter().map(|module| module.frames).sum();
+    let matters = |module: &&mut ModuleTrust| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
+    let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(matters).collect();
     worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
     for module in worst.into_iter().take(REMEDIES) {
         let all = session.history.modules().iter().enumerate();
