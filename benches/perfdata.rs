@@ -86,7 +86,7 @@ fn samples(bencher: divan::Bencher<'_, '_>) {
 /// Opening a compressed recording: unpacking it.
 #[divan::bench(sample_count = 5)]
 fn unpack(bencher: divan::Bencher<'_, '_>) {
-    let (_lab, path) = recording(Options { compress: Some(1) });
+    let (_lab, path) = recording(Options { compress: Some(1), ..Options::default() });
     let size = Reader::open(&path).expect("it opens").data_size();
     bencher.counter(divan::counter::BytesCount::new(size)).bench(|| Reader::open(&path).expect("it opens"));
 }

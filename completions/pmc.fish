@@ -94,11 +94,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the p
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the tracepoint\'s records for which this expression holds; the filters belong to the last -e, in order' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "deferred\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
+deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Record everything on these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, with all their threads' -r
@@ -118,6 +119,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d '
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -d 'One thread empties all rings' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'Tasks and mappings are told of whatever is recorded' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -d 'Rings are written straight from memory' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -d 'Rings are emptied from wherever pmc runs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -d 'Rings are written as they are found' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize -d 'What runs is told by one thread' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -d 'Reading mappings has no time limit' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -d 'Symbols are looked for when a report is made' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -d 'Symbols are looked for when a report is made' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
@@ -155,6 +165,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'D
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Accepted for perf\'s sake: pmc keeps no cache of recorded files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'Accepted for perf\'s sake: mappings carry their build-id wherever the kernel can tell it'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Put date and time behind the file\'s name'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize -d 'What runs is told at the beginning'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event -d 'The kernel tells of BPF programs as they are loaded'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary -d 'First and last time are always in the file'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open everything, record nothing'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'

@@ -8,6 +8,8 @@
 //! `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tries the checks themselves.
 
 mod kit;
+#[path = "pmu/sampling.rs"]
+mod sampling;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +100,8 @@ const TWIN_BATCH: &[(&str, &str)] = &[
 type Machine = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// The machines, as options of run.sh, and what runs in them.
-const MACHINES: &[Machine] = &[(&[], BATCH), (&["-i", "shift=2"], SLOW_BATCH), (&["-s", "2"], TWIN_BATCH)];
+const MACHINES: &[Machine] =
+    &[(&[], BATCH), (&["-i", "shift=2"], SLOW_BATCH), (&["-s", "2"], TWIN_BATCH), (&[], sampling::BATCH)];
 
 /// Commands that only pmc has.
 const OURS: &[&str] = &["exact", "info", "watching", "large_group_table"];
@@ -120,7 +123,8 @@ fn guest(name: &str) -> Option<Ran> {
     if !kit::need("pmurig", built, "tests/pmu/setup.sh has not built the emulated machine") {
         return None;
     }
-    if tool() != "pmc" && OURS.contains(&name) {
+    let is_ours = OURS.contains(&name) || sampling::BATCH.iter().any(|(of, _)| *of == name);
+    if tool() != "pmc" && is_ours {
         return None;
     }
     static BOOTED: OnceLock<PathBuf> = OnceLock::new();
@@ -144,6 +148,17 @@ fn boot() -> PathBuf {
             .arg(out.join("work"))
             .arg(here.join("guest/work.c")),
     );
+    // One that can be followed by frame pointers (which gcc leaves out of leaf functions unless told), and one that cannot.
+    let framed = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+    for (name, options) in [("hot", &framed[..]), ("hotter", &["-fomit-frame-pointer"])] {
+        succeed(
+            Command::new("aarch64-linux-gnu-gcc")
+                .args(["-O2", "-static", "-o"])
+                .arg(out.join(name))
+                .args(options)
+                .arg(here.join("guest/hot.c")),
+        );
+    }
     if tool() == "pmc" {
         // The release profile, but for its slow link.
         succeed(

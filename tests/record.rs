@@ -9,6 +9,8 @@ mod files;
 mod losses;
 #[path = "record/runs.rs"]
 mod runs;
+#[path = "record/stacks.rs"]
+mod stacks;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

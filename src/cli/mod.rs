@@ -8,10 +8,12 @@ pub mod info;
 pub mod list;
 pub mod perfalloc;
 pub mod record;
+pub mod record_accepted;
 pub mod report;
 pub mod reserve;
 pub mod script;
 pub mod stat;
+pub mod theirs;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};

@@ -6,7 +6,9 @@ use clap::{ArgAction, Args};
 
 /// Sample a command, running processes, or whole CPUs into a file that `pmc report` and `perf report` read.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    args_override_self = true,
+    after_help = "\
 Examples:
   pmc record -- ./program                       where does its time go?
   pmc record -g -- ./program                    with stacks (frame pointers)
@@ -15,15 +17,21 @@ Examples:
   pmc record -a -F 99                           the whole machine, until interrupted
   pmc record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 1
   pmc record -g -o - -- ./program | perf script -i -
-Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md.")]
+Event syntax: docs/event-syntax.md, or `pmc list`. More: docs/record.md."
+)]
 pub struct Record {
     /// Events to sample (repeatable); the default is cycles, as precise as the machine can
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
-    /// Keep only the tracepoint's records for which this expression holds; the filters belong to the last -e, in order
+    /// Keep only the records for which this expression holds, of the tracepoints of the -e before it
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
+
+    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has its matches fills
+    /// them in.
+    #[arg(skip)]
+    pub filter_places: Vec<usize>,
 
     /// Samples a second, or `max`
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count")]
@@ -45,9 +53,10 @@ pub struct Record {
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// With dwarf: deferred writes the copies, as perf does, to be unwound when the file is read
-    #[arg(long, value_name = "WHEN", value_parser = ["deferred"])]
-    pub unwind: Option<String>,
+    /// With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when
+    /// the file is read
+    #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
+    pub unwind: String,
 
     /// Greatest number of frames in a call chain
     #[arg(long, value_name = "N")]
@@ -245,6 +254,26 @@ pub struct Record {
     /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
     pub control: Option<String>,
+
+    /// Put all events into one group of the kernel
+    #[arg(long)]
+    pub group: bool,
+
+    /// Record how long events were enabled and on a counter, where counts are recorded (:S)
+    #[arg(long)]
+    pub running_time: bool,
+
+    /// Begin each sample with its event's id, even where there is one event only
+    #[arg(long)]
+    pub sample_identifier: bool,
+
+    /// Put date and time behind the file's name
+    #[arg(long)]
+    pub timestamp_filename: bool,
+
+    /// Options of perf's that change nothing here.
+    #[command(flatten)]
+    pub accepted: super::record_accepted::Accepted,
 
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]

@@ -17,7 +17,7 @@ mod reserve;
 mod script;
 mod stat;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, Command};
 use crate::error::{Exit, Result, say};
@@ -27,7 +27,7 @@ pub fn main() -> Exit {
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -41,6 +41,20 @@ pub fn main() -> Exit {
             error.exit_status()
         }
     }
+}
+
+/// The command line, with what a value alone does not tell: where it stood among others.
+fn parse() -> std::result::Result<Cli, clap::Error> {
+    let matches = Cli::command().try_get_matches()?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    if let (Command::Record(record), Some(matches)) = (&mut cli.command, matches.subcommand_matches("record"))
+    {
+        let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
+        let events = places("events");
+        let before = |place: usize| events.iter().filter(|event| **event < place).count();
+        record.filter_places = places("filter").into_iter().map(before).collect();
+    }
+    Ok(cli)
 }
 
 fn run(cli: Cli) -> Result<Exit> {

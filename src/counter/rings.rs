@@ -108,6 +108,8 @@ pub struct Setting {
     pub system: bool,
     /// The (held) task starts them when it executes its command.
     pub on_exec: bool,
+    /// Samples begin with their event's id, even where there is one event only.
+    pub with_id: bool,
     /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
     pub tracker: bool,
     /// Bytes of waiting records at which the recorder is woken.
@@ -124,8 +126,9 @@ impl Rings {
         options: &Options,
         setting: Setting,
     ) -> Result<Self, Box<Refused>> {
-        let several =
-            setting.tracker || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
+        let several = setting.with_id
+            || setting.tracker
+            || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
         let base = Role {
             with_id: several,
             system: setting.system,
@@ -228,7 +231,22 @@ impl Rings {
     /// # Errors
     /// The kernel's, when not even the smallest rings can be had.
     pub fn map(&mut self, pages: usize) -> io::Result<usize> {
-        for at in 0..self.open.len() {
+        self.assign(0);
+        let mut pages = pages.next_power_of_two();
+        while let Err(error) = self.map_all(pages) {
+            let locked = matches!(error.raw_os_error(), Some(errno::EPERM | errno::ENOMEM));
+            if !locked || pages == 1 {
+                return Err(error);
+            }
+            pages /= 2;
+        }
+        self.lead(0)?;
+        Ok(pages)
+    }
+
+    /// Chooses the ring of each event from `first` on.
+    fn assign(&mut self, first: usize) {
+        for at in first..self.open.len() {
             let direction = self.events[self.open[at].event].direction();
             let spot = self.open[at].spot;
             // The newest rings are the likeliest: spots come thread by thread, CPU by CPU.
@@ -246,22 +264,47 @@ impl Rings {
             };
             self.open[at].ring = ring;
         }
-        let mut pages = pages.next_power_of_two();
-        while let Err(error) = self.map_all(pages) {
-            let locked = matches!(error.raw_os_error(), Some(errno::EPERM | errno::ENOMEM));
-            if !locked || pages == 1 {
-                return Err(error);
-            }
-            pages /= 2;
-        }
-        for at in 0..self.open.len() {
+    }
+
+    fn lead(&mut self, first: usize) -> io::Result<()> {
+        for at in first..self.open.len() {
             let Open { fd, ring, .. } = &self.open[at];
-            let first = self.rings[*ring].open;
-            if first != at {
-                fd.set_output(&self.open[first].fd)?;
+            let mapped = self.rings[*ring].open;
+            if mapped != at {
+                fd.set_output(&self.open[mapped].fd)?;
             }
         }
-        Ok(pages)
+        Ok(())
+    }
+
+    /// Opens every event in one more spot, when the others have their rings already; `false` when the thread has gone.
+    ///
+    /// # Errors
+    /// As [`Rings::open`]; and the kernel's answer to leading the events into a ring, with the first event's name.
+    pub fn open_late(&mut self, spot: Spot, pages: usize) -> Result<bool, Box<Refused>> {
+        let before = self.open.len();
+        if !self.open(spot)? {
+            return Ok(false);
+        }
+        self.join(before, pages).map(|()| true).map_err(|error| {
+            let Event { spec, request, .. } = &self.events[self.open[before].event];
+            let (name, attr) = (spec.name.clone(), request.attr().clone());
+            Box::new(Refused { error, name, attr, spot, group_before: 0 })
+        })
+    }
+
+    /// Leads the events from `first` on into the rings that there are, or into new ones.
+    fn join(&mut self, first: usize, pages: usize) -> io::Result<()> {
+        self.assign(first);
+        for mapped in self.rings.iter_mut().filter(|mapped| mapped.ring.is_none()) {
+            mapped.ring = Some(Ring::map(&self.open[mapped.open].fd, pages, mapped.direction)?);
+        }
+        self.lead(first)
+    }
+
+    /// Shows what waits in the forward rings, and leaves it there: one or two slices a ring.
+    pub fn peek(&self, mut look: impl FnMut(&[&[u8]])) {
+        self.rings.iter().filter_map(|mapped| mapped.ring.as_ref()).for_each(|ring| ring.peek(&mut look));
     }
 
     fn map_all(&mut self, pages: usize) -> io::Result<()> {

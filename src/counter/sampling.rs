@@ -82,6 +82,8 @@ pub struct Options {
     pub switches: bool,
     /// Counts of threads are read when they end (`-s`).
     pub stat: bool,
+    /// Times enabled and on a counter stand beside recorded counts.
+    pub running_time: bool,
     /// No samples (`-n`).
     pub no_samples: bool,
     /// Levels for all events.
@@ -162,6 +164,9 @@ pub fn request(spec: &EventSpec, options: &Options, role: Role) -> io::Result<Al
         read_format |= format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING;
         attr.set(Flag::InheritStat, true);
     }
+    if options.running_time {
+        read_format |= format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING;
+    }
     if options.cgroups {
         fields |= sample::CGROUP;
     }
@@ -223,6 +228,7 @@ pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
         intr_regs: None,
         user_regs: None,
         stat: false,
+        running_time: false,
         no_samples: false,
         backward: false,
         levels: Levels::AsWritten,
@@ -447,6 +453,7 @@ mod tests {
             cgroups: false,
             switches: false,
             stat: false,
+            running_time: false,
             no_samples: false,
             levels: Levels::AsWritten,
             inherit: true,

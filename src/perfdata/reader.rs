@@ -62,6 +62,9 @@ impl Reader {
             reader.add_directory(path);
         }
         reader.unpack()?;
+        if header.form == Form::File && header.feature_numbers().next().is_none() {
+            reader.recover_features()?;
+        }
         reader.name_events();
         Ok(reader)
     }
@@ -162,15 +165,7 @@ impl Reader {
                         bad.push(Note::BadFeature(feature.name().to_owned()));
                     }
                 }
-                Some(Record::BuildId(row)) => {
-                    let rows = &mut features.build_ids.get_or_insert_default().0;
-                    rows.push(super::feature::BuildIdEntry {
-                        pid: row.pid,
-                        misc: row.misc & !crate::record::misc::BUILD_ID_SIZE,
-                        id: row.id.to_vec(),
-                        name: row.name.to_vec(),
-                    });
-                }
+                Some(Record::BuildId(_)) => add_build_id(record, features),
                 Some(Record::TracingData(size)) => {
                     tracing = Some((at + record.bytes.len() as u64, u64::from(size)));
                 }
@@ -225,8 +220,29 @@ impl Reader {
         Ok(())
     }
 
+    /// A recorder that was killed wrote no sections, but pmc tells as records what it knows.
+    fn recover_features(&mut self) -> Result<(), Error> {
+        let Self { segments, layouts, features, .. } = self;
+        let order = Order { is_foreign: self.is_foreign, layouts };
+        let mut take = |record: &RawRecord<'_>, _| match record.kind {
+            kind::HEADER_FEATURE => {
+                if let Some(Record::HeaderFeature(section)) = record.parse()
+                    && let Some(feature) = Feature::of(section.feature)
+                {
+                    features.set(feature, section.data, self.is_foreign);
+                }
+            }
+            kind::HEADER_BUILD_ID => add_build_id(record, features),
+            _ => {}
+        };
+        scan::scan(segments, order, &mut take)?;
+        Ok(())
+    }
+
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
+        // Twins stand behind all others; their samples are their siblings'.
+        self.events.truncate(self.layouts.event_count());
     }
 
     fn name_events(&mut self) {
@@ -301,4 +317,15 @@ impl Reader {
     pub fn load<'b>(&self, chunk: &Chunk, buffer: &'b mut Buffer) -> Result<Records<'b>, Error> {
         scan::load(&self.segments, self.order(), chunk, buffer)
     }
+}
+
+fn add_build_id(record: &RawRecord<'_>, features: &mut Features) {
+    let Some(Record::BuildId(row)) = record.parse() else { return };
+    let rows = &mut features.build_ids.get_or_insert_default().0;
+    rows.push(super::feature::BuildIdEntry {
+        pid: row.pid,
+        misc: row.misc & !crate::record::misc::BUILD_ID_SIZE,
+        id: row.id.to_vec(),
+        name: row.name.to_vec(),
+    });
 }

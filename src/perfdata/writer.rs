@@ -9,8 +9,9 @@
 //!          at the end:            | records                                 | table | features |
 //! ```
 //! The header is complete from the first byte and names no features, so a reader takes the records up to the data size
-//! and ignores the rest; the size is renewed at most twice a second, and always at the end of a record. Features are
-//! appended by [`Writer::finish`], and only then their bits are set.
+//! and ignores the rest; the size is renewed ten times a second at most, and always at the end of a record. Features are
+//! appended by [`Writer::finish`], and only then their bits are set; what is known of them at the start stands among the
+//! records, too, so that a recording without an end knows its events' names and its machine.
 
 mod compress;
 
@@ -27,7 +28,9 @@ use super::{Error, Event, Form};
 use crate::record::{attr, kind};
 
 /// How long the data size in the header may lag behind: with the time that records wait in a ring, less than a second.
-const LAG: Duration = Duration::from_millis(400);
+const LAG: Duration = Duration::from_millis(100);
+/// Where the attrs' size stands in the header.
+const ATTRS_SIZE_AT: u64 = 32;
 /// Where the data section's size stands in the header.
 const DATA_SIZE_AT: u64 = 48;
 /// Where the feature bits stand.
@@ -36,10 +39,15 @@ const FEATURES_AT: u64 = 72;
 const LARGEST: usize = u16::MAX as usize;
 
 /// How to write.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// zstd level to compress records with (`-z`), 1 to 22.
     pub compress: Option<i32>,
+    /// Events that may turn out to be needed: no reader sees them before [`Writer::show_spare`].
+    pub spare: Vec<Event>,
+    /// The file lies beside its place until [`Writer::take_place`], and what is there stays. A writer that is dropped before leaves
+    /// no file.
+    pub hold: bool,
 }
 
 /// A recording being written.
@@ -60,11 +68,16 @@ pub struct Writer {
     is_stopped: bool,
     is_finished: bool,
     unpacked: u64,
+    /// Events that are not shown yet, and the size of the attrs once they are.
+    spare: Vec<Event>,
+    all_attrs: u64,
+    /// Where the file lies until it takes its place.
+    place: Option<PathBuf>,
 }
 
 impl Writer {
     /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take the pipe
-    /// form. `features` are what is known at the start: the pipe form writes them now, the file form not.
+    /// form. `features` are what is known at the start: they are written now, as records.
     ///
     /// # Errors
     /// When the file cannot be made or its header not be written.
@@ -83,16 +96,18 @@ impl Writer {
         }
         let mut open = OpenOptions::new();
         open.write(true).mode(0o600);
+        let mut place = None;
         match std::fs::symlink_metadata(path) {
-            Ok(meta) if meta.is_file() && meta.len() == 0 => {
-                open.truncate(true);
-            }
             Ok(meta) if meta.is_file() => {
-                let mut old = path.as_os_str().to_owned();
-                old.push(".old");
-                std::fs::rename(path, &old)
-                    .map_err(Error::io("keeping the former recording as .old:", path))?;
-                open.create_new(true);
+                if options.hold {
+                    place = Some(beside(path));
+                    open.create(true).truncate(true);
+                } else if meta.len() == 0 {
+                    open.truncate(true);
+                } else {
+                    keep_former(path)?;
+                    open.create_new(true);
+                }
             }
             Ok(meta) if meta.file_type().is_fifo() => {
                 let pipe = open.open(path).map_err(Error::io("opening", path))?;
@@ -103,13 +118,20 @@ impl Writer {
                 open.create(true).truncate(true);
             }
             Err(_) => {
+                place = options.hold.then(|| beside(path));
                 open.create_new(true);
             }
         }
-        let file = open.open(path).map_err(Error::io("making", path))?;
-        let header = file_header(events);
+        let file = open.open(place.as_deref().unwrap_or(path)).map_err(Error::io("making", path))?;
+        let (header, all_attrs) = file_header(events, &options.spare);
+        let hold = options.hold.then_some(place).flatten();
         let mut writer = Self::new(file, path, Form::File, header.len() as u64, options)?;
+        (writer.all_attrs, writer.place) = (all_attrs, hold);
         writer.write(&[&header], 0)?;
+        // The sections come at the end, which a killed recorder never reaches.
+        let mut known = Vec::new();
+        push_features(features, &mut known);
+        writer.write_records(&[&known])?;
         writer.announce_compression()?;
         Ok(writer)
     }
@@ -129,22 +151,8 @@ impl Writer {
         let mut header = Vec::new();
         header.extend(MAGIC);
         header.extend(PIPE_HEADER.to_ne_bytes());
-        for event in events {
-            let mut body = attr::to_bytes(&event.attr, event.attr.size());
-            // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
-            let room = (LARGEST - 8 - body.len()) / 8;
-            body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
-            push_record(kind::HEADER_ATTR, &[&body], &mut header);
-        }
-        for &feature in Feature::ALL {
-            let section = match feature {
-                Feature::TRACING_DATA | Feature::BUILD_ID => None,
-                _ => features.section(feature),
-            };
-            if let Some(section) = section.filter(|s| s.len() <= LARGEST - 24) {
-                push_feature(feature, &section, &mut header);
-            }
-        }
+        events.iter().for_each(|event| push_attr(event, &mut header));
+        push_features(features, &mut header);
         if let Some(tracing) = &features.tracing_data {
             let padded = tracing.0.len().next_multiple_of(8);
             push_record(kind::HEADER_TRACING_DATA, &[&(padded as u32).to_ne_bytes()], &mut header);
@@ -170,7 +178,43 @@ impl Writer {
             is_stopped: false,
             is_finished: false,
             unpacked: 0,
+            spare: options.spare,
+            all_attrs: 0,
+            place: None,
         })
+    }
+
+    /// Puts a file that was held back where it belongs; what is there becomes `NAME.old`. Does so once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn take_place(&mut self) -> Result<(), Error> {
+        let Some(place) = self.place.take() else { return Ok(()) };
+        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+            keep_former(&self.path)?;
+        }
+        std::fs::rename(&place, &self.path).map_err(Error::io("making", &self.path))
+    }
+
+    /// Shows the spare events to readers from now on: records of theirs may follow. Does so once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn show_spare(&mut self) -> Result<(), Error> {
+        let spare = std::mem::take(&mut self.spare);
+        match self.form {
+            _ if spare.is_empty() => Ok(()),
+            Form::Pipe => {
+                let mut records = Vec::new();
+                spare.iter().for_each(|event| push_attr(event, &mut records));
+                self.write_records(&[&records])
+            }
+            // They lie behind the others already: the size takes them in.
+            _ => self
+                .file
+                .write_all_at(&self.all_attrs.to_ne_bytes(), ATTRS_SIZE_AT)
+                .map_err(Error::io("writing", &self.path)),
+        }
     }
 
     /// Readers must know how far a compressed record unpacks before they meet one. The section that says so comes at the end,
@@ -280,6 +324,7 @@ impl Writer {
     /// What the kernel says; the records are complete and readable then too.
     pub fn finish(mut self, features: &Features) -> Result<u64, Error> {
         self.is_finished = true;
+        self.take_place()?;
         if self.form == Form::Pipe {
             let mut records = Vec::new();
             for row in features.build_ids.iter().flat_map(|ids| &ids.0) {
@@ -330,35 +375,80 @@ impl Writer {
 impl Drop for Writer {
     /// A recorder that gives up leaves all that it wrote readable.
     fn drop(&mut self) {
-        if !self.is_finished && self.told != self.len {
+        if let Some(place) = self.place.take() {
+            let _ = std::fs::remove_file(place);
+        } else if !self.is_finished && self.told != self.len {
             let _ = self.tell_size();
         }
     }
 }
 
-/// Header, ids and attrs of the file form.
-fn file_header(events: &[Event]) -> Vec<u8> {
-    let attr_size = events.iter().map(|event| event.attr.size()).max().unwrap_or(attr::SMALLEST);
+/// A name in the same folder that nobody else uses.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    name.into()
+}
+
+/// Keeps what is there as `NAME.old`.
+fn keep_former(path: &Path) -> Result<(), Error> {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    std::fs::rename(path, &old).map_err(Error::io("keeping the former recording as .old:", path))
+}
+
+/// Header, ids and attrs of the file form, and the size of all attrs when the spare ones are shown.
+///
+/// ```text
+/// header | ids | ids of spare events | attrs | spare attrs | records …
+///                                      '-size-'
+/// ```
+fn file_header(events: &[Event], spare: &[Event]) -> (Vec<u8>, u64) {
+    let all = || events.iter().chain(spare);
+    let attr_size = all().map(|event| event.attr.size()).max().unwrap_or(attr::SMALLEST);
     let entry = attr_size + 16;
-    let ids: usize = events.iter().map(|event| event.ids.len() * 8).sum();
+    let ids: usize = all().map(|event| event.ids.len() * 8).sum();
     let attrs_at = FILE_HEADER as usize + ids;
-    let data_at = attrs_at + entry * events.len();
+    let all_attrs = entry * (events.len() + spare.len());
+    let data_at = attrs_at + all_attrs;
     let mut out = Vec::with_capacity(data_at);
     out.extend(MAGIC);
     let words = [FILE_HEADER as usize, entry, attrs_at, entry * events.len(), data_at, 0, 0, 0, 0, 0, 0, 0];
     out.extend(words.iter().flat_map(|&word| (word as u64).to_ne_bytes()));
-    for event in events {
+    for event in all() {
         out.extend(event.ids.iter().flat_map(|id| id.to_ne_bytes()));
     }
     let mut at = FILE_HEADER as usize;
-    for event in events {
+    for event in all() {
         out.extend(attr::to_bytes(&event.attr, attr_size));
         let size = event.ids.len() * 8;
         out.extend((at as u64).to_ne_bytes());
         out.extend((size as u64).to_ne_bytes());
         at += size;
     }
-    out
+    (out, all_attrs as u64)
+}
+
+/// The record that stands for an event in a stream.
+fn push_attr(event: &Event, out: &mut Vec<u8>) {
+    let mut body = attr::to_bytes(&event.attr, event.attr.size());
+    // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
+    let room = (LARGEST - 8 - body.len()) / 8;
+    body.extend(event.ids.iter().take(room).flat_map(|id| id.to_ne_bytes()));
+    push_record(kind::HEADER_ATTR, &[&body], out);
+}
+
+/// All sections that are known at the start, as records.
+fn push_features(features: &Features, out: &mut Vec<u8>) {
+    for &feature in Feature::ALL {
+        let section = match feature {
+            Feature::TRACING_DATA | Feature::BUILD_ID => None,
+            _ => features.section(feature),
+        };
+        if let Some(section) = section.filter(|s| s.len() <= LARGEST - 24) {
+            push_feature(feature, &section, out);
+        }
+    }
 }
 
 fn push_feature(feature: Feature, section: &[u8], out: &mut Vec<u8>) {

@@ -12,8 +12,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::sample::Sample;
-use super::{RawRecord, Thread, kind};
+use super::sample::{ReadValues, Sample};
+use super::{Cursor, RawRecord, Thread, kind};
 use crate::sys::Attr;
 use crate::sys::attr::Flag;
 use crate::units::PerfTime;
@@ -138,6 +138,12 @@ impl SampleLayout {
         self.sample_type
     }
 
+    /// Byte offset of the data's address in a sample's body, where it was selected.
+    pub(super) fn place_of_addr(&self) -> Option<usize> {
+        let at = self.at[Front::Addr as usize];
+        (at != NONE).then_some(at.into())
+    }
+
     /// Bytes of `sample_id` at the end of records that are not samples.
     pub fn trailer_size(&self) -> usize {
         self.trailer
@@ -220,6 +226,8 @@ pub struct SampleId {
 pub struct Layouts {
     layouts: Vec<SampleLayout>,
     by_id: FxHashMap<u64, u32>,
+    /// For each shape the event whose samples have it: its own, or the one that it is a [twin](super::unwound) of.
+    events: Vec<u32>,
     /// Byte offset of the id in every sample.
     id_at: Option<usize>,
     /// Byte offset of the id from the end of every other record.
@@ -232,6 +240,9 @@ impl Layouts {
         let mut all = Self::default();
         for (index, (attr, ids)) in events.into_iter().enumerate() {
             all.layouts.push(SampleLayout::new(attr));
+            let sibling = ids.first().and_then(|&id| super::unwound::without_twin(id));
+            let sibling = sibling.and_then(|id| all.event_of(id)).map(|event| event as u32);
+            all.events.push(sibling.unwrap_or(index as u32));
             all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));
         }
         // The identifier has its place whatever else is selected; otherwise all must agree on the place of the id.
@@ -250,9 +261,20 @@ impl Layouts {
         self.layouts.iter()
     }
 
+    /// How many events there are, counted without the twins at the end.
+    pub fn event_count(&self) -> usize {
+        let twins = self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);
+        self.events.len() - twins.count()
+    }
+
     /// The event with this id.
     #[inline]
     pub fn event_of(&self, id: u64) -> Option<usize> {
+        Some(self.events[self.shape_of(id)?] as usize)
+    }
+
+    #[inline]
+    fn shape_of(&self, id: u64) -> Option<usize> {
         self.by_id.get(&id).map(|&index| index as usize)
     }
 
@@ -260,22 +282,23 @@ impl Layouts {
     /// belongs to none (perf drops it too and counts it as unknown), except that id 0 or no id at all means the first.
     #[inline]
     pub fn event_of_sample(&self, raw: &RawRecord<'_>) -> Option<usize> {
-        self.event_of_body(raw.body(), u64::from_ne_bytes)
+        let shape = self.shape_of_body(raw.body(), u64::from_ne_bytes)?;
+        Some(*self.events.get(shape)? as usize)
     }
 
     #[inline]
-    fn event_of_body(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<usize> {
+    fn shape_of_body(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<usize> {
         if self.layouts.len() == 1 {
             return Some(0);
         }
         let Some(at) = self.id_at else { return (!self.layouts.is_empty()).then_some(0) };
         let id = read(*body.get(at..)?.first_chunk()?);
-        if id == 0 { Some(0) } else { self.event_of(id) }
+        if id == 0 { Some(0) } else { self.shape_of(id) }
     }
 
     /// The shape of a sample whose bytes have not been turned around yet.
     pub(super) fn of_foreign_sample(&self, body: &[u8]) -> Option<&SampleLayout> {
-        self.layouts.get(self.event_of_body(body, foreign)?)
+        self.layouts.get(self.shape_of_body(body, foreign)?)
     }
 
     /// The shape of the trailer of a record whose bytes have not been turned around yet.
@@ -289,16 +312,16 @@ impl Layouts {
         if raw.kind != kind::SAMPLE {
             return None;
         }
-        let event = self.event_of_sample(raw)?;
-        Some((event, self.layouts.get(event)?.sample(raw)?))
+        let shape = self.shape_of_body(raw.body(), u64::from_ne_bytes)?;
+        Some((*self.events.get(shape)? as usize, self.layouts.get(shape)?.sample(raw)?))
     }
 
     /// The shape that a record of the kernel's other than a sample follows.
     fn trailer_of(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<&SampleLayout> {
         let at = self.id_back.and_then(|back| body.len().checked_sub(back));
         let id = at.and_then(|at| body[at..].first_chunk());
-        let event = id.and_then(|id| self.event_of(read(*id))).unwrap_or(0);
-        self.layouts.get(event)
+        let shape = id.and_then(|id| self.shape_of(read(*id))).unwrap_or(0);
+        self.layouts.get(shape)
     }
 
     /// The `sample_id` of a record of the kernel's that is not a sample; all `None` for perf's own records.
@@ -308,6 +331,15 @@ impl Layouts {
         }
         self.trailer_of(raw.body(), u64::from_ne_bytes)
             .map_or_else(SampleId::default, |layout| layout.sample_id(raw))
+    }
+
+    /// A `READ` record's event and its values.
+    pub fn read<'a>(&self, raw: &RawRecord<'a>) -> Option<(usize, ReadValues<'a>)> {
+        let event = self.sample_id(raw).id.and_then(|id| self.event_of(id)).unwrap_or(0);
+        let mut values = Cursor::new(raw.body());
+        // The thread stands before them.
+        values.u64()?;
+        Some((event, ReadValues::parse(&mut values, self.layouts.get(event)?.read_format)?))
     }
 
     /// When a record was written: from the sample or the `sample_id`.

@@ -22,6 +22,7 @@ pub mod layout;
 pub mod sample;
 pub mod swap;
 pub mod tracepoint;
+pub mod unwound;
 mod user;
 mod walk;
 

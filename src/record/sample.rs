@@ -345,7 +345,7 @@ pub struct Branch {
 }
 
 impl<'a> Branches<'a> {
-    fn parse(c: &mut Cursor<'a>, branch_sample_type: u64) -> Option<Self> {
+    pub(super) fn parse(c: &mut Cursor<'a>, branch_sample_type: u64) -> Option<Self> {
         let count = c.u64()?;
         let hw_index = if branch_sample_type & branch::HW_INDEX != 0 { Some(c.u64()?) } else { None };
         let entries = c.words(count.checked_mul(3)?)?;
@@ -381,7 +381,7 @@ pub struct Registers<'a> {
 
 impl<'a> Registers<'a> {
     /// `Some(None)` when the kernel had no registers to give.
-    fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {
+    pub(super) fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Self>> {
         match c.u64()? {
             0 => Some(None),
             abi => Some(Some(Self { abi, mask, values: c.words(mask.count_ones().into())? })),
@@ -410,7 +410,7 @@ pub struct UserStack<'a> {
 
 impl<'a> UserStack<'a> {
     /// `Some(None)` when nothing was copied.
-    fn parse(c: &mut Cursor<'a>) -> Option<Option<Self>> {
+    pub(super) fn parse(c: &mut Cursor<'a>) -> Option<Option<Self>> {
         let asked = usize::try_from(c.u64()?).ok()?;
         if asked == 0 {
             return Some(None);

@@ -35,22 +35,22 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    fn start(&self) -> u64 {
+    pub(super) fn start(&self) -> u64 {
         self.mapping.start.0
     }
 
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.start().saturating_add(self.mapping.len)
     }
 
     /// Whether an address in both means the same place of the same thing.
-    fn agrees(&self, other: &Self) -> bool {
+    pub(super) fn agrees(&self, other: &Self) -> bool {
         let base = |m: &Mapping| m.start.0.wrapping_sub(m.offset.0);
         self.module == other.module && base(&self.mapping) == base(&other.mapping)
     }
 
     /// The part from `from` to `to`, if anything is left.
-    fn cut(&self, from: u64, to: u64) -> Option<Self> {
+    pub(super) fn cut(&self, from: u64, to: u64) -> Option<Self> {
         let (start, end) = (self.start().max(from), self.end().min(to));
         let offset = FileOffset(self.mapping.offset.0.wrapping_add(start.wrapping_sub(self.start())));
         (start < end)

@@ -113,6 +113,17 @@ impl Ring {
         Ok(len)
     }
 
+    /// Shows all waiting records of a forward ring to `look`, and leaves them there.
+    pub fn peek(&self, look: impl FnOnce(&[&[u8]])) {
+        let len = self.head().wrapping_sub(self.tail);
+        if len == 0 || len > self.size || self.direction == Direction::Backward {
+            return;
+        }
+        // SAFETY: as in `drain`; the tail does not move while the slices are borrowed, since that takes `&mut self`.
+        let (first, second) = unsafe { self.slices(self.tail, len) };
+        look(&[first, second]);
+    }
+
     /// Shows what a backward ring holds to `take`, newest first, as one or two slices. The last record may be cut off, where
     /// newer ones were written over it. The event must be paused ([`EventFd::pause`]) and stay so meanwhile. What an
     /// earlier call has shown is not shown again. Bytes shown.

@@ -77,6 +77,12 @@ impl Tables {
         Some(Self { sections, segments: file.segments().map(segment).collect() })
     }
 
+    /// Bytes that are held.
+    pub fn bytes(&self) -> usize {
+        let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
+        [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten().map(|bytes| bytes.len()).sum()
+    }
+
     pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<Bytes> {
         self.sections.clone()
     }

@@ -5,6 +5,7 @@ pub mod diff;
 pub mod header;
 pub mod info;
 pub mod list;
+pub mod listings;
 pub mod openmetrics;
 pub mod report;
 pub mod script;

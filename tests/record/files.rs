@@ -258,4 +258,22 @@ fn only_what_the_filter_lets_through_is_recorded() {
         .expect(1)
         .says(&["--filter", "EINVAL", "pmc list"]);
     record(&file, &["-e", "cpu-clock", "--filter", "x == 1"], &["true"]).expect(2).says(&["no tracepoint"]);
+    // A filter belongs to the -e before it, as perf has it.
+    record(&file, &["--filter", "x == 1", "-e", "sched:sched_switch"], &["true"]).expect(2).says(&["before"]);
+    let exec = "sched:sched_process_exec";
+    let shell = ["sh", "-c", "sleep 0.02; ls / >/dev/null; sleep 0.02"];
+    let options = ["-e", exec, "--filter", "filename ~ \"*sleep\"", "-e", "sched:sched_process_exit"];
+    for tool in ["pmc", "perf"] {
+        match tool {
+            "pmc" => drop(record(&file, &options, &shell).expect(0)),
+            _ => perf_record(&file, &options, &shell),
+        }
+        let lines = perf(&["script"], &file);
+        let execs: Vec<&str> = lines.lines().filter(|line| line.contains(exec)).collect();
+        assert!(execs.len() == 2 && execs.iter().all(|line| line.contains("sleep")), "{tool}: {lines}");
+        assert!(lines.contains("sched_process_exit") && lines.contains("comm=ls"), "{tool}: {lines}");
+    }
+    let both = ["-e", exec, "--filter", "filename ~ \"*sleep\"", "--filter", "filename ~ \"*ls\""];
+    record(&file, &both, &shell).expect(0);
+    assert_eq!(our_samples(&file), 0, "no name ends in both");
 }

@@ -18,46 +18,99 @@ fn monotonic() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
 
+/// How many recorders are killed: `PMC_TEST_KILLS`, as `.ci/run` sets it.
+fn kills() -> usize {
+    std::env::var("PMC_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
+/// What is recorded when the recorder is killed.
+const KILLED: &[&[&str]] = &[
+    &["-e", "cpu-clock", "-g"],
+    &["-e", "cpu-clock"],
+    &["-e", "cpu-clock", "-g", "-z"],
+    &["-e", "cpu-clock,page-faults", "-a"],
+    &["-e", "cpu-clock", "--call-graph", "dwarf"],
+    &["-e", "cpu-clock", "--call-graph", "dwarf", "-a"],
+    &["-e", "cpu-clock", "--call-graph", "dwarf,1024", "--unwind", "deferred"],
+];
+
+/// Starts a recording, kills the recorder at some moment, and reads what it left.
+fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
+    let file = lab.path(&format!("killed-{number}"));
+    let shape = KILLED[number % KILLED.len()];
+    let mut pmc = kit::pmc();
+    pmc.args(["record", "-q", "-k", "mono", "-F", "1000"]).args(shape).arg("-o").arg(&file);
+    let mut pmc = pmc.args(["--", "sh", "-c", SPIN]).spawn().expect("pmc starts");
+    while !file.exists() {
+        assert!(pmc.try_wait().expect("it is ours").is_none(), "{number}: pmc ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let start = monotonic();
+    std::thread::sleep(std::time::Duration::from_millis(dice.roll(2600)));
+    let killed = monotonic();
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
+    pmc.kill().expect("it runs");
+    pmc.wait().expect("it ends");
+    for child in children.split_whitespace() {
+        let _ = Command::new("kill").args(["-9", child]).status();
+    }
+    let times = |text: &str| -> Vec<f64> {
+        text.lines().filter_map(|line| line.trim().trim_end_matches(':').parse().ok()).collect()
+    };
+    let perfs = times(&perf(&["script", "-F", "time", "-G"], &file));
+    let mut script = kit::pmc();
+    let ours: kit::Ran =
+        script.args(["script", "-F", "time", "-G", "-i"]).arg(&file).output().expect("pmc starts").into();
+    let ours = times(&ours.expect(0).stdout);
+    // Readers that know the header only by its size see at most a second less than was written.
+    for (who, times) in [("perf", &perfs), ("pmc", &ours)] {
+        let last = times.iter().copied().reduce(f64::max);
+        if killed - start > 1.5 {
+            let last =
+                last.unwrap_or_else(|| panic!("{number}: {who} sees no sample of {:.2} s", killed - start));
+            assert!(
+                killed - last < 1.0,
+                "{number} {shape:?}: {who}'s last sample is {:.2} s old",
+                killed - last
+            );
+        }
+    }
+    assert!(ours.len() >= perfs.len(), "{number}: pmc {}, perf {}", ours.len(), perfs.len());
+    let reader = Reader::open(&file).expect("pmc reads it");
+    assert!(reader.features().hostname.is_some() && reader.features().cmdline.is_some(), "{number}");
+    assert_eq!(reader.events()[0].name(), "cpu-clock");
+    if killed - start > 2.5 && !ours.is_empty() {
+        let ids = reader.features().build_ids.as_ref().map_or(0, |ids| ids.0.len());
+        assert!(ids > 0, "{number}: no build-id was noted in {:.2} s", killed - start);
+    }
+    std::fs::remove_file(&file).expect("it goes");
+}
+
 #[test]
 fn a_killed_recorder_leaves_a_file_with_all_but_the_last_second() {
+    /// So many at once: they mostly wait.
+    const LANES: usize = 5;
     if !ready() {
         return;
     }
     let lab = Lab::new();
-    let mut dice = Dice(20_261_121);
-    for number in 0..24 {
-        let file = lab.path(&format!("killed-{number}"));
-        let shape: &[&str] = [&["-g"][..], &[], &["-z"], &["-e", "page-faults"]][number % 4];
-        let mut pmc = kit::pmc();
-        pmc.args(["record", "-q", "-e", "cpu-clock", "-k", "mono", "-a", "-F", "2000"])
-            .args(shape)
-            .arg("-o")
-            .arg(&file);
-        let start = monotonic();
-        let mut pmc = pmc.args(["--", "sh", "-c", SPIN]).spawn().expect("pmc starts");
-        std::thread::sleep(std::time::Duration::from_millis(300 + dice.roll(1700)));
-        let killed = monotonic();
-        let children =
-            std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pmc.id())).unwrap_or_default();
-        pmc.kill().expect("it runs");
-        pmc.wait().expect("it ends");
-        for child in children.split_whitespace() {
-            let _ = Command::new("kill").args(["-9", child]).status();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let (lab, next) = (&lab, &next);
+    std::thread::scope(|scope| {
+        for lane in 0..LANES {
+            scope.spawn(move || {
+                let mut dice = Dice(20_261_121 + lane as u64);
+                loop {
+                    let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if number >= kills() {
+                        return;
+                    }
+                    kill_one(lab, number, &mut dice);
+                }
+            });
         }
-        let times = perf(&["script", "-F", "time", "-G"], &file);
-        let last = times
-            .lines()
-            .filter_map(|line| line.trim().trim_end_matches(':').parse::<f64>().ok())
-            .reduce(f64::max);
-        if killed - start > 1.3 {
-            let last = last.unwrap_or_else(|| panic!("{number}: no sample after {:.2} s", killed - start));
-            assert!(killed - last < 1.0, "{number}: the last sample is {:.2} s old", killed - last);
-        }
-        let reader = Reader::open(&file).expect("pmc reads it");
-        let samples = reader.scan(|_| {}).expect("the scan reads").count(kind::SAMPLE) as usize;
-        let perfs = times.lines().filter(|line| !line.trim().is_empty()).count();
-        assert!(samples >= perfs, "{number}: pmc {samples}, perf {perfs}");
-    }
+    });
 }
 
 #[test]
@@ -72,7 +125,7 @@ fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
     if !kit::need("mount", mount.is_ok_and(|s| s.success()), "a tmpfs cannot be mounted") {
         return;
     }
-    for shape in [&["-g"][..], &["-z"]] {
+    for shape in [&["-g"][..], &["-z"], &["--unwind=deferred"]] {
         let file = disk.join(format!("full{}", shape[0]));
         let options = [&["-e", "cpu-clock", "-a", "-F", "20000", "--call-graph", "dwarf"], shape].concat();
         let run = record(&file, &options, &["sh", "-c", SPIN]);
@@ -182,4 +235,58 @@ fn two_recorders_do_not_spoil_each_others_files() {
         assert_eq!((perf_samples(file), our_samples(file)), (samples, samples));
         assert!(perf(&["report", "--stdio"], file).contains("page-faults"));
     }
+}
+
+/// Starts a thread every 0.3 ms, 600 in all; each sleeps and wakes.
+const SPREADING: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static void *idle(void *none) { for (;;) usleep(20000); return none; }
+int main(void) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    for (int i = 0; i < 600; i++) {
+        pthread_t thread;
+        pthread_create(&thread, &small, idle, 0);
+        usleep(300);
+    }
+    pause();
+}
+"#;
+
+#[test]
+fn threads_that_begin_while_events_are_opened_are_recorded_once() {
+    if !ready() || !kit::need_program("gcc") {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, program, file) = (lab.path("spreading.c"), lab.path("spreading"), lab.path("file"));
+    std::fs::write(&source, SPREADING).expect("a source");
+    let built = Command::new("gcc").arg("-pthread").arg("-o").args([&program, &source]).status();
+    assert!(built.expect("gcc starts").success());
+    let mut target = Command::new(&program).spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let pid = target.id().to_string();
+    let options = ["-e", "context-switches", "-c", "1", "-p", &pid, "--timeout", "2000"];
+    let run = record(&file, &options, &[]).expect(0).says(&["none lost"]);
+    let threads: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .expect("it runs")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    target.kill().expect("it runs");
+    target.wait().expect("it ends");
+    let lines = perf(&["script", "-F", "tid,time", "-G"], &file);
+    let mut samples: Vec<(&str, &str)> =
+        lines.lines().filter_map(|line| line.trim().split_once(' ')).collect();
+    let seen: std::collections::BTreeSet<&str> = samples.iter().map(|(tid, _)| *tid).collect();
+    let missing = threads.iter().filter(|tid| **tid != pid && !seen.contains(tid.as_str())).count();
+    assert!(threads.len() > 300 && missing == 0, "{missing} of {} threads have no sample", threads.len());
+    // Whoever had its events twice would have each sample twice.
+    let all = samples.len();
+    samples.sort_unstable();
+    samples.dedup();
+    let twice = all - samples.len();
+    assert!(twice * 100 < all, "{twice} of {all} samples twice: {}", run.stderr);
 }

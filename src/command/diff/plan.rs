@@ -71,7 +71,7 @@ impl Plan {
         Ok(Self {
             files,
             keys,
-            only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols) },
+            only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },
             compute: compute(&typed.compute)?,
             layout,
         })

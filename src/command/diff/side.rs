@@ -140,5 +140,6 @@ fn wanted(typed: &Diff, plan: &Plan, has_tree: bool, session: &Session) -> Resul
         pids: set(&typed.pid),
         tids: set(&typed.tid),
         comms: comms(&typed.comms, session),
+        ..Wanted::default()
     })
 }

@@ -7,18 +7,21 @@
 //! that tell what was there, [`sections`] describes the machine; [`status`] says how it goes. This file opens and reports.
 
 mod before;
+mod late;
 mod output;
 mod plan;
 mod run;
 mod sections;
 mod status;
+mod strangers;
 mod switch;
+mod unwinding;
 
 use std::ffi::CString;
 use std::io::{IsTerminal, stdout};
 use std::rc::Rc;
 
-use self::output::Output;
+use self::output::{Events, Output};
 use self::plan::{Delay, Plan, Scope};
 use self::run::{Recording, Run};
 use super::control::Control;
@@ -28,7 +31,7 @@ use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Call};
 use crate::counter::reservation::{self, LockFile, Policy};
 use crate::counter::rings::{Refused, Rings, Setting, pages_of};
-use crate::counter::sampling::Rate;
+use crate::counter::sampling::{CallGraph, Rate};
 use crate::counter::set::Spot;
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Exit, Result, say};
@@ -53,6 +56,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
     }
+    plan.notes.iter().for_each(say::note);
     check_frequency(&mut plan, &host)?;
     let groups = groups(&plan, &host)?;
     let takes_counter = groups.iter().flat_map(|(group, _)| &group.events).any(|event| event.takes_counter());
@@ -75,11 +79,12 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         .events()
         .map(|(spec, attr, ids)| Event { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
         .collect();
+    let events = Events::new(&plan, events);
     tell_concessions(&rings);
     if plan.dry_run {
         return Ok(Exit::Done);
     }
-    let features = sections::at_the_start(&host, &plan, &rings, &events);
+    let features = sections::at_the_start(&host, &plan, &rings, &events.written);
     let output = Output::create(&plan, events, features, rings.passed_on())?;
     let recording = Recording {
         host: &host,
@@ -104,6 +109,12 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
     }
     let to = if plan.is_stream() { "standard output".to_owned() } else { plan.output.display().to_string() };
     say::note(status::truth(&to, &run.totals, &run.lost, crate::sys::clock::process_cpu_ns()));
+    if run.kept > 0 {
+        say::note(format!(
+            "{} of the samples keep the copy of their stack, to be unwound by the reader: there was no time to do it, or their process has 32 bits",
+            units::thousands(run.kept)
+        ));
+    }
     let lost: u64 = run.lost.iter().map(|(_, lost)| lost).sum();
     if lost.max(run.totals.lost) > 0 {
         say::warning(
@@ -191,6 +202,14 @@ fn check_frequency(plan: &mut Plan, host: &Host) -> Result<()> {
     Ok(())
 }
 
+/// Whether copies of stacks are asked for, to be unwound at once.
+fn unwinds(plan: &Plan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
+    let mut written =
+        groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
+    let copies = matches!(plan.options.call_graph, Some(CallGraph::Dwarf(_)));
+    !plan.unwinds_later && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
+}
+
 /// Opens the events wherever the scope says, and maps their rings.
 fn open(
     plan: &Plan,
@@ -198,13 +217,7 @@ fn open(
     groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
-    let threads = match &plan.scope {
-        Scope::Processes(pids) => target::threads_of_processes(host, pids),
-        Scope::Threads(tids) => target::threads(host, tids),
-        Scope::User(user) => target::threads_of_user(host, user),
-        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
-    };
-    let mut threads = threads.map_err(launch::no_target)?;
+    let mut threads = threads(plan, host)?;
     let spots = spots(plan, host, &threads, held);
     // Who gives way must be able to start with the counters off.
     let on_exec =
@@ -215,32 +228,47 @@ fn open(
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
+        with_id: plan.has_id || unwinds(plan, &groups),
         watermark: (size / 4).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;
     let refused = |refused: Box<Refused>| explain(*refused, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
     make_room(rings.descriptors(spots.len()))?;
-    let mut gone = Vec::new();
-    for spot in &spots {
-        if !rings.open(*spot).map_err(refused)? {
-            gone.push(spot.tid);
+    let pages = pages_of(size);
+    let map = |rings: &mut Rings| {
+        let bytes = (pages as u64 + 1) * page_size() as u64;
+        rings.map(pages).map_err(|error| {
+            let attr = Attr::default();
+            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, Place::Task(0)) };
+            refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
+        })
+    };
+    // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
+    let at_once = if plan.per_thread { spots.len() } else { host.online_cpus().len() };
+    let (mut gone, mut mapped) = (Vec::new(), None);
+    for spots in spots.chunks(at_once.max(1)) {
+        let before = gone.len();
+        for spot in spots {
+            let is_open = match mapped {
+                None => rings.open(*spot),
+                Some(pages) => rings.open_late(*spot, pages),
+            };
+            if !is_open.map_err(refused)? {
+                gone.push(spot.tid);
+            }
+        }
+        if mapped.is_none() && gone.len() < before + spots.len() {
+            mapped = Some(map(&mut rings)?);
         }
     }
     threads.retain(|thread| !gone.contains(&Some(thread.tid)));
-    if gone.len() == spots.len() {
+    let Some(mapped) = mapped else {
         return Err(match &plan.scope {
             Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
             _ => Error::new("the processes ended before their events were open"),
         });
-    }
-    let pages = pages_of(size);
-    let bytes = (pages as u64 + 1) * page_size() as u64;
-    let mapped = rings.map(pages).map_err(|error| {
-        let attr = Attr::default();
-        let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, Place::Task(0)) };
-        refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
-    })?;
+    };
     if mapped < pages {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
         say::note(format!(
@@ -251,6 +279,7 @@ fn open(
     } else if plan.verbose > 0 {
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }
+    late::open(plan, host, &mut rings, &mut threads, mapped)?;
     for (event, filter) in filters {
         rings.set_filter(event, &filter).map_err(|error| {
             Error::io(format!("--filter '{}'", filter.to_string_lossy()), error)
@@ -259,6 +288,17 @@ fn open(
         })?;
     }
     Ok((rings, threads))
+}
+
+/// The threads that are recorded and run already.
+fn threads(plan: &Plan, host: &Host) -> Result<Vec<Alive>> {
+    let threads = match &plan.scope {
+        Scope::Processes(pids) => target::threads_of_processes(host, pids),
+        Scope::Threads(tids) => target::threads(host, tids),
+        Scope::User(user) => target::threads_of_user(host, user),
+        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
+    };
+    threads.map_err(launch::no_target)
 }
 
 fn spots(plan: &Plan, host: &Host, threads: &[Alive], held: Option<&Held>) -> Vec<Spot> {
@@ -306,36 +346,29 @@ fn ring_bytes(plan: &Plan, host: &Host, spots: &[Spot]) -> u64 {
     1 << allowed.ilog2()
 }
 
-/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of its `-e`.
+/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of the `-e` before it.
 fn filters(plan: &Plan, host: &Host) -> Result<Vec<(usize, CString)>> {
     let mut parser = Parser::new(host);
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut first = 0;
-    let without = plan.events.len().saturating_sub(plan.filters.len());
-    if plan.filters.len() > plan.events.len() {
-        return Err(Error::usage(
-            "--filter belongs to the tracepoint of an -e, and there are fewer of those",
-        )
-        .try_this("-e sched:sched_switch --filter 'prev_pid != 0'; several conditions: 'a == 1 && b != 2'"));
-    }
     for (index, text) in plan.events.iter().enumerate() {
-        let typed = index.checked_sub(without).map(|at| &plan.filters[at]);
-        let mut taken = false;
+        let mut typed = plan.filters.iter().filter(|(event, _)| *event == index).map(|(_, filter)| filter);
+        // Several for one event must all hold.
+        let typed =
+            typed.next().map(|one| typed.fold(one.clone(), |all, more| format!("({all}) && ({more})")));
         for spec in parser.parse(text)?.into_iter().flat_map(|group| group.events) {
             let is_tracepoint = spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT);
-            all.extend(spec.filter.map(|filter| (first, filter)));
-            if let Some(typed) = typed.filter(|_| is_tracepoint) {
-                taken = true;
-                match all.last_mut().filter(|(event, _)| *event == first) {
-                    Some((_, own)) => *own = format!("({own}) && ({typed})"),
-                    None => all.push((first, typed.clone())),
-                }
+            if typed.is_some() && !is_tracepoint {
+                return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
+                    .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+            }
+            match (spec.filter, &typed) {
+                (Some(own), Some(typed)) => all.push((first, format!("({own}) && ({typed})"))),
+                (Some(one), None) => all.push((first, one)),
+                (None, Some(typed)) => all.push((first, typed.clone())),
+                (None, None) => {}
             }
             first += 1;
-        }
-        if typed.is_some() && !taken {
-            return Err(Error::usage(format!("--filter: `{text}` is no tracepoint"))
-                .why("only tracepoints have fields to compare"));
         }
     }
     let c = |(event, filter): (usize, String)| {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use super::switch::{self, Switch};
 use crate::cli::record::Record;
+use crate::cli::record_accepted::Accepted;
 use crate::command::launch;
 use crate::counter::reservation::Policy;
 use crate::counter::rings::pages_of;
@@ -50,11 +51,19 @@ pub(super) enum Delay {
 pub(super) struct Plan {
     /// Event texts as typed; empty: cycles.
     pub(super) events: Vec<String>,
-    /// Filters, for the last of `events`.
-    pub(super) filters: Vec<String>,
+    /// What is said of options that change nothing.
+    pub(super) notes: Vec<String>,
+    /// Samples begin with their event's id.
+    pub(super) has_id: bool,
+    /// The file's name ends in date and time.
+    pub(super) is_stamped: bool,
+    /// Filters, each with the number of the event text that it belongs to.
+    pub(super) filters: Vec<(usize, String)>,
     pub(super) scope: Scope,
     pub(super) cgroups: Vec<String>,
     pub(super) options: Options,
+    /// Copies of stacks are written as they are.
+    pub(super) unwinds_later: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
     pub(super) strict_freq: bool,
     /// `-F max`.
@@ -149,6 +158,7 @@ impl Plan {
             cgroups: typed.all_cgroups,
             switches: typed.switch_events,
             stat: typed.stat,
+            running_time: typed.running_time,
             no_samples: typed.no_samples,
             levels: match (typed.all_user, typed.all_kernel) {
                 (true, _) => Levels::User,
@@ -165,11 +175,25 @@ impl Plan {
             return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
         }
         Ok(Self {
-            events: typed.events,
-            filters: typed.filter,
+            events: match (typed.group, typed.events.is_empty()) {
+                (true, false) if typed.filter.is_empty() => vec![format!("{{{}}}", typed.events.join(","))],
+                (true, false) => {
+                    return Err(Error::usage(
+                        "--group makes one -e of all, and --filter belongs to one of several",
+                    )
+                    .try_this("-e '{a,b}' --filter … -e c"));
+                }
+                _ => typed.events,
+            },
+            notes: accepted(&typed.accepted),
+            has_id: typed.sample_identifier,
+            is_stamped: typed.timestamp_filename && !is_stream,
+            filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             scope,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             options,
+            // What a flight recorder kept may be older than what is known of its processes.
+            unwinds_later: typed.unwind == "deferred" || backward,
             strict_freq: typed.strict_freq,
             freq_max: typed.freq.as_deref() == Some("max"),
             per_thread: typed.per_thread,
@@ -200,6 +224,40 @@ impl Plan {
     pub(super) fn is_stream(&self) -> bool {
         self.output.as_os_str() == "-"
     }
+}
+
+/// What is said of perf's options that change nothing here.
+fn accepted(typed: &Accepted) -> Vec<String> {
+    let all = [
+        (typed.threads.is_some(), "--threads", "one thread empties all rings, and is seldom busy"),
+        (typed.tail_synthesize, "--tail-synthesize", "what runs is told at the beginning of every file"),
+        (typed.synth.is_some(), "--synth", "tasks and mappings are told of whatever is recorded"),
+        (
+            typed.no_bpf_event,
+            "--no-bpf-event",
+            "the kernel tells of BPF programs as they are loaded, at no cost",
+        ),
+        (typed.aio.is_some(), "--aio", "rings are written straight from their memory"),
+        (typed.affinity.is_some(), "--affinity", "rings are emptied from wherever pmc runs"),
+        (typed.mmap_flush.is_some(), "--mmap-flush", "rings are written as they are found"),
+        (typed.num_thread_synthesize.is_some(), "--num-thread-synthesize", "one thread tells what runs"),
+        (typed.proc_map_timeout.is_some(), "--proc-map-timeout", "mappings are read to their end"),
+        (typed.vmlinux.is_some(), "--vmlinux", "symbols are looked for when a report is made"),
+        (typed.debuginfod.is_some(), "--debuginfod", "symbols are looked for when a report is made"),
+    ];
+    all.iter().filter(|(on, ..)| *on).map(|(_, name, why)| format!("{name} changes nothing: {why}")).collect()
+}
+
+/// A filter belongs to the `-e` before it.
+fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
+    let of = |(place, filter): (usize, String)| {
+        let event = place.checked_sub(1).ok_or_else(|| {
+            Error::usage(format!("--filter '{filter}' stands before the event that it belongs to"))
+                .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
+        })?;
+        Ok((event, filter))
+    };
+    places.into_iter().zip(filters).map(of).collect()
 }
 
 fn scope(typed: &Record, host: &Host) -> Result<Scope> {

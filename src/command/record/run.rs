@@ -40,6 +40,8 @@ use crate::sys::signal::{self, Signals};
 
 /// Rings are drained at least so often, so that a killed recorder has written everything but the last moment.
 const DRAIN_NS: u64 = 400_000_000;
+/// The same where some records wait for another round before they are unwound and written.
+const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 /// How often the life of foreign threads is looked at.
 const TICK_NS: u64 = 100_000_000;
 
@@ -75,6 +77,8 @@ pub(super) struct Run {
     pub(super) is_full: bool,
     /// `--timeout` ended it.
     pub(super) timed_out: bool,
+    /// Samples that were to be unwound and keep their copy of the stack.
+    pub(super) kept: u64,
 }
 
 /// Why waiting ended.
@@ -104,6 +108,9 @@ impl Recording<'_> {
         };
         let mut end = Ending::default();
         let mut failed = written.err();
+        if failed.is_none() {
+            failed = self.output.take_place().err().map(Error::from);
+        }
         let mut is_full = false;
         let mut delay_until = match self.plan.delay {
             Delay::Ns(ns) => Some(start + ns),
@@ -112,7 +119,8 @@ impl Recording<'_> {
         let timeout_at = self.plan.timeout_ns.map(|ns| start + ns);
         let watch_threads = command.is_none() && !self.threads.is_empty();
         let mut next_tick = (watch_threads || self.watcher.is_some()).then_some(start + TICK_NS);
-        let mut next_drain = start + DRAIN_NS;
+        let each_drain = if self.output.descriptor().is_some() { DRAIN_UNWINDING_NS } else { DRAIN_NS };
+        let mut next_drain = start + each_drain;
         let mut switch_at = self.switch_after(start);
         let mut status = Status::new(self.plan.quiet, start);
         // One ring may wait until others are drained, but not for ever.
@@ -147,7 +155,7 @@ impl Recording<'_> {
                 self.give_way()?;
             }
             end.timed_out |= timeout_at.is_some_and(|at| now >= at);
-            next_drain = now + DRAIN_NS;
+            next_drain = now + each_drain;
             failed = self.drain().err();
             let switch = match self.plan.switch {
                 Some(Switch::Bytes(most)) => self.output.bytes() >= most,
@@ -202,7 +210,8 @@ impl Recording<'_> {
             crate::sys::process::close_behind();
         }
         let (outcome, interrupted, timed_out) = (end.outcome, end.interrupted(), end.timed_out);
-        Ok(Run { totals, lost, outcome, interrupted, failed, is_full, timed_out })
+        let kept = self.output.kept();
+        Ok(Run { totals, lost, outcome, interrupted, failed, is_full, timed_out, kept })
     }
 
     fn take_rest(&mut self) -> Result<()> {
@@ -210,7 +219,7 @@ impl Recording<'_> {
         rings.drain(|ring, slices| output.take_ring(ring, slices))?;
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
-        Ok(())
+        output.settle(true)
     }
 
     /// The kernel tells of losses when there is room again; what was lost at the very end, we tell.
@@ -228,27 +237,40 @@ impl Recording<'_> {
     fn drain(&mut self) -> Result<()> {
         let Self { rings, output, .. } = self;
         let bytes = rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        if bytes > 0 && output.begin_second_pass() {
+            rings.drain(|ring, slices| output.take_ring(ring, slices))?;
+        }
         // What a backward ring keeps is older than what the others have brought: then there are no rounds.
         if bytes > 0 && !rings.has_backward() {
             output.end_round()?;
         }
-        output.tick()?;
-        Ok(())
+        output.tick()
     }
 
     /// Ends a file of a row and begins the next, which must know again what is there.
     fn switch(&mut self) -> Result<()> {
+        // Whoever runs now may belong to what is recorded. All are looked at twice: who ends while the files are
+        // changed was there before, who begins is there after.
+        let mut early = Encoder::new(self.output.trailer());
+        self.host.processes().into_iter().for_each(|pid| self.tell_process(pid, &mut early));
+        self.drain()?;
         let Self { rings, output, .. } = self;
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.switch()?;
         let mut out = Encoder::new(self.output.trailer());
         self.tell_events_and_kernel(&mut out);
-        // Whoever runs now may belong to what is recorded.
+        self.output.take(&[out.bytes(), early.bytes()])?;
+        out.clear();
         for pid in self.host.processes() {
-            self.tell_process(pid, &mut out)?;
+            self.tell_process(pid, &mut out);
+            if out.bytes().len() >= ENOUGH {
+                self.output.take(&[out.bytes()])?;
+                out.clear();
+            }
         }
-        self.flush(&mut out)
+        self.output.take(&[out.bytes()])?;
+        Ok(())
     }
 
     fn switch_after(&self, now: u64) -> Option<u64> {
@@ -326,7 +348,8 @@ impl Recording<'_> {
             (Scope::Cpus(cpus), _) => {
                 before::idle(cpus, &mut out);
                 for pid in self.host.processes() {
-                    self.tell_process(pid, &mut out)?;
+                    self.tell_process(pid, &mut out);
+                    self.tell(&mut out, ENOUGH)?;
                 }
             }
             (Scope::Command, Some(held)) => {
@@ -342,12 +365,13 @@ impl Recording<'_> {
                 pids.sort_unstable();
                 pids.dedup();
                 for pid in pids {
-                    self.tell_process(pid, &mut out)?;
+                    self.tell_process(pid, &mut out);
+                    self.tell(&mut out, ENOUGH)?;
                 }
             }
         }
         out.finished_init();
-        self.flush(&mut out)
+        self.tell(&mut out, 0)
     }
 
     fn tell_events_and_kernel(&self, out: &mut Encoder) {
@@ -365,22 +389,24 @@ impl Recording<'_> {
         }
     }
 
-    fn tell_process(&mut self, pid: u32, out: &mut Encoder) -> Result<()> {
+    fn tell_process(&self, pid: u32, out: &mut Encoder) {
         let telling = Telling {
             // Whoever unwinds copies of stacks wants to know of data, too.
             data_mappings: self.plan.options.data_mappings
-                || matches!(self.plan.options.call_graph, Some(CallGraph::Dwarf(_))),
+                || self.plan.unwinds_later
+                    && matches!(self.plan.options.call_graph, Some(CallGraph::Dwarf(_))),
             namespaces: self.plan.options.namespaces,
         };
         if let Some(threads) = self.host.threads(pid) {
             before::process(self.host, pid, &threads, telling, out);
         }
-        if out.bytes().len() >= ENOUGH { self.flush(out) } else { Ok(()) }
     }
 
-    fn flush(&mut self, out: &mut Encoder) -> Result<()> {
-        self.output.take(&[out.bytes()])?;
-        out.clear();
+    fn tell(&mut self, out: &mut Encoder, least: usize) -> Result<()> {
+        if out.bytes().len() >= least {
+            self.output.tell(out.bytes())?;
+            out.clear();
+        }
         Ok(())
     }
 
@@ -397,6 +423,9 @@ impl Recording<'_> {
             add(fd, ring as u64).map_err(watching)?;
         }
         add(self.signals.as_fd(), u64::MAX).map_err(watching)?;
+        if let Some(unwound) = self.output.descriptor() {
+            add(unwound, u64::MAX).map_err(watching)?;
+        }
         if let Some(orders) = self.control.as_ref().and_then(Control::readable) {
             // A file or /dev/null cannot be waited for: it is looked at with every drain.
             let _ = add(orders, u64::MAX);

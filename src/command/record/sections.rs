@@ -81,8 +81,14 @@ pub(super) fn at_the_start(host: &Host, plan: &Plan, rings: &Rings, events: &[Ev
 /// What only the records tell.
 pub(super) fn at_the_end(features: &mut Features, tally: &Tally, wanted: BuildIds) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
+    let rows = build_ids(tally, wanted);
+    features.build_ids = (!rows.is_empty()).then_some(BuildIdSection(rows));
+}
+
+/// The build-ids of the files that are wanted, as far as they were seen until now.
+pub(super) fn build_ids(tally: &Tally, wanted: BuildIds) -> Vec<BuildIdEntry> {
     if wanted == BuildIds::None {
-        return;
+        return Vec::new();
     }
     let rows = tally.files(wanted == BuildIds::All).into_iter().filter_map(|file| {
         let id = match (&file.build_id, file.is_kernel) {
@@ -105,7 +111,7 @@ pub(super) fn at_the_end(features: &mut Features, tally: &Tally, wanted: BuildId
     });
     let mut rows: Vec<BuildIdEntry> = rows.collect();
     rows.dedup_by(|a, b| a.name == b.name && a.id == b.id);
-    features.build_ids = (!rows.is_empty()).then_some(BuildIdSection(rows));
+    rows
 }
 
 /// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see it.

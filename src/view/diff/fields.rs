@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{Layout, formula, heading, wanted};
 use crate::profile::diff::{Comparison, Compute, Event, Line};
 use crate::text::clean;
-use crate::view::report::words;
+use crate::view::report::{Spelling, words};
 
 fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
     let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
@@ -59,7 +59,7 @@ fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) 
             fields.push(formula(comparison.compute, event, line, at + 1));
         }
     }
-    fields.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell)));
+    fields.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::default())));
     fields
 }
 

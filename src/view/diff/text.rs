@@ -16,7 +16,7 @@ use crate::profile::diff::{Change, Comparison, Compute, Event, Line, tree::Node}
 use crate::profile::sampled::Value;
 use crate::text::{clean, width};
 use crate::units::{duration, thousands};
-use crate::view::report::words;
+use crate::view::report::{Spelling, words};
 
 const DIM: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
@@ -151,7 +151,7 @@ fn cells(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -
             cells.push(formula(comparison.compute, event, line, file));
         }
     }
-    cells.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell)));
+    cells.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::default())));
     cells
 }
 

@@ -1,0 +1,332 @@
+//! Samples whose copy of the stack has become a call chain: what is left of the request, and of each record.
+//!
+//! Receives attrs and samples with registers and a stack copy, and the chain that an unwinder made of them; hands on the attr
+//! and the records of an ordinary call-chain recording. Knows nothing of unwinding.
+//!
+//! ```text
+//! | id'fier ip tid time (addr) … period | read | nr, kernel part | raw | branches | (regs) | (stack, some KiB) | weight (data_src) …
+//!                                 becomes
+//! | id'fier ip tid time        … period | read | nr, the whole chain | raw | branches                        | weight …
+//! ```
+//! Addresses and sources of data are asked for only because perf asks for them beside copies of the stack: they go, too, unless the
+//! user wants them.
+//!
+//! A sample that could not be unwound in time stays as it is and belongs to a *twin* of its event: the same request,
+//! with ids of its own ([`twin_id`]), under which the file holds samples with their copies.
+
+use super::layout::bits;
+use super::sample::{CONTEXT_MAX, ReadValues};
+use super::{CpuMode, Cursor, HEADER, RawRecord, Sample};
+use crate::sys::Attr;
+use crate::sys::attr::Flag;
+
+/// What is taken out of samples.
+const COPY: u64 = bits::REGS_USER | bits::STACK_USER;
+/// The bit that makes an instance's id its twin's. The kernel counts ids up from 1.
+const TWIN: u64 = 1 << 62;
+/// The marker before the addresses of a process: `PERF_CONTEXT_USER`.
+const USER: u64 = -512i64 as u64;
+
+/// What samples lose when they are unwound, as `sample_type` bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    fields: u64,
+}
+
+impl Lost {
+    /// `wants_data`: whether addresses and sources of data were asked for by themselves; `wants_registers`: whether the
+    /// process's registers were.
+    pub fn new(wants_data: bool, wants_registers: bool) -> Self {
+        let data = if wants_data { 0 } else { bits::ADDR | bits::DATA_SRC };
+        let registers = if wants_registers { 0 } else { bits::REGS_USER };
+        Self { fields: data | registers | bits::STACK_USER }
+    }
+
+    /// Whether addresses of data, and with them mappings of data, stay.
+    pub fn keeps_data(self) -> bool {
+        self.fields & bits::ADDR == 0
+    }
+
+    /// The request as if call chains had been asked for; `None` for an event whose samples hold no copy.
+    pub fn attr(self, attr: &Attr) -> Option<Attr> {
+        if !has_copy(attr.sample_type()) {
+            return None;
+        }
+        let mut plain = attr.clone();
+        plain.set_sample_type(attr.sample_type() & !self.fields | bits::CALLCHAIN);
+        plain.set_sample_stack_user(0);
+        if self.fields & bits::REGS_USER != 0 {
+            plain.set_sample_regs_user(0);
+        }
+        plain.set(Flag::ExcludeCallchainUser, false);
+        plain.set(Flag::MmapData, attr.get(Flag::MmapData) && self.keeps_data());
+        Some(plain)
+    }
+
+    /// Appends the record of a sample with this chain in place of its copy; `chain` is the process's part, innermost first.
+    /// `false`, and nothing appended, when the record is cut short.
+    pub fn write(self, raw: &RawRecord<'_>, sample: &Sample<'_>, chain: &[u64], out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let written = self.body(raw, sample, chain, out);
+        let size = u16::try_from(out.len() - start).ok().filter(|_| written.is_some());
+        match size {
+            Some(size) => out[start + HEADER - 2..start + HEADER].copy_from_slice(&size.to_ne_bytes()),
+            None => out.truncate(start),
+        }
+        size.is_some()
+    }
+
+    fn body(self, raw: &RawRecord<'_>, sample: &Sample<'_>, chain: &[u64], out: &mut Vec<u8>) -> Option<()> {
+        let layout = sample.layout();
+        let has = |bit: u64| layout.sample_type & bit != 0;
+        let keeps = |bit: u64| layout.sample_type & !self.fields & bit != 0;
+        let body = sample.body();
+        out.extend_from_slice(raw.bytes.get(..HEADER)?);
+        // The front: one word each.
+        let front = body.get(..layout.front)?;
+        match layout.place_of_addr().filter(|_| !keeps(bits::ADDR)) {
+            Some(at) => {
+                out.extend_from_slice(&front[..at]);
+                out.extend_from_slice(&front[at + 8..]);
+            }
+            None => out.extend_from_slice(front),
+        }
+        let mut c = Cursor::new(&body[layout.front..]);
+        let all = c.rest();
+        let at = |c: &Cursor<'_>| all.len() - c.rest().len();
+        if has(bits::READ) {
+            ReadValues::parse(&mut c, layout.read_format)?;
+        }
+        out.extend_from_slice(&all[..at(&c)]);
+        let kernel = if has(bits::CALLCHAIN) {
+            let count = c.u64()?;
+            c.words(count)?
+        } else {
+            Default::default()
+        };
+        let whole = whole_chain(sample, kernel.iter(), chain);
+        out.extend((whole.len() as u64).to_ne_bytes());
+        whole.iter().for_each(|word| out.extend(word.to_ne_bytes()));
+        // Raw data and branches.
+        let from = at(&c);
+        if has(bits::RAW) {
+            let size = c.u32()?;
+            c.take(usize::try_from(size).ok()?)?;
+        }
+        if has(bits::BRANCH_STACK) {
+            super::sample::Branches::parse(&mut c, layout.branch_sample_type)?;
+        }
+        out.extend_from_slice(&all[from..at(&c)]);
+        let from = at(&c);
+        if has(bits::REGS_USER) {
+            super::sample::Registers::parse(&mut c, layout.user_regs)?;
+        }
+        if keeps(bits::REGS_USER) {
+            out.extend_from_slice(&all[from..at(&c)]);
+        }
+        if has(bits::STACK_USER) {
+            super::sample::UserStack::parse(&mut c)?;
+        }
+        let from = at(&c);
+        if has(bits::WEIGHT | bits::WEIGHT_STRUCT) {
+            c.u64()?;
+        }
+        out.extend_from_slice(&all[from..at(&c)]);
+        let from = at(&c);
+        if has(bits::DATA_SRC) {
+            c.u64()?;
+        }
+        if keeps(bits::DATA_SRC) {
+            out.extend_from_slice(&all[from..at(&c)]);
+        }
+        out.extend_from_slice(c.rest());
+        Some(())
+    }
+}
+
+/// Whether samples of this type hold what an unwinder needs.
+pub fn has_copy(sample_type: u64) -> bool {
+    sample_type & COPY == COPY
+}
+
+/// The id of an instance's twin.
+pub fn twin_id(id: u64) -> u64 {
+    id | TWIN
+}
+
+/// The id of the instance that this one is a twin of.
+pub(super) fn without_twin(id: u64) -> Option<u64> {
+    (id & TWIN != 0).then_some(id & !TWIN)
+}
+
+/// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id (`PERF_SAMPLE_IDENTIFIER`);
+/// otherwise `false`.
+pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
+    let first = raw.bytes.get(HEADER..HEADER + 8).and_then(|word| word.first_chunk());
+    let id = first.map(|word| u64::from_ne_bytes(*word));
+    let Some(id) = id.filter(|_| sample.layout().sample_type & bits::IDENTIFIER != 0) else { return false };
+    out.extend_from_slice(&raw.bytes[..HEADER]);
+    out.extend(twin_id(id).to_ne_bytes());
+    out.extend_from_slice(&raw.bytes[HEADER + 8..]);
+    true
+}
+
+/// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind its marker.
+fn whole_chain(sample: &Sample<'_>, kernel: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
+    let mut whole: Vec<u64> = kernel.collect();
+    // A marker with nothing behind it says nothing.
+    while whole.last().is_some_and(|&word| word >= CONTEXT_MAX) {
+        whole.pop();
+    }
+    let own = [sample.ip().unwrap_or(0)];
+    let user = match (user, sample.cpu_mode()) {
+        ([], CpuMode::User) => &own,
+        (user, _) => user,
+    };
+    if !user.is_empty() {
+        whole.push(USER);
+        whole.extend(user);
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Layouts, Parts, kind};
+
+    const ALL: u64 = bits::IDENTIFIER
+        | bits::IP
+        | bits::TID
+        | bits::TIME
+        | bits::ADDR
+        | bits::CPU
+        | bits::PERIOD
+        | bits::READ
+        | bits::CALLCHAIN
+        | bits::RAW
+        | bits::REGS_USER
+        | bits::STACK_USER
+        | bits::WEIGHT
+        | bits::DATA_SRC
+        | bits::TRANSACTION
+        | bits::CGROUP;
+
+    fn attr(sample_type: u64) -> Attr {
+        let mut attr = Attr::new(1, 0);
+        attr.set_sample_type(sample_type);
+        attr.set_sample_regs_user(0b111);
+        attr.set_sample_stack_user(16);
+        attr.set(Flag::ExcludeCallchainUser, true);
+        attr
+    }
+
+    /// A sample in kernel mode with every field of [`ALL`].
+    fn record(misc: u16) -> Vec<u8> {
+        let kernel = -128i64 as u64;
+        let words: Vec<u64> = [
+            &[77, 0x1000, 5 | 5 << 32, 99, 0xadd7, 3, 1000][..], // front
+            &[42],                                               // read: the value
+            &[3, kernel, 0x1000, 0x2000],                        // chain
+            &[8u64 | 7 << 32, 6 << 32 | 5], // raw: size 8, then 8 bytes… of 16 with the size
+        ]
+        .concat();
+        let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        // The raw field is a u32 size and its bytes: 4 + 12 here.
+        let raw_at = body.len() - 16;
+        body[raw_at..raw_at + 4].copy_from_slice(&12u32.to_ne_bytes());
+        let rest = [2u64, 10, 11, 12, 16, 0xaaaa, 0xbbbb, 16, 55, 0xd5, 66, 88];
+        body.extend(rest.iter().flat_map(|word| word.to_ne_bytes()));
+        let mut record = Vec::new();
+        record.extend(kind::SAMPLE.to_ne_bytes());
+        record.extend(misc.to_ne_bytes());
+        record.extend(((body.len() + HEADER) as u16).to_ne_bytes());
+        record.extend(body);
+        record
+    }
+
+    fn parts(layouts: &Layouts, bytes: &[u8], see: impl FnOnce(Sample<'_>, Parts<'_>)) {
+        let raw = RawRecord::first(bytes).unwrap();
+        assert_eq!(raw.bytes.len(), bytes.len());
+        let (_, sample) = layouts.sample(&raw).unwrap();
+        see(sample, sample.parts().unwrap());
+    }
+
+    #[test]
+    fn the_copy_becomes_a_chain_and_the_rest_stays() {
+        let before = attr(ALL);
+        for (data, registers) in [(false, false), (true, true)] {
+            let lost = Lost::new(data, registers);
+            let after = lost.attr(&before).unwrap();
+            assert!(!after.get(Flag::ExcludeCallchainUser) && after.sample_stack_user() == 0);
+            let old = Layouts::new([(&before, &[77][..])]);
+            let new = Layouts::new([(&after, &[77][..])]);
+            let bytes = record(1);
+            let raw = RawRecord::first(&bytes).unwrap();
+            let (_, sample) = old.sample(&raw).unwrap();
+            let mut out = vec![1, 2, 3];
+            assert!(lost.write(&raw, &sample, &[0x7000, 0x7100], &mut out));
+            parts(&new, &out[3..], |sample, parts| {
+                assert_eq!((sample.id(), sample.ip(), sample.period()), (Some(77), Some(0x1000), Some(1000)));
+                assert_eq!(sample.addr(), data.then_some(0xadd7));
+                let chain: Vec<u64> = parts.callchain.unwrap().iter().collect();
+                assert_eq!(chain, [-128i64 as u64, 0x1000, 0x2000, USER, 0x7000, 0x7100]);
+                assert_eq!(parts.raw.map(<[u8]>::len), Some(12));
+                assert_eq!(parts.user_regs.map(|r| r.values.len()), registers.then_some(3));
+                assert!(parts.user_stack.is_none());
+                assert_eq!(parts.weight.map(|w| w.value()), Some(55));
+                assert_eq!(parts.data_src, data.then_some(0xd5));
+                assert_eq!((parts.transaction, parts.cgroup), (Some(66), Some(88)));
+            });
+        }
+    }
+
+    #[test]
+    fn a_process_that_could_not_be_unwound_has_its_place() {
+        let before = attr(ALL);
+        let lost = Lost::new(false, false);
+        let after = lost.attr(&before).unwrap();
+        let old = Layouts::new([(&before, &[77][..])]);
+        let new = Layouts::new([(&after, &[77][..])]);
+        let bytes = record(2);
+        let raw = RawRecord::first(&bytes).unwrap();
+        let (_, sample) = old.sample(&raw).unwrap();
+        let mut out = Vec::new();
+        assert!(lost.write(&raw, &sample, &[], &mut out));
+        parts(&new, &out, |_, parts| {
+            assert_eq!(parts.callchain.unwrap().iter().last(), Some(0x1000));
+        });
+    }
+
+    #[test]
+    fn a_twin_differs_by_its_id() {
+        let before = attr(ALL);
+        let layouts = Layouts::new([(&before, &[twin_id(77)][..])]);
+        let bytes = record(2);
+        let raw = RawRecord::first(&bytes).unwrap();
+        let (_, sample) = layouts.sample(&raw).unwrap();
+        let mut out = Vec::new();
+        assert!(write_twin(&raw, &sample, &mut out));
+        parts(&layouts, &out, |sample, parts| {
+            assert_eq!(sample.id(), Some(twin_id(77)));
+            assert!(parts.user_stack.is_some());
+        });
+    }
+
+    #[test]
+    fn what_is_cut_short_is_not_written() {
+        let before = attr(ALL);
+        let layouts = Layouts::new([(&before, &[77][..])]);
+        let whole = record(1);
+        for size in (HEADER..whole.len()).step_by(8) {
+            let mut bytes = whole[..size].to_vec();
+            bytes[6..8].copy_from_slice(&(size as u16).to_ne_bytes());
+            let raw = RawRecord::first(&bytes).unwrap();
+            let Some((_, sample)) = layouts.sample(&raw) else { continue };
+            let mut out = Vec::new();
+            let written = Lost::new(false, false).write(&raw, &sample, &[1], &mut out);
+            assert_eq!(written, !out.is_empty());
+        }
+        assert!(Lost::new(false, false).attr(&attr(bits::IP)).is_none());
+    }
+}

@@ -1,0 +1,198 @@
+//! Copies of stacks that are unwound while recording: the file, what it says, and that it says what a deferred one says.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// Without frame pointers; 1 part of the work is done below `alpha`, 3 parts below `beta`.
+const HOT: &str = r#"
+#include <stdlib.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; }
+__attribute__((noinline)) int rec(int d, int n) {
+    char b[64];
+    b[d % 64] = d;
+    if (d == 0) { leaf(n); return b[0]; }
+    int r = rec(d - 1, n) + b[d % 64];
+    sink += r;
+    return r;
+}
+__attribute__((noinline)) int alpha(int n) { return rec(10, n) + 1; }
+__attribute__((noinline)) int beta(int n) { return rec(20, 3 * n) + 2; }
+int main(int c, char **v) {
+    int s = 0, k = c > 1 ? atoi(v[1]) : 100;
+    for (int i = 0; i < k; i++) { s += alpha(50000); s += beta(50000); }
+    return s == 42;
+}
+"#;
+
+#[track_caller]
+fn hot(lab: &Lab) -> PathBuf {
+    let (source, program) = (lab.path("hot.c"), lab.path("hot"));
+    std::fs::write(&source, HOT).expect("a source");
+    let options = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
+    let built = Command::new("gcc").args(options).args([&program, &source]).status().expect("gcc starts");
+    assert!(built.success());
+    program
+}
+
+/// Percent of samples with this function anywhere in their stack, by pmc's report; and the share of stacks that reach a root.
+#[track_caller]
+fn totals(file: &Path) -> (BTreeMap<String, f64>, f64) {
+    let mut pmc = kit::pmc();
+    let run: kit::Ran =
+        pmc.args(["report", "--json", "-s", "sym", "-i"]).arg(file).output().expect("pmc starts").into();
+    let json: serde_json::Value = serde_json::from_str(&run.expect(0).stdout).expect("one JSON document");
+    let event = &json["events"][0];
+    let rows = event["rows"].as_array().expect("rows");
+    let share = |row: &serde_json::Value| {
+        let name = row["sym"].as_str()?.to_owned();
+        Some((name, row["total"]["percent"].as_f64()?))
+    };
+    let trust = &json["trust"];
+    let rooted = trust["rooted"].as_f64().expect("a count") / trust["stacks"].as_f64().expect("a count");
+    (rows.iter().filter_map(share).collect(), rooted)
+}
+
+#[test]
+fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
+    if !ready() || !kit::need_program("gcc") {
+        return;
+    }
+    let lab = Lab::new();
+    let program = hot(&lab);
+    // Processes come and go, so that there are spaces to follow.
+    let shell = format!("for i in 1 2 3 4 5 6; do {0} 400; done; exec {0} 1000", program.display());
+    let (live, deferred) = (lab.path("live"), lab.path("deferred"));
+    let work = ["sh", "-c", &shell];
+    let options = |when| ["-e", "cpu-clock", "--call-graph", "dwarf", "--unwind", when];
+    let run = record(&live, &options("live"), &work).expect(0).says(&["none lost"]);
+    record(&deferred, &options("deferred"), &work).expect(0).says(&["none lost"]);
+    let samples = told(&run.stderr, " samples");
+    assert_eq!((our_samples(&live), second_opinion(&live)), (samples, samples));
+
+    let [size, before] = [&live, &deferred].map(|file| std::fs::metadata(file).expect("it is there").len());
+    // On a machine with no time at all some may have been left to the reader.
+    let all = !run.stderr.contains("keep the copy");
+    assert!(!all || size * 10 < before, "{size} bytes instead of {before}");
+    let events = perf(&["evlist", "-v"], &live);
+    assert!(
+        !all || events.contains("CALLCHAIN")
+            && !events.contains("STACK_USER")
+            && !events.contains("REGS_USER"),
+        "{events}"
+    );
+
+    let ((ours, our_roots), (theirs, their_roots)) = (totals(&live), totals(&deferred));
+    for name in ["main", "alpha", "beta", "rec", "leaf"] {
+        let share = |of: &BTreeMap<String, f64>| of.get(name).copied().unwrap_or(0.0);
+        let (live, deferred) = (share(&ours), share(&theirs));
+        assert!(
+            deferred > 10.0 && (live - deferred).abs() < 6.0,
+            "{name}: {live} % live, {deferred} % deferred"
+        );
+    }
+    assert!(
+        our_roots > 0.97 && their_roots > 0.97,
+        "{our_roots} and {their_roots} of the stacks reach a root"
+    );
+    // perf takes it for any recording with call chains.
+    let perfs = perf(&["report", "--stdio", "--no-inline", "-g", "none", "-s", "symbol"], &live);
+    let beta = perfs
+        .lines()
+        .find(|line| line.split_whitespace().any(|word| word == "beta"))
+        .unwrap_or_else(|| panic!("{perfs}"));
+    let beta: f64 = beta.trim().split('%').next().and_then(|n| n.parse().ok()).expect("a share");
+    assert!((beta - ours["beta"]).abs() < 0.1, "perf {beta}, pmc {}", ours["beta"]);
+}
+
+#[test]
+fn a_running_process_is_unwound_with_what_it_had_mapped_before() {
+    if !ready() || !kit::need_program("gcc") {
+        return;
+    }
+    let lab = Lab::new();
+    let program = hot(&lab);
+    let mut target = Command::new(&program).arg("100000000").spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let pid = target.id().to_string();
+    for scope in [&["-p", &pid][..], &["-a"], &["-p", &pid, "-z"], &["-p", &pid, "-d"]] {
+        let file = lab.path("running");
+        let options = [&["-e", "cpu-clock", "--call-graph", "dwarf", "--timeout", "400"], scope].concat();
+        record(&file, &options, &[]).expect(0);
+        let (shares, _) = totals(&file);
+        let share = |name: &str| shares.get(name).copied().unwrap_or(0.0);
+        assert!(share("beta") > 2.0 && share("main") > share("beta"), "{scope:?}: {shares:?}");
+        assert_eq!(perf_samples(&file), our_samples(&file), "{scope:?}");
+    }
+    target.kill().expect("it runs");
+    target.wait().expect("it ends");
+}
+
+#[test]
+fn streams_and_rows_of_files_are_unwound_too() {
+    if !ready() || !kit::need_program("gcc") {
+        return;
+    }
+    let lab = Lab::new();
+    let program = hot(&lab);
+    let stream = lab.path("stream");
+    let line = format!(
+        "{} record -q -e cpu-clock --call-graph dwarf -o - -- {} 1000 >{}",
+        env!("CARGO_BIN_EXE_pmc"),
+        program.display(),
+        stream.display()
+    );
+    assert!(Command::new("sh").args(["-c", &line]).status().expect("sh starts").success());
+    let chains = perf(&["script", "-F", "ip,sym"], &stream);
+    assert!(chains.contains("beta") && chains.contains("main"), "{chains}");
+    let row = lab.path("row.data");
+    let options = ["-e", "cpu-clock", "--call-graph", "dwarf", "--switch-output=1s"];
+    record(&row, &options, &[&program.display().to_string(), "6000"]).expect(0);
+    let files: Vec<PathBuf> = std::fs::read_dir(lab.0.path())
+        .expect("the folder")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.to_string_lossy().contains("row.data."))
+        .collect();
+    assert!(files.len() > 1, "{files:?}");
+    for file in files.iter().filter(|file| our_samples(file) > 50) {
+        let (shares, _) = totals(file);
+        assert!(shares.get("beta").is_some_and(|beta| *beta > 40.0), "{}: {shares:?}", file.display());
+    }
+}
+
+#[test]
+fn samples_that_pmc_cannot_unwind_keep_their_copies() {
+    if !ready() || !kit::need_program("as") || !kit::need_program("ld") || cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let lab = Lab::new();
+    let path = |name: &str| lab.path(name).display().to_string();
+    let source = ".globl _start\n_start: mov $200000000,%ecx\n1: dec %ecx\njnz 1b\n\
+        mov $1,%eax\nxor %ebx,%ebx\nint $0x80\n";
+    std::fs::write(path("a.s"), source).expect("a source");
+    let built =
+        format!("as --32 -o {0}.o {0} && ld -m elf_i386 -o {1} {0}.o && {1}", path("a.s"), path("narrow"));
+    let runs = Command::new("sh").args(["-c", &built]).status().is_ok_and(|status| status.success());
+    if !kit::need("ia32", runs, "this kernel runs no 32-bit programs") {
+        return;
+    }
+    let file = lab.path("file");
+    let options = ["-e", "cpu-clock", "--call-graph", "dwarf,256"];
+    let shell = format!("{}; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", path("narrow"));
+    let run = record(&file, &options, &["sh", "-c", &shell]).expect(0).says(&["keep the copy"]);
+    let samples = told(&run.stderr, " samples");
+    assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
+    // perf knows two events; pmc, that they are one.
+    let events = perf(&["evlist"], &file);
+    assert_eq!(events.lines().filter(|line| line.starts_with("cpu-clock")).count(), 2, "{events}");
+    let mut pmc = kit::pmc();
+    let json = pmc.args(["report", "--json", "-s", "comm", "-i"]).arg(&file).output().expect("pmc starts");
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("one JSON document");
+    assert_eq!(json["events"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json["trust"]["samples"].as_u64(), Some(samples as u64), "{json:#}");
+    // Without such samples nobody sees that there might have been some.
+    record(&file, &options, WORK).expect(0);
+    assert_eq!(perf(&["evlist"], &file).lines().filter(|line| line.starts_with("cpu-clock")).count(), 1);
+}
