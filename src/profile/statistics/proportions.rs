@@ -117,7 +117,8 @@ pub fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut least = 1.0f64;
     for (from_last, at) in order.into_iter().enumerate() {
         let rank = all.len() - from_last;
-        least = least.min(all[at] * all.len() as f64 / rank as f64);
+        // The quotient is 1 or more, whatever rounding says.
+        least = least.min((all[at] * all.len() as f64 / rank as f64).max(all[at]));
         out[at] = least;
     }
     out
