@@ -30,9 +30,12 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("report_yield", "$T report -i y.data --json -s comm"),
 ];
 
-/// The report of this name: the number of samples, and own and total percent by what its rows are called.
+/// Rows of a report: the name, own and total percent.
+type Rows = Vec<(String, f64, f64)>;
+
+/// The report of this name: the number of samples, and its rows.
 #[track_caller]
-fn report(name: &str, event: usize) -> Option<(u64, Vec<(String, f64, f64)>)> {
+fn report(name: &str, event: usize) -> Option<(u64, Rows)> {
     let run = guest(name)?.expect(0);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).expect("one JSON document");
     let event = &json["events"][event];
