@@ -10,7 +10,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("report_instructions", "$T report -i i.data --json -s sym"),
     (
         "record_default",
-        "strace -f -v -e trace=perf_event_open -e signal=none $T record -o d.data hot 1000000",
+        "strace -v -e trace=perf_event_open -e signal=none $T record -o d.data hot 1000000",
     ),
     ("report_default", "$T report -i d.data --json -s sym"),
     ("record_dwarf", "$T record -e cycles:u -c 500000 --call-graph dwarf -o w.data hotter 100000000"),
