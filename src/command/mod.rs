@@ -2,7 +2,9 @@
 //!
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
+mod annotate;
 mod control;
+mod diff;
 mod ending;
 mod header;
 mod info;
@@ -61,6 +63,8 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
+        Command::Annotate(typed) => annotate::run(&typed),
+        Command::Diff(typed) => diff::run(&typed),
         Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -3,9 +3,11 @@
 //!
 //! Receives plain readings from a command; hands read-only [`counts::Counts`] to `view`.
 
+pub mod annotate;
 pub mod catalog;
 pub mod compare;
 pub mod counts;
+pub mod diff;
 pub mod expression;
 pub mod machine;
 pub mod metrics;

@@ -88,7 +88,9 @@ impl Present {
         }
         let mapping = Mapping { start: Avma(map.addr), len: map.len, offset: FileOffset(map.pgoff) };
         let module = match module::kind_in_process(map.name, pid as u32) {
-            kind @ (Kind::File | Kind::Vdso) => self.modules.add(kind, map.name, file, pid as u32, mapping),
+            kind @ (Kind::File | Kind::Vdso) => {
+                self.modules.add(kind, map.name, file, pid as u32, mapping, None)
+            }
             _ => NO_FILE,
         };
         let new = Mapped { mapping, module };

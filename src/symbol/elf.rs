@@ -85,6 +85,13 @@ impl Segments {
         Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
     }
 
+    /// The place in the file of an address, in a segment with code if there is a choice.
+    pub fn offset(&self, address: Svma) -> Option<FileOffset> {
+        let inside = |s: &&Segment| address.0.wrapping_sub(s.address) < s.in_file;
+        let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
+        Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
+    }
+
     /// The lowest address of a segment, cut to whole pages as the loader does; 0 without segments.
     pub fn base(&self) -> Svma {
         let page = crate::sys::page_size() as u64;
@@ -156,6 +163,17 @@ fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
     places
 }
 
+/// The bytes of a relocatable file at an address where its sections come to lie, as they are in the file.
+pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]> {
+    let places = layout(file);
+    let section = file.sections().find(|section| {
+        places.get(&section.index()).is_some_and(|place| address.wrapping_sub(*place) < section.size())
+    })?;
+    let at = usize::try_from(address - places.get(&section.index())?).ok()?;
+    let bytes = section.data().ok()?.get(at..)?;
+    Some(&bytes[..bytes.len().min(size as usize)])
+}
+
 fn is_code(flags: SectionFlags) -> bool {
     let wanted = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags & wanted == wanted)
@@ -197,6 +215,22 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
     }
     file.dynamic_symbols().for_each(add);
     full
+}
+
+/// Adds the variables of both symbol tables.
+pub fn add_variables(file: &File<'_>, into: &mut Builder) {
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
+        if kind != elf::STT_OBJECT || symbol.is_undefined() || symbol.size() == 0 {
+            continue;
+        }
+        let Ok(name) = symbol.name_bytes() else { continue };
+        let (start, size) = (symbol.address(), symbol.size());
+        let rank =
+            Rank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+        into.add(start, size, start.saturating_add(size), rank, &String::from_utf8_lossy(name));
+    }
 }
 
 /// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.

@@ -44,6 +44,7 @@ pub struct Code {
 #[derive(Debug)]
 pub struct Jitdump {
     map: FileMap,
+    machine: u16,
     codes: Vec<Code>,
     files: Vec<String>,
     latest: Painted<u32>,
@@ -108,8 +109,10 @@ impl Jitdump {
             Some(magic) if magic == MAGIC.to_be_bytes() => true,
             _ => return Err(JitdumpError::Foreign),
         };
+        let mut header = Bytes { left: map.get(12..).unwrap_or_default(), big };
         let mut dump = Self {
             map: FileMap::default(),
+            machine: header.u32().unwrap_or(0) as u16,
             codes: Vec::new(),
             files: Vec::new(),
             latest: Painted::default(),
@@ -211,6 +214,18 @@ impl Jitdump {
     /// The machine code.
     pub fn bytes(&self, code: &Code) -> &[u8] {
         self.map.get(code.bytes.clone()).unwrap_or_default()
+    }
+
+    /// The machine of the code, as ELF numbers them.
+    pub fn machine(&self) -> u16 {
+        self.machine
+    }
+
+    /// The lines of a piece of code: address from which one holds, file, line.
+    pub fn lines<'a>(&'a self, code: &'a Code) -> impl Iterator<Item = (u64, &'a str, u32)> {
+        let named =
+            |(address, line, file): &Line| Some((*address, self.files.get(*file as usize)?.as_str(), *line));
+        code.lines.iter().filter_map(named)
     }
 
     /// File and line of an address in a piece of code.

@@ -13,7 +13,9 @@
 
 pub mod build_id;
 pub mod cache;
+pub mod code;
 pub mod demangle;
+pub mod disassemble;
 pub mod elf;
 pub mod frame;
 pub mod image;
@@ -22,11 +24,14 @@ pub mod kernel;
 pub mod lines;
 pub mod locate;
 pub mod module;
+pub mod mount;
+mod nesting;
 pub mod options;
 pub mod painted;
 pub mod perf_map;
 pub mod plt;
 mod source;
+pub mod source_text;
 pub mod symbolizer;
 pub mod table;
 pub mod trust;

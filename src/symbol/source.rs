@@ -8,14 +8,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::code::Memory;
 use super::elf::Segments;
+use super::jitdump::Jitdump;
 use super::kernel::{self, Kallsyms, KallsymsError};
 use super::lines::{self, LineFrame};
 use super::locate::{self, Found};
 use super::painted::Painted;
 use super::table::{Builder, Symbol, Table};
 use super::{BuildId, Image, Kind, Missing, Module, Options, Probe, Trust, elf, perf_map, plt};
-use crate::address::{Avma, FileOffset};
+use crate::address::{Avma, FileOffset, Svma};
 
 /// What all modules share: the options, the kernel's symbols, what records announced.
 #[derive(Debug)]
@@ -70,9 +72,15 @@ pub(super) struct Loaded {
     numbering: Numbering,
     /// Functions by the file's addresses, or by memory addresses where there is no file.
     table: Table,
+    /// Variables, read when first asked for.
+    variables: OnceLock<Table>,
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
     cache: Option<Mutex<super::cache::Cache>>,
+    /// Where the code may be read while it runs.
+    memory: Memory,
+    /// Dumps of generated code.
+    dumps: Vec<(PathBuf, Jitdump)>,
 }
 
 /// How a probe becomes an address of the file.
@@ -171,6 +179,9 @@ impl Loaded {
         match kallsyms {
             Some(Ok(kallsyms)) => {
                 let moved = kallsyms.moved_from(reference);
+                if same && shared.options.live && !given {
+                    loaded.memory = Memory::Kernel(moved);
+                }
                 loaded.kallsyms = Some((kallsyms, moved));
             }
             Some(Err(error)) => loaded.trust.missing.push(hidden(error)),
@@ -238,6 +249,9 @@ impl Loaded {
         let there =
             |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
         let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
+        if still {
+            loaded.memory = Memory::Kernel(0);
+        }
         if still || shared.options.kallsyms.is_some() {
             match shared.kallsyms() {
                 Ok(kallsyms) => loaded.kallsyms = Some((kallsyms, 0)),
@@ -262,15 +276,19 @@ impl Loaded {
 
     fn anonymous(pid: u32, shared: &Shared) -> Self {
         let mut loaded = Self::default();
+        if shared.options.live {
+            loaded.memory = Memory::Process(pid);
+        }
         let mut painted = Painted::default();
         let dumps = shared.jitdumps.iter().filter(|(owner, _)| *owner == pid);
         for (_, path) in dumps {
-            match super::jitdump::Jitdump::read(path) {
+            match Jitdump::read(path) {
                 Ok(dump) => {
                     loaded.trust.binary = Some(path.clone());
                     for code in dump.codes() {
                         painted.lay(code.start, code.start.saturating_add(code.size), code.name.clone());
                     }
+                    loaded.dumps.push((path.clone(), dump));
                 }
                 Err(error) => {
                     loaded.trust.missing.push(Missing::NotElf { path: path.clone(), why: error.to_string() });
@@ -303,6 +321,9 @@ impl Loaded {
         let mut loaded = Self { table: shared.ksymbols.table(|name| name.into()), ..Self::default() };
         if shared.options.live || shared.options.kallsyms.is_some() {
             loaded.kallsyms = shared.kallsyms().ok().map(|kallsyms| (kallsyms, 0));
+            if shared.options.live {
+                loaded.memory = Memory::Kernel(0);
+            }
         }
         if loaded.table.is_empty() && loaded.kallsyms.is_none() {
             loaded.trust.missing.push(Missing::Unknown);
@@ -327,6 +348,22 @@ impl Loaded {
 
     pub(super) fn debug(&self) -> Option<&Image> {
         self.found.debug.as_ref()
+    }
+
+    pub(super) fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    pub(super) fn dumps(&self) -> &[(PathBuf, Jitdump)] {
+        &self.dumps
+    }
+
+    /// The probe that [`Loaded::address`] turns into this address.
+    pub(super) fn probe_of(&self, address: u64) -> Option<Probe> {
+        match &self.numbering {
+            Numbering::Offset(segments) => segments.offset(Svma(address)).map(Probe::from),
+            Numbering::Slide(_) => Some(Avma(address).into()),
+        }
     }
 
     /// The address that a person reads: the file's, or that in memory.
@@ -360,6 +397,21 @@ impl Loaded {
             let (start, end) = moved_back(symbol, slide.wrapping_neg());
             Some(Symbol { start, end, name: symbol.name })
         })
+    }
+
+    /// The variable at a probe, in the file's numbering.
+    pub(super) fn find_variable(&self, probe: Probe) -> Option<Symbol<'_>> {
+        let Numbering::Offset(_) = self.numbering else { return None };
+        let read = || {
+            let mut builder = Builder::default();
+            for image in [&self.found.binary, &self.found.debug].into_iter().flatten() {
+                if let Ok(file) = image.elf() {
+                    elf::add_variables(&file, &mut builder);
+                }
+            }
+            builder.finish()
+        };
+        self.variables.get_or_init(read).find(self.file_address(probe)?)
     }
 
     /// All functions by start, in the numbering of the table.

@@ -1,0 +1,142 @@
+//! `pmc annotate`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Show what each instruction and source line of a function cost.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc annotate                            the costliest functions of perf.data
+  pmc annotate compress -M intel          one function, Intel's syntax
+  pmc annotate compress --source-only     source lines with their cost, no instructions
+  pmc annotate --max-rows 30              the hottest part of each function
+  pmc annotate --json                     everything, as one document
+The instructions come from the program's file, /proc/kcore, a vmlinux or a jitdump; objdump is not needed.
+What the columns and the fields of --json mean: docs/annotate.md.")]
+pub struct Annotate {
+    /// The function (also as -s): its name, with or without parameters [default: the costliest few]
+    #[arg(value_name = "SYMBOL", conflicts_with = "symbol")]
+    pub function: Option<String>,
+
+    /// The recording; `-` is standard input [default: perf.data]
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+
+    /// The function
+    #[arg(short, long, value_name = "SYMBOL")]
+    pub symbol: Option<String>,
+
+    /// Only functions of these programs and libraries
+    #[arg(short, long, visible_alias = "dso", value_name = "NAME,…", value_delimiter = ',')]
+    pub dsos: Vec<String>,
+
+    /// Only samples of these CPUs, such as 0-3,8
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub cpu: Option<String>,
+
+    /// Only threads with these names
+    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub comms: Vec<String>,
+
+    /// Only these processes
+    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+
+    /// Only these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+
+    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
+    #[arg(long, value_name = "SPAN")]
+    pub time: Option<String>,
+
+    /// How many functions, where none is named; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub functions: usize,
+
+    /// Leave out functions below this percentage of the event
+    #[arg(long, value_name = "PERCENT")]
+    pub percent_limit: Option<f64>,
+
+    /// What percentages are parts of: the function or all samples, by period or by number
+    #[arg(long, value_name = "OF", default_value = "local-period", value_parser = ["local-period", "local-hits", "global-period", "global-hits", "period-local", "period-global", "hits-local", "hits-global"])]
+    pub percent_type: String,
+
+    /// Show the number of samples too
+    #[arg(short = 'n', long)]
+    pub show_nr_samples: bool,
+
+    /// Rows of each function, around its hottest; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub max_rows: usize,
+
+    /// How x86 instructions are written: att or intel
+    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"])]
+    pub disassembler_style: String,
+
+    /// Show the bytes of instructions
+    #[arg(long, overrides_with = "no_asm_raw")]
+    pub asm_raw: bool,
+
+    /// Do not show the bytes of instructions (default)
+    #[arg(long)]
+    pub no_asm_raw: bool,
+
+    /// Show source lines between the instructions (default)
+    #[arg(long, overrides_with = "no_source")]
+    pub source: bool,
+
+    /// Only instructions
+    #[arg(long, conflicts_with = "source_only")]
+    pub no_source: bool,
+
+    /// Only source lines
+    #[arg(long)]
+    pub source_only: bool,
+
+    /// Write the file's name before each line's number
+    #[arg(short = 'l', long)]
+    pub print_line: bool,
+
+    /// Do not shorten paths of source files
+    #[arg(short = 'P', long)]
+    pub full_paths: bool,
+
+    /// Print plain text (the default)
+    #[arg(long)]
+    pub stdio: bool,
+
+    /// Print one JSON document
+    #[arg(short = 'j', long)]
+    pub json: bool,
+
+    /// A folder that stands for / of the recorded machine, for programs and sources
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+
+    /// A copy of the recorded machine's /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// A copy of the recorded machine's /proc/kcore
+    #[arg(long, value_name = "FILE")]
+    pub kcore: Option<PathBuf>,
+
+    /// The recorded kernel's file with symbols
+    #[arg(short = 'k', long, value_name = "FILE")]
+    pub vmlinux: Option<PathBuf>,
+
+    /// Do not keep results for the next time
+    #[arg(long)]
+    pub no_cache: bool,
+
+    /// Ask the servers in DEBUGINFOD_URLS for missing files
+    #[arg(long)]
+    pub debuginfod: bool,
+
+    /// Do not say what is not an error
+    #[arg(short, long)]
+    pub quiet: bool,
+}

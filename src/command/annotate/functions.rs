@@ -1,0 +1,147 @@
+//! Which functions the samples hit, and where in them.
+//!
+//! Receives the rows of pass 2 with their stacks looked up; hands on one [`Sampled`] a function, costliest first. Decides what
+//! a typed name means.
+
+use rustc_hash::FxHashMap;
+
+use crate::command::report::symbols::Symbols;
+use crate::profile::annotate::Value;
+use crate::session::{History, Location, Resolved};
+use crate::symbol::{Depth, FunctionId, ModuleId, Progress};
+use crate::text;
+
+/// A function with samples.
+#[derive(Debug, Clone)]
+pub(in crate::command) struct Sampled {
+    /// The symbolizer's number of its module.
+    pub(in crate::command) id: ModuleId,
+    /// Demangled name.
+    pub(in crate::command) name: String,
+    /// Name as the symbol table has it.
+    pub(in crate::command) raw: String,
+    /// The module's short name.
+    pub(in crate::command) dso: String,
+    /// The module's path.
+    pub(in crate::command) path: String,
+    /// Where its code starts, in the module's own numbering.
+    pub(in crate::command) start: u64,
+    /// Bytes of code.
+    pub(in crate::command) size: u64,
+    /// Address, event, cost.
+    pub(in crate::command) samples: Vec<(u64, usize, Value)>,
+    /// Cost by event.
+    pub(in crate::command) own: Vec<Value>,
+}
+
+/// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of events.
+pub(in crate::command) fn functions(
+    history: &History,
+    symbols: &mut Symbols,
+    resolved: &Resolved,
+    events: usize,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Vec<Sampled> {
+    let mut leaves: FxHashMap<(u32, u32), Value> = FxHashMap::default();
+    for (key, value) in &resolved.rows {
+        if let Some(leaf) = resolved.stack(key.stack).next() {
+            *leaves.entry((leaf, key.event)).or_default() += *value;
+        }
+    }
+    let mut numbers: Vec<u32> = leaves.keys().map(|(leaf, _)| *leaf).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let locations: Vec<Location> =
+        numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
+    let answers = symbols.answers(&locations, Depth::Names, progress);
+    let mut found: FxHashMap<FunctionId, Sampled> = FxHashMap::default();
+    for ((leaf, event), value) in leaves {
+        let Ok(at) = numbers.binary_search(&leaf) else { continue };
+        let (frames, Some(address)) = answers.of(at) else { continue };
+        let (Some(frame), Some(module)) = (frames.last(), locations[at].module) else { continue };
+        let function = symbols.function(frame);
+        let Some(start) = function.start else { continue };
+        let sampled = found.entry(frame.function).or_insert_with(|| {
+            let module = &history.modules()[module as usize];
+            Sampled {
+                id: function.module,
+                name: function.name.to_string(),
+                raw: function.raw.to_string(),
+                dso: module.short_name(),
+                path: module.path.to_string_lossy().into_owned(),
+                start,
+                size: function.size,
+                samples: Vec::new(),
+                own: vec![Value::default(); events],
+            }
+        });
+        sampled.samples.push((address, event as usize, value));
+        if let Some(own) = sampled.own.get_mut(event as usize) {
+            *own += value;
+        }
+    }
+    let mut all: Vec<Sampled> = found.into_values().collect();
+    all.sort_by(|a, b| {
+        // Periods of different events are not alike: the first event with samples decides.
+        let weight = |of: &Sampled| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
+        weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))
+    });
+    all
+}
+
+impl Sampled {
+    /// Whether a typed name means this function: its name with or without parameters, or the linker's name.
+    fn is_called(&self, typed: &str) -> bool {
+        self.name == typed || self.raw == typed || plain(&self.name) == typed || plain(&self.raw) == typed
+    }
+}
+
+/// A name without parameters, versions, and what compilers add behind a dot.
+fn plain(name: &str) -> &str {
+    // `operator()(int)`: the parameters are the last pair on the outermost level.
+    let end = match name.strip_suffix(" const").unwrap_or(name) {
+        whole if whole.ends_with(')') => {
+            let mut depth = 0;
+            let start = whole.char_indices().rev().find(|(_, c)| {
+                depth += match c {
+                    ')' => 1,
+                    '(' => -1,
+                    _ => 0,
+                };
+                depth == 0
+            });
+            start.map_or(whole.len(), |(at, _)| at)
+        }
+        whole => whole.find(['@', '.']).filter(|at| *at > 0).unwrap_or(whole.len()),
+    };
+    &name[..end]
+}
+
+/// The functions that a name means: those of exactly this name, else those whose name without parameters it is. Where there
+/// is none: the names nearest to it.
+pub(super) fn named<'a>(all: &'a [Sampled], typed: &str) -> Result<Vec<&'a Sampled>, Vec<&'a str>> {
+    let exact: Vec<&Sampled> = all.iter().filter(|of| of.name == typed || of.raw == typed).collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let alike: Vec<&Sampled> = all.iter().filter(|of| of.is_called(typed)).collect();
+    if !alike.is_empty() {
+        return Ok(alike);
+    }
+    Err(text::nearest(typed, all.iter().map(|of| of.name.as_str()), 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_parameters() {
+        assert_eq!(plain("shop::Fast::serve(int) const"), "shop::Fast::serve");
+        assert_eq!(plain("f(int (*)(char))"), "f");
+        assert_eq!(plain("A::operator()(int)"), "A::operator()");
+        assert_eq!(plain("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(plain("work.constprop.0"), "work");
+        assert_eq!(plain("main"), "main");
+    }
+}

@@ -1,0 +1,230 @@
+//! From a sampled function to its listing: bytes, instructions, lines, source text are fetched and merged.
+//!
+//! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings are worth a note.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustc_hash::FxHashMap;
+
+use super::functions::Sampled;
+use crate::command::report::symbols::Symbols;
+use crate::perfdata;
+use crate::profile::annotate::merge::Step;
+use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, merge};
+use crate::symbol::code::{Code, MOST_CODE};
+use crate::symbol::disassemble::{Instruction, Syntax};
+use crate::symbol::{Depth, Request, source_text};
+use crate::sys::attr::kind;
+
+/// Source files of one function that are read.
+const MOST_FILES: usize = 100;
+
+/// What is wanted of listings.
+#[derive(Debug, Clone, Default)]
+pub(in crate::command) struct How {
+    /// How x86 instructions are written.
+    pub(in crate::command) syntax: Syntax,
+    /// Source lines too.
+    pub(in crate::command) with_source: bool,
+    /// A folder that stands for `/` of the recorded machine.
+    pub(in crate::command) symfs: Option<PathBuf>,
+    /// A copy of the recorded machine's `/proc/kcore`.
+    pub(in crate::command) kcore: Option<PathBuf>,
+}
+
+/// What is known of the events, before a function is chosen: names, totals, skid.
+pub(in crate::command) fn events(events: &[perfdata::Event], totals: &[Value]) -> Vec<Event> {
+    let event = |(event, total): (&perfdata::Event, &Value)| {
+        let attr = &event.attr;
+        let skid = match (attr.kind(), attr.precise_ip()) {
+            (kind::SOFTWARE, _) => Skid::Interrupt,
+            (kind::TRACEPOINT | kind::BREAKPOINT, _) | (_, 2..) => Skid::None,
+            (_, 1) => Skid::Constant,
+            _ => Skid::Any,
+        };
+        Event { name: event.name(), total: *total, own: Value::default(), skid }
+    };
+    events.iter().zip(totals).map(event).collect()
+}
+
+/// Makes the listing of a function.
+pub(in crate::command) fn listing(
+    symbols: &mut Symbols,
+    function: &Sampled,
+    events: &[Event],
+    how: &How,
+) -> Listing {
+    let mut notes = Vec::new();
+    let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
+    let code = code.map_err(|missing| {
+        let text = format!("no instructions: {}", missing.why);
+        notes.push(Note { text, remedy: missing.remedy });
+    });
+    let code = code.ok();
+    let instructions = code.as_ref().map(|code| instructions(symbols, function, code, how, &mut notes));
+    let instructions = instructions.unwrap_or_default();
+    let places =
+        if how.with_source { places(symbols, function, &instructions, code.as_ref()) } else { Vec::new() };
+    let sources = sources(symbols, function, &places, how, &mut notes);
+    let head = Listing {
+        symbol: function.name.clone(),
+        raw: function.raw.clone(),
+        dso: function.dso.clone(),
+        path: function.path.clone(),
+        start: function.start,
+        size: function.size,
+        events: events.to_vec(),
+        bytes_from: code.as_ref().map(|code| shown(symbols, function, code)),
+        notes,
+        ..Listing::default()
+    };
+    merge(head, Input { instructions, places, samples: function.samples.clone(), sources })
+}
+
+/// People know a file by the name that its process used, not by the way through /proc.
+fn shown(symbols: &Symbols, function: &Sampled, code: &Code) -> String {
+    let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
+    let trusted = symbols.symbolizer.trust(function.id).binary.filter(|_| own);
+    trusted.as_ref().unwrap_or(&code.from).display().to_string()
+}
+
+fn instructions(
+    symbols: &Symbols,
+    function: &Sampled,
+    code: &Code,
+    how: &How,
+    notes: &mut Vec<Note>,
+) -> Vec<Instruction> {
+    let mut note = |text: String| notes.push(Note { text, remedy: None });
+    if function.size > MOST_CODE {
+        note(format!("only the first {MOST_CODE} of {} bytes are shown", function.size));
+    } else if (code.bytes.len() as u64) < function.size {
+        note(format!(
+            "{} has only {} of the function's {} bytes",
+            code.from.display(),
+            code.bytes.len(),
+            function.size
+        ));
+    }
+    if code.is_unlinked {
+        note("the bytes are those of the module's file, before it was loaded: far jumps and calls have no target".into());
+    }
+    if code.from.starts_with("/proc") && code.from.ends_with("mem") {
+        note(format!("the bytes are those that {} has now", code.from.display()));
+    }
+    symbols.symbolizer.disassemble(function.id, code, how.syntax).unwrap_or_else(|error| {
+        note(format!("no instructions: {error}"));
+        Vec::new()
+    })
+}
+
+/// The functions and lines at each instruction, and at sampled addresses that have none.
+fn places(
+    symbols: &mut Symbols,
+    function: &Sampled,
+    instructions: &[Instruction],
+    code: Option<&Code>,
+) -> Vec<Place> {
+    let behind = instructions.last().map_or(0, Instruction::end);
+    let mut addresses: Vec<u64> = instructions.iter().map(|instruction| instruction.address).collect();
+    addresses
+        .extend(function.samples.iter().map(|(address, ..)| *address).filter(|address| *address >= behind));
+    addresses.sort_unstable();
+    addresses.dedup();
+    if let Some(code) = code.filter(|code| !code.lines.is_empty()) {
+        return addresses.into_iter().map(|address| generated(function, code, address)).collect();
+    }
+    let (asked, probes): (Vec<u64>, Vec<_>) = addresses
+        .into_iter()
+        .filter_map(|address| Some((address, symbols.symbolizer.probe_of(function.id, address)?)))
+        .unzip();
+    let request = Request { module: function.id, probes: &probes };
+    let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
+    let names = symbols.symbolizer.names();
+    let steps = |at: usize| {
+        let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
+        let step = |frame: &crate::symbol::Frame| Step {
+            function: names.function(frame.function).name.clone(),
+            file: frame.source.map(|source| names.file(source.file).clone()),
+            line: frame.source.map_or(0, |source| source.line),
+        };
+        frames.iter().map(step).collect()
+    };
+    asked.into_iter().enumerate().map(|(at, address)| Place { address, steps: steps(at) }).collect()
+}
+
+/// A jitdump has its own lines.
+fn generated(function: &Sampled, code: &Code, address: u64) -> Place {
+    let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
+    let line = at.map(|at| &code.lines[at]);
+    let step = Step {
+        function: function.name.as_str().into(),
+        file: line.map(|(_, file, _)| file.as_str().into()),
+        line: line.map_or(0, |(.., line)| *line),
+    };
+    Place { address, steps: vec![step] }
+}
+
+/// Reads the source files that the places name, and notes what is missing.
+fn sources(
+    symbols: &Symbols,
+    function: &Sampled,
+    places: &[Place],
+    how: &How,
+    notes: &mut Vec<Note>,
+) -> FxHashMap<Arc<str>, Arc<[String]>> {
+    let mut read = FxHashMap::default();
+    if !how.with_source {
+        return read;
+    }
+    let mut missing: Vec<(PathBuf, String)> = Vec::new();
+    let mut newer: Vec<String> = Vec::new();
+    let program = symbols.symbolizer.binary(function.id).and_then(|image| modified(&image.path));
+    let mut paths: Vec<&Arc<str>> =
+        places.iter().filter_map(|place| place.steps.first()?.file.as_ref()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths.iter().take(MOST_FILES) {
+        match source_text::read(path, how.symfs.as_deref()) {
+            Ok(source) => {
+                if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
+                    newer.push(path.to_string());
+                }
+                read.insert((*path).clone(), source.lines);
+            }
+            Err(said) => missing.push(said),
+        }
+    }
+    if paths.is_empty() {
+        let trust = symbols.symbolizer.trust(function.id);
+        let lines = trust.missing.first();
+        notes.push(Note {
+            text: lines.map_or_else(
+                || "no source lines are known".to_owned(),
+                |lines| format!("no source lines: {lines}"),
+            ),
+            remedy: lines.and_then(crate::symbol::Missing::remedy),
+        });
+    }
+    if let Some((path, said)) = missing.first() {
+        let more = missing.len() - 1;
+        let more = if more > 0 { format!(" (and {more} more files)") } else { String::new() };
+        notes.push(Note {
+            text: format!("source file {}: {said}{more}", path.display()),
+            remedy: Some("give a folder that has the sources under their whole paths (--symfs)".into()),
+        });
+    }
+    if let Some(first) = newer.first() {
+        notes.push(Note {
+            text: format!("{first} was changed after the program was built: lines may not fit"),
+            remedy: None,
+        });
+    }
+    read
+}
+
+fn modified(path: &std::path::Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
+}

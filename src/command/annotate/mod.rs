@@ -1,0 +1,167 @@
+//! `pmc annotate`: opens a recording, finds the functions that samples hit, and hands their listings to a view.
+
+pub(in crate::command) mod functions;
+pub(in crate::command) mod listing;
+
+use std::io::{BufWriter, IsTerminal, Write, stdout};
+
+use rustc_hash::FxHashSet;
+
+use super::report::plan::{comms, cpus, times};
+use super::report::progress::Progress;
+use super::report::symbols::Symbols;
+use super::report::{is_from_here, open};
+use crate::cli::annotate::Annotate;
+use crate::error::{Error, Exit, Result, say};
+use crate::profile::annotate::{Basis, Listing};
+use crate::session::{Session, Wanted, location, samples};
+use crate::symbol::disassemble::Syntax;
+use crate::symbol::{Options, Progress as Done};
+use crate::text::clean;
+use crate::view;
+use crate::view::annotate::{Facts, Layout};
+use functions::Sampled;
+use listing::How;
+
+/// Runs it.
+///
+/// # Errors
+/// When the recording cannot be read, no function of that name has samples, or the output cannot be written.
+pub(super) fn run(typed: &Annotate) -> Result<Exit> {
+    say::be_quiet(typed.quiet);
+    let input = typed.input.clone().unwrap_or_else(|| "perf.data".into());
+    let reader = open(&input)?;
+    let environment = Options::from_environment();
+    let options = Options {
+        symfs: typed.symfs.clone(),
+        kallsyms: typed.kallsyms.clone(),
+        vmlinux: typed.vmlinux.clone(),
+        debuginfod: typed.debuginfod,
+        cache: environment.cache.clone().filter(|_| !typed.no_cache),
+        live: is_from_here(&reader),
+        ..environment
+    };
+    let session = Session::open(reader)?;
+    let wanted = wanted(typed, &session)?;
+    let mut symbols = Symbols::new(&session.history, options)?;
+    let mut found = {
+        let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
+        samples::collect(&session, &wanted, None, &|more| bar.more(more))?
+    };
+    let resolved = location::resolve(&session.history, &mut found, 1);
+    let all = {
+        let bar = Progress::new("finding names", 0);
+        let progress = |p: Done| bar.at(p.done as u64, p.total as u64);
+        functions::functions(&session.history, &mut symbols, &resolved, found.totals.len(), &progress)
+    };
+    let events = listing::events(session.reader.events(), &found.totals);
+    let how = How {
+        syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
+        with_source: !typed.no_source,
+        symfs: typed.symfs.clone(),
+        kcore: typed.kcore.clone(),
+    };
+    let limit = typed.percent_limit.unwrap_or(0.0);
+    let chosen = choose(typed, &all)?;
+    let mut listings = Vec::new();
+    let mut left_out = 0;
+    for function in chosen {
+        let share = |(event, own): (usize, &samples::Value)| {
+            let total = found.totals[event].period;
+            if total == 0 { 0.0 } else { own.period as f64 / total as f64 * 100.0 }
+        };
+        if function.own.iter().enumerate().map(share).fold(0.0, f64::max) < limit {
+            continue;
+        }
+        if is_full(typed, &listings) {
+            left_out += 1;
+            continue;
+        }
+        listings.push(listing::listing(&mut symbols, function, &events, &how));
+    }
+    let facts = Facts {
+        samples: found.totals.iter().map(|total| total.samples).sum(),
+        lost: session.facts.lost_samples.max(session.facts.lost_records),
+        functions: all.len(),
+        left_out,
+        notes: session.notes().map(ToString::to_string).collect(),
+    };
+    write(typed, &listings, &facts)
+}
+
+/// Whether no more functions are wanted.
+fn is_full(typed: &Annotate, listings: &[Listing]) -> bool {
+    name(typed).is_none() && typed.functions > 0 && listings.len() >= typed.functions
+}
+
+fn name(typed: &Annotate) -> Option<&str> {
+    typed.function.as_deref().or(typed.symbol.as_deref())
+}
+
+fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> {
+    let colour = stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let layout = Layout {
+        json: typed.json,
+        basis: match typed.percent_type.as_str() {
+            "local-hits" | "hits-local" => Basis::LocalHits,
+            "global-period" | "period-global" => Basis::GlobalPeriod,
+            "global-hits" | "hits-global" => Basis::GlobalHits,
+            _ => Basis::LocalPeriod,
+        },
+        source: !typed.no_source,
+        instructions: !typed.source_only,
+        show_samples: typed.show_nr_samples,
+        file_names: typed.print_line,
+        full_paths: typed.full_paths,
+        raw_bytes: typed.asm_raw,
+        rows: if typed.max_rows == 0 { usize::MAX } else { typed.max_rows },
+        colour,
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
+    view::annotate::write(&mut out, listings, facts, &layout)
+        .and_then(|()| out.flush())
+        .map_err(|error| Error::output("the listing", error))?;
+    Ok(Exit::Done)
+}
+
+fn wanted(typed: &Annotate, session: &Session) -> Result<Wanted> {
+    let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
+    Ok(Wanted {
+        ignore_comms: true,
+        ignore_stacks: true,
+        times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
+        cpus: cpus(typed.cpu.as_deref())?,
+        pids: set(&typed.pid),
+        tids: set(&typed.tid),
+        comms: comms(&typed.comms, session),
+        ..Wanted::default()
+    })
+}
+
+/// The functions that were asked for, costliest first.
+fn choose<'a>(typed: &Annotate, all: &'a [Sampled]) -> Result<Vec<&'a Sampled>> {
+    let in_dso = |of: &&Sampled| {
+        typed.dsos.is_empty() || typed.dsos.iter().any(|dso| *dso == of.dso || *dso == of.path)
+    };
+    let Some(name) = name(typed) else { return Ok(all.iter().filter(in_dso).collect()) };
+    let of_name = functions::named(all, name).map_err(|near| {
+        let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
+        match (near.is_empty(), all.first()) {
+            (false, _) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+            (_, Some(first)) => {
+                error.try_this(format!("a name that pmc report shows, such as {:?}", clean(&first.name)))
+            }
+            _ => error.why("no sample of this recording is in a function whose name is known"),
+        }
+    })?;
+    let chosen: Vec<&Sampled> = of_name.iter().copied().filter(in_dso).collect();
+    if chosen.is_empty() {
+        let mut dsos: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
+        dsos.dedup();
+        return Err(Error::new(format!("{} has no samples in {}", clean(name), typed.dsos.join(", ")))
+            .try_this(format!("-d {}", dsos.join(","))));
+    }
+    Ok(chosen)
+}

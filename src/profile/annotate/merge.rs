@@ -1,0 +1,371 @@
+//! Merging: instructions, the functions and lines that each was made of, and samples become one listing.
+//!
+//! Receives all of it by address; decides where rows of functions and source lines stand between instructions, and which
+//! source lines without code are shown on the way to the next.
+//!
+//! ```text
+//!   source 12   for (…)                  the line that the instructions below were made of
+//!       1139   mov
+//!   weigh (inlined)                      other functions from here on
+//!   source  3     // how heavy it is     a line without code, on the way
+//!   source  4     return x * 31;
+//!       113c   imul
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{File, Flow, Instruction, Kind, Line, Listing, Row, Value, arrows};
+
+/// At most so many lines without code are shown before one with code.
+const ON_THE_WAY: u32 = 6;
+
+/// One function at an address, and the line in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its demangled name.
+    pub function: Arc<str>,
+    /// The source file.
+    pub file: Option<Arc<str>>,
+    /// 0 when not known.
+    pub line: u32,
+}
+
+/// What stands at an address, innermost function first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The address.
+    pub address: u64,
+    /// The function that has the code is last; empty when nothing is known.
+    pub steps: Vec<Step>,
+}
+
+/// What is merged.
+#[derive(Debug, Clone, Default)]
+pub struct Input {
+    /// By address; empty when the bytes are not to be had.
+    pub instructions: Vec<Instruction>,
+    /// What stands at each instruction (and each sampled address where there are none), by address.
+    pub places: Vec<Place>,
+    /// Address, index of the event, cost; in any order.
+    pub samples: Vec<(u64, usize, Value)>,
+    /// Lines of source files, by path.
+    pub sources: FxHashMap<Arc<str>, Arc<[String]>>,
+}
+
+/// Makes the listing. `head` says everything that is not code; its rows, lines, files and jumps are written here, and each
+/// event's own value.
+pub fn merge(head: Listing, input: Input) -> Listing {
+    let events = head.events.len();
+    let costs = costs(&input, events);
+    let mut writer = Writer {
+        listing: head,
+        places: input.places,
+        sources: input.sources,
+        file_numbers: FxHashMap::default(),
+        coded: FxHashSet::default(),
+        lines: BTreeMap::new(),
+        shown: FxHashMap::default(),
+        last: None,
+        open: None,
+        events,
+    };
+    for values in costs.values() {
+        for (event, value) in writer.listing.events.iter_mut().zip(values) {
+            event.own += *value;
+        }
+    }
+    writer.find_coded(&input.instructions);
+    let behind = input.instructions.last().map_or(0, Instruction::end);
+    for instruction in input.instructions {
+        let values = costs.get(&instruction.address).cloned().unwrap_or_default();
+        writer.place(instruction.address, &values);
+        writer.push(Kind::Instruction(Box::new(instruction)), values);
+    }
+    // Samples behind the last instruction: there are no bytes, or fewer than samples.
+    for (address, values) in costs.into_iter().filter(|(address, _)| *address >= behind) {
+        writer.place(address, &values);
+        writer.push(Kind::Address(address), values);
+    }
+    writer.finish()
+}
+
+/// Cost by instruction; a sample inside of one is that instruction's.
+fn costs(input: &Input, events: usize) -> BTreeMap<u64, Vec<Value>> {
+    let mut costs: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    for (address, event, value) in &input.samples {
+        let before = input.instructions.partition_point(|i| i.address <= *address).checked_sub(1);
+        let holder = before.map(|at| &input.instructions[at]).filter(|i| *address < i.end());
+        let at = holder.map_or(*address, |i| i.address);
+        if let Some(sum) = costs.entry(at).or_insert_with(|| vec![Value::default(); events]).get_mut(*event) {
+            *sum += *value;
+        }
+    }
+    costs
+}
+
+fn add(sums: &mut Vec<Value>, values: &[Value], events: usize) {
+    if values.is_empty() {
+        return;
+    }
+    sums.resize(events, Value::default());
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += *value;
+    }
+}
+
+/// Functions, innermost first, and the line, by file and number.
+type Above = (Vec<Arc<str>>, Option<(usize, u32)>);
+
+struct Writer {
+    listing: Listing,
+    places: Vec<Place>,
+    sources: FxHashMap<Arc<str>, Arc<[String]>>,
+    file_numbers: FxHashMap<Arc<str>, usize>,
+    /// Lines that have code.
+    coded: FxHashSet<(usize, u32)>,
+    lines: BTreeMap<(usize, u32), (usize, Vec<Value>)>,
+    /// The farthest line of each file that was shown.
+    shown: FxHashMap<usize, u32>,
+    /// Functions and line of the row above.
+    last: Option<Above>,
+    /// The row of the source line that what comes belongs to.
+    open: Option<usize>,
+    events: usize,
+}
+
+impl Writer {
+    fn steps(&self, address: u64) -> &[Step] {
+        match self.places.binary_search_by_key(&address, |place| place.address) {
+            Ok(at) => &self.places[at].steps,
+            Err(_) => &[],
+        }
+    }
+
+    fn file(&mut self, path: &Arc<str>) -> usize {
+        if let Some(number) = self.file_numbers.get(path) {
+            return *number;
+        }
+        let number = self.listing.files.len();
+        self.listing.files.push(File { path: path.clone(), text: self.sources.get(path).cloned() });
+        self.file_numbers.insert(path.clone(), number);
+        number
+    }
+
+    fn line_of(&mut self, address: u64) -> Option<(usize, u32)> {
+        let step = self.steps(address).first()?;
+        let (path, line) = (step.file.clone()?, step.line);
+        (line > 0).then(|| (self.file(&path), line))
+    }
+
+    fn find_coded(&mut self, instructions: &[Instruction]) {
+        for instruction in instructions {
+            if let Some(line) = self.line_of(instruction.address) {
+                self.coded.insert(line);
+            }
+        }
+    }
+
+    /// Writes the rows that stand before an address, and counts its cost for its line.
+    fn place(&mut self, address: u64, values: &[Value]) {
+        let functions: Vec<Arc<str>> = self.steps(address).iter().map(|step| step.function.clone()).collect();
+        let line = self.line_of(address);
+        if let Some(line) = line {
+            let sums = self.lines.entry(line).or_default();
+            sums.0 += 1;
+            add(&mut sums.1, values, self.events);
+        }
+        let depth = functions.len().saturating_sub(1);
+        let same_functions = self.last.as_ref().is_some_and(|(last, _)| *last == functions);
+        let same_line = same_functions && self.last.as_ref().is_some_and(|(_, last)| *last == line);
+        if !same_functions && let Some(name) = functions.first() {
+            let begins = self.last.is_none() && depth == 0;
+            // A function's own beginning needs no heading: the listing has it.
+            if !begins {
+                self.push(Kind::Function { name: name.clone(), depth }, Vec::new());
+            }
+            self.open = None;
+        }
+        if !same_line {
+            self.open = None;
+            if let Some((file, line)) = line {
+                self.on_the_way(file, line, depth);
+                self.push(Kind::Source { file, line, depth, has_code: true }, Vec::new());
+                self.open = Some(self.listing.rows.len() - 1);
+                let shown = self.shown.entry(file).or_default();
+                *shown = line.max(*shown);
+            }
+        }
+        if let Some(open) = self.open {
+            add(&mut self.listing.rows[open].values, values, self.events);
+        }
+        self.last = Some((functions, line));
+    }
+
+    /// Lines without code between what was shown and what comes: comments, braces, declarations.
+    fn on_the_way(&mut self, file: usize, line: u32, depth: usize) {
+        let Some(text) = self.listing.files[file].text.clone() else { return };
+        let Some(shown) = self.shown.get(&file).copied().filter(|shown| *shown < line) else { return };
+        let first = shown.saturating_add(1).max(line.saturating_sub(ON_THE_WAY));
+        for between in first..line {
+            let is_there = text.get(between as usize - 1).is_some();
+            if is_there && !self.coded.contains(&(file, between)) {
+                self.push(Kind::Source { file, line: between, depth, has_code: false }, Vec::new());
+            }
+        }
+    }
+
+    fn push(&mut self, kind: Kind, values: Vec<Value>) {
+        self.listing.rows.push(Row { kind, values });
+    }
+
+    fn finish(mut self) -> Listing {
+        let mut rows: FxHashMap<u64, usize> = FxHashMap::default();
+        for (row, of) in self.listing.rows.iter().enumerate() {
+            if let Kind::Instruction(instruction) = &of.kind {
+                rows.insert(instruction.address, row);
+            }
+        }
+        let jumps = self.listing.rows.iter().enumerate().filter_map(|(row, of)| match &of.kind {
+            Kind::Instruction(instruction) if instruction.flow == Flow::Jump => {
+                Some((row, *rows.get(&instruction.target.as_ref()?.address)?))
+            }
+            _ => None,
+        });
+        (self.listing.jumps, self.listing.lanes) = arrows::lanes(jumps.collect());
+        self.listing.lines = self.all_lines();
+        self.listing
+    }
+
+    /// The lines with code, and those in small gaps between them whose text is there.
+    fn all_lines(&mut self) -> Vec<Line> {
+        let mut all: Vec<Line> = Vec::new();
+        for ((file, line), (instructions, values)) in std::mem::take(&mut self.lines) {
+            let before = all.last().filter(|before| before.file == file).map(|before| before.line);
+            if let Some(before) = before.filter(|before| line - before <= 2 * ON_THE_WAY) {
+                let gap = (before + 1..line).filter(|line| self.listing.text(file, *line).is_some());
+                all.extend(gap.map(|line| Line { file, line, instructions: 0, values: Vec::new() }));
+            }
+            all.push(Line { file, line, instructions, values });
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Basis, Event, Target};
+    use super::*;
+
+    fn instruction(address: u64, bytes: usize, target: Option<u64>) -> Instruction {
+        Instruction {
+            address,
+            bytes: vec![0x90; bytes].into(),
+            mnemonic: if target.is_some() { "jmp" } else { "nop" }.into(),
+            flow: if target.is_some() { Flow::Jump } else { Flow::Next },
+            target: target.map(|address| Target { address, name: None }),
+            ..Instruction::default()
+        }
+    }
+
+    fn place(address: u64, steps: &[(&str, u32)]) -> Place {
+        let step = |(function, line): &(&str, u32)| Step {
+            function: (*function).into(),
+            file: Some("a.c".into()),
+            line: *line,
+        };
+        Place { address, steps: steps.iter().map(step).collect() }
+    }
+
+    fn value(samples: u64) -> Value {
+        Value { samples, period: samples * 10, squares: samples as f64 * 100.0, weight: 0 }
+    }
+
+    fn input() -> Input {
+        let text: Arc<[String]> = (1..=20).map(|n| format!("line {n}")).collect();
+        Input {
+            instructions: vec![
+                instruction(100, 4, None),
+                instruction(104, 2, None),
+                instruction(106, 2, Some(100)),
+                instruction(108, 1, None),
+            ],
+            places: vec![
+                place(100, &[("f", 5)]),
+                place(104, &[("inl", 2), ("f", 8)]),
+                place(106, &[("f", 8)]),
+                place(108, &[("f", 5)]),
+            ],
+            // 102 lies inside of the first instruction, 300 behind the last.
+            samples: vec![
+                (100, 0, value(3)),
+                (102, 0, value(1)),
+                (104, 0, value(4)),
+                (104, 1, value(2)),
+                (300, 0, value(2)),
+            ],
+            sources: [("a.c".into(), text)].into_iter().collect(),
+        }
+    }
+
+    fn head() -> Listing {
+        Listing {
+            events: vec![Event { total: value(20), ..Event::default() }, Event::default()],
+            ..Listing::default()
+        }
+    }
+
+    #[test]
+    fn rows_stand_where_the_code_changes_its_line_or_function() {
+        let listing = merge(head(), input());
+        let seen: Vec<String> = listing
+            .rows
+            .iter()
+            .map(|row| match &row.kind {
+                Kind::Function { name, depth } => format!("{name}/{depth}"),
+                Kind::Source { line, has_code, .. } => format!("{line}{}", if *has_code { "" } else { "-" }),
+                Kind::Instruction(i) => format!("@{}={}", i.address, row.value(0).samples),
+                Kind::Address(address) => format!("?{address}"),
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            ["5", "@100=4", "inl/1", "2", "@104=4", "f/0", "6-", "7-", "8", "@106=0", "5", "@108=0", "?300"]
+        );
+        assert_eq!(listing.rows[0].value(0).samples, 4, "a source row has what is below it");
+        assert_eq!(listing.events[0].own.samples, 10);
+        assert_eq!(listing.rows[4].value(1).samples, 2, "each event has its own");
+        assert_eq!(listing.jumps.iter().map(|j| (j.from, j.to)).collect::<Vec<_>>(), [(9, 1)]);
+    }
+
+    #[test]
+    fn every_sample_is_in_one_row_and_lines_have_their_sums() {
+        let listing = merge(head(), input());
+        let code = listing.rows.iter().filter(|r| matches!(r.kind, Kind::Instruction(_) | Kind::Address(_)));
+        assert_eq!(code.map(|row| row.value(0).samples).sum::<u64>(), 10);
+        let lines: Vec<_> =
+            listing.lines.iter().map(|l| (l.line, l.instructions, l.value(0).samples)).collect();
+        assert_eq!(lines, [(2, 1, 4), (3, 0, 0), (4, 0, 0), (5, 2, 4), (6, 0, 0), (7, 0, 0), (8, 1, 0)]);
+        let (share, error) = listing.share(0, &value(4), Basis::LocalPeriod);
+        assert!((share - 0.4).abs() < 1e-9 && (0.2..0.35).contains(&error), "{share} {error}");
+        assert!((listing.share(0, &value(4), Basis::GlobalHits).0 - 0.2).abs() < 1e-9);
+        assert!((listing.events[0].of_all().0 - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_bytes_the_sampled_addresses_stand_alone() {
+        let listing = merge(head(), Input { instructions: Vec::new(), ..input() });
+        let addresses: Vec<u64> = listing
+            .rows
+            .iter()
+            .filter_map(|row| match row.kind {
+                Kind::Address(address) => Some(address),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(addresses, [100, 102, 104, 300]);
+        assert_eq!(listing.lines.iter().filter(|l| l.instructions > 0).count(), 2);
+    }
+}

@@ -1,0 +1,418 @@
+//! The bytes of functions: out of the program's file, the kernel's memory, a JIT's dump, a process that still runs.
+//!
+//! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads to, or the
+//! reason why it is not to be had and what would bring it. Decides which source is believed: what was running rather than a
+//! file of the kernel, which is patched as it starts. Leaves reading of instructions to [`disassemble`](super::disassemble).
+//!
+//! ```text
+//!   program, library, vdso   its file, by segment
+//!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot | vmlinux that was found
+//!   JIT                      jitdump | /proc/PID/mem of a process that still runs
+//! ```
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::read::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use object::{Endianness, elf};
+use rustc_hash::FxHashMap;
+
+use super::disassemble::{self, Flow, Instruction, Machine, Syntax};
+use super::jitdump::Jitdump;
+use super::{Image, Kind, ModuleId, Probe, Symbolizer};
+use crate::address::Avma;
+
+/// A longer function is cut.
+pub const MOST_CODE: u64 = 1 << 20;
+/// The headers of `/proc/kcore` are far smaller.
+const MOST_HEADERS: usize = 1 << 20;
+
+/// Machine code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// Where it starts, in the module's own numbering.
+    pub start: u64,
+    /// What it is for.
+    pub machine: Machine,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The file that they came from.
+    pub from: PathBuf,
+    /// Addresses with their source file and line, where the source of the bytes knows them (jitdump).
+    pub lines: Vec<(u64, String, u32)>,
+    /// The code still has places that are filled in when it is loaded (a kernel module's file): its targets mean nothing.
+    pub is_unlinked: bool,
+}
+
+/// Why there are no bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoCode {
+    /// The reason.
+    pub why: String,
+    /// What to try.
+    pub remedy: Option<String>,
+}
+
+impl NoCode {
+    fn new(why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { why: why.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+/// Where code may be read while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Memory {
+    /// Nowhere.
+    #[default]
+    Gone,
+    /// In the kernel, this much above the recorded address.
+    Kernel(u64),
+    /// In this process.
+    Process(u32),
+}
+
+impl Symbolizer {
+    /// The bytes of a function that starts at an address of the module's own numbering. `kcore`: a copy of the recorded
+    /// machine's `/proc/kcore`.
+    ///
+    /// # Errors
+    /// Why they are not to be had.
+    pub fn code(&self, id: ModuleId, start: u64, size: u64, kcore: Option<&Path>) -> Result<Code, NoCode> {
+        if size == 0 {
+            return Err(NoCode { why: "nobody says how long the function is".into(), remedy: None });
+        }
+        let size = size.min(MOST_CODE);
+        match &self.module(id).kind {
+            Kind::File | Kind::Vdso => self.out_of_file(id, start, size),
+            Kind::Anonymous { pid } => self.generated(id, *pid, start, size),
+            Kind::Kernel { .. } | Kind::KernelModule { .. } | Kind::Bpf => {
+                self.in_kernel(id, start, size, kcore)
+            }
+        }
+    }
+
+    /// Reads code as instructions, with the names of functions that they lead to.
+    ///
+    /// # Errors
+    /// When the disassembler cannot be set up.
+    pub fn disassemble(
+        &self,
+        id: ModuleId,
+        code: &Code,
+        syntax: Syntax,
+    ) -> Result<Vec<Instruction>, disassemble::SetUpError> {
+        let mut all = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start)?;
+        for instruction in &mut all {
+            if code.is_unlinked {
+                instruction.target = instruction.target.take().filter(|_| instruction.bytes.len() <= 2);
+                instruction.refers = None;
+            }
+            for target in [&mut instruction.target, &mut instruction.refers].into_iter().flatten() {
+                target.name = self.name_at(id, target.address);
+            }
+        }
+        if matches!(self.module(id).kind, Kind::File) {
+            self.name_data(id, &mut all);
+        }
+        Ok(all)
+    }
+
+    /// Names what is no function: variables, and the slots through which functions are called.
+    fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
+        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says nothing.
+        let addresses = |is_slot: bool| {
+            let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
+            let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());
+            let mut list: Vec<u64> =
+                places.filter(|place| place.name.is_none()).map(|place| place.address).collect();
+            list.sort_unstable();
+            list.dedup();
+            list
+        };
+        let (variables, slots) = (addresses(false), addresses(true));
+        let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
+        for image in [self.debug(id), self.binary(id)].into_iter().flatten() {
+            let Ok(file) = image.elf() else { continue };
+            if !variables.is_empty() {
+                find_variables(&file, &variables, &mut found);
+            }
+            if !slots.is_empty() {
+                self.find_slots(id, &file, &slots, &mut found);
+            }
+        }
+        for place in all.iter_mut().filter_map(|instruction| instruction.refers.as_mut()) {
+            if place.name.is_none() {
+                place.name = found.get(&place.address).cloned();
+            }
+        }
+    }
+
+    /// The functions whose addresses the dynamic linker writes into slots.
+    fn find_slots(
+        &self,
+        id: ModuleId,
+        file: &object::File<'_>,
+        wanted: &[u64],
+        found: &mut FxHashMap<u64, (String, u64)>,
+    ) {
+        for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            if wanted.binary_search(&slot).is_err() {
+                continue;
+            }
+            let name = match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    let symbol =
+                        file.dynamic_symbol_table().and_then(|table| table.symbol_by_index(index).ok());
+                    symbol.and_then(|symbol| Some((readable(symbol.name_bytes().ok()?), 0)))
+                }
+                // A function of this file: the slot holds where it lies from the beginning of the file.
+                _ => self.name_at(id, relocation.addend() as u64),
+            };
+            found.extend(name.filter(|(name, _)| !name.is_empty()).map(|name| (slot, name)));
+        }
+    }
+
+    /// The demangled name of the function at an address of the module's own numbering, and how far into it.
+    pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
+        let loaded = self.loaded(id);
+        let symbol = loaded.find(loaded.probe_of(address)?)?;
+        let name = super::demangle::demangle(symbol.name).unwrap_or_else(|| symbol.name.to_owned());
+        Some((name, address.wrapping_sub(symbol.start)))
+    }
+
+    /// How to ask for an address of the module's own numbering.
+    pub fn probe_of(&self, id: ModuleId, address: u64) -> Option<Probe> {
+        self.loaded(id).probe_of(address)
+    }
+
+    fn out_of_file(&self, id: ModuleId, start: u64, size: u64) -> Result<Code, NoCode> {
+        let Some(image) = self.binary(id) else { return Err(self.no_file(id)) };
+        let in_file = self.loaded(id).probe_of(start).and_then(|probe| self.loaded(id).file_address(probe));
+        in_file.and_then(|address| from_image(image, address, start, size)).ok_or_else(|| NoCode {
+            why: format!("{} has no bytes there", image.path.display()),
+            remedy: None,
+        })
+    }
+
+    /// Why the module's file is not there, in the words of the search for it.
+    fn no_file(&self, id: ModuleId) -> NoCode {
+        match self.trust(id).missing.first() {
+            Some(missing) => NoCode { why: missing.to_string(), remedy: missing.remedy() },
+            None => NoCode { why: "the module has no file".into(), remedy: None },
+        }
+    }
+
+    fn generated(&self, id: ModuleId, pid: u32, start: u64, size: u64) -> Result<Code, NoCode> {
+        let loaded = self.loaded(id);
+        // The table names what was there last; so do the bytes.
+        let dumps = loaded.dumps().iter().rev();
+        if let Some(code) = dumps.filter_map(|(path, dump)| from_dump(path, dump, start)).next() {
+            return Ok(code);
+        }
+        if let Memory::Process(pid) = loaded.memory() {
+            let from = PathBuf::from(format!("/proc/{pid}/mem"));
+            if let (Ok(bytes), Some(machine)) = (read_at(&from, start, size), own_machine()) {
+                return Ok(Code { start, machine, bytes, from, lines: Vec::new(), is_unlinked: false });
+            }
+        }
+        Err(NoCode::new(
+            format!(
+                "process {pid} left no jitdump with this function, and no longer runs (or may not be read): nobody kept its code"
+            ),
+            "let the runtime write one while recording: node --perf-prof, java -agentpath:libperf-jvmti.so, DOTNET_PerfEnabled=1",
+        ))
+    }
+
+    fn in_kernel(&self, id: ModuleId, start: u64, size: u64, kcore: Option<&Path>) -> Result<Code, NoCode> {
+        let loaded = self.loaded(id);
+        let from_file = || {
+            let image = self.binary(id)?;
+            let address = loaded.file_address(Probe::from(Avma(start)))?;
+            from_image(image, address, start, size)
+        };
+        if let Some(path) = kcore {
+            return from_kcore(path, start, start, size);
+        }
+        if self.options().vmlinux.is_some()
+            && let Some(code) = from_file()
+        {
+            return Ok(code);
+        }
+        let said = match loaded.memory() {
+            Memory::Kernel(moved) => {
+                match from_kcore(Path::new("/proc/kcore"), start.wrapping_add(moved), start, size) {
+                    Ok(code) => return Ok(code),
+                    Err(error) => error.why,
+                }
+            }
+            _ => "the recorded kernel is not the one that runs".to_owned(),
+        };
+        from_file().ok_or_else(|| {
+            let remedy = match self.module(id).kind {
+                Kind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded",
+                _ => "run as root where /proc/kcore is there, or give the kernel's file (--vmlinux) or a copy of its memory (--kcore)",
+            };
+            NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
+        })
+    }
+}
+
+fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap<u64, (String, u64)>) {
+    for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
+        let from = wanted.partition_point(|address| *address < symbol.address());
+        let inside = |address: &&u64| **address - symbol.address() < symbol.size();
+        for address in wanted[from..].iter().take_while(inside) {
+            if let Ok(name) = symbol.name_bytes() {
+                found.insert(*address, (readable(name), address - symbol.address()));
+            }
+        }
+    }
+}
+
+fn readable(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    super::demangle::demangle(&name).unwrap_or_else(|| name.into_owned())
+}
+
+/// The machine that we run on.
+fn own_machine() -> Option<Machine> {
+    Machine::of_uname(std::env::consts::ARCH)
+}
+
+/// The bytes at an address of a file, which is `start` in the module's numbering.
+fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<Code> {
+    let file = image.elf().ok()?;
+    let machine = match file.architecture() {
+        object::Architecture::X86_64 | object::Architecture::X86_64_X32 => Machine::X86_64,
+        object::Architecture::I386 => Machine::X86,
+        object::Architecture::Aarch64 => Machine::Aarch64,
+        _ => return None,
+    };
+    let is_unlinked = file.kind() == object::ObjectKind::Relocatable;
+    let bytes = if is_unlinked {
+        super::elf::laid_out(&file, address, size)?
+    } else {
+        let inside = |segment: &object::read::Segment<'_, '_>| {
+            address.wrapping_sub(segment.address()) < segment.file_range().1
+        };
+        let segment = file.segments().find(inside)?;
+        let at = usize::try_from(address - segment.address()).ok()?;
+        segment.data().ok()?.get(at..)?
+    };
+    let bytes = bytes.get(..(size as usize).min(bytes.len()))?.to_vec();
+    (!bytes.is_empty()).then(|| Code {
+        start,
+        machine,
+        bytes,
+        from: image.path.clone(),
+        lines: Vec::new(),
+        is_unlinked,
+    })
+}
+
+fn from_dump(path: &Path, dump: &Jitdump, start: u64) -> Option<Code> {
+    let code = dump.latest(start)?;
+    let held = dump.bytes(code);
+    let bytes = held[..held.len().min(MOST_CODE as usize)].to_vec();
+    let machine = Machine::of_elf(dump.machine()).or_else(own_machine)?;
+    let lines = dump.lines(code).map(|(address, file, line)| (address, file.to_owned(), line)).collect();
+    (!bytes.is_empty()).then(|| Code {
+        start: code.start,
+        machine,
+        bytes,
+        from: path.to_owned(),
+        lines,
+        is_unlinked: false,
+    })
+}
+
+fn read_at(path: &Path, start: u64, size: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size as usize];
+    File::open(path)?.read_exact_at(&mut bytes, start)?;
+    Ok(bytes)
+}
+
+/// Reads out of an ELF core file whose segments are the kernel's memory: it cannot be mapped, and is as large as that.
+fn from_kcore(path: &Path, address: u64, start: u64, size: u64) -> Result<Code, NoCode> {
+    let unread = |why: String| {
+        let why = format!("{}: {why}", path.display());
+        NoCode::new(why, "run as root, or give the kernel's file (--vmlinux)")
+    };
+    let words = |error: std::io::Error| unread(crate::error::kernel_words(&error));
+    let file = crate::sys::file_map::open_regular(path, true).map_err(words)?;
+    let mut headers = vec![0; MOST_HEADERS];
+    let mut held = 0;
+    while held < headers.len() {
+        match file.read_at(&mut headers[held..], held as u64).map_err(words)? {
+            0 => break,
+            more => held += more,
+        }
+    }
+    headers.truncate(held);
+    let broken = || unread("not an ELF file of 64 bits".into());
+    let header = elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
+    let endian = header.endian().map_err(|_| broken())?;
+    let machine = Machine::of_elf(header.e_machine(endian).0)
+        .ok_or_else(|| unread("the code is for a machine whose instructions are not known here".into()))?;
+    let segments = header.program_headers(endian, &*headers).map_err(|_| broken())?;
+    for segment in segments {
+        let into = address.wrapping_sub(segment.p_vaddr(endian));
+        let there = segment.p_filesz(endian);
+        if segment.p_type(endian) != elf::PT_LOAD || into >= there {
+            continue;
+        }
+        let mut bytes = vec![0; size.min(there - into) as usize];
+        let offset = segment.p_offset(endian).checked_add(into).ok_or_else(broken)?;
+        file.read_exact_at(&mut bytes, offset).map_err(words)?;
+        return Ok(Code {
+            start,
+            machine,
+            bytes,
+            from: path.to_owned(),
+            lines: Vec::new(),
+            is_unlinked: false,
+        });
+    }
+    Err(unread(format!("it has nothing at {address:#x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An ELF core file with one segment.
+    fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
+        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        file.extend([4, 0, 62, 0, 1, 0, 0, 0]);
+        for word in [0u64, 64, 0] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+        file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+        for word in [120u64, address, 0, bytes.len() as u64, bytes.len() as u64, 1] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(bytes);
+        file
+    }
+
+    #[test]
+    fn the_kernels_memory_is_read_by_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kcore");
+        let base = 0xffff_ffff_8100_0000;
+        std::fs::write(&path, core(base, &[0x90, 0xc3, 0xcc])).unwrap();
+        let code = from_kcore(&path, base + 1, 0x1234, 99).unwrap();
+        assert_eq!((code.start, code.machine, &code.bytes[..]), (0x1234, Machine::X86_64, &[0xc3, 0xcc][..]));
+        assert!(from_kcore(&path, base + 3, 0, 1).unwrap_err().why.contains("it has nothing at"));
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            assert!(from_kcore(&path, base, base, 3).is_err(), "cut at {cut}");
+        }
+        let error = from_kcore(Path::new("/does/not/exist"), base, base, 3).unwrap_err();
+        assert!(error.why.contains("ENOENT"), "{error:?}");
+    }
+}

@@ -1,0 +1,319 @@
+//! Machine code as text: instructions with where they lead.
+//!
+//! Receives bytes and the machine they are for; hands on [`Instruction`]s, which say by themselves where they jump and what
+//! they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super::code). No other program is asked:
+//! the decoder is capstone's. Bytes that are no instruction become `.byte`, so that every byte is accounted for.
+
+use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
+use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
+
+/// The machine that code is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Machine {
+    /// 64-bit x86.
+    X86_64,
+    /// 32-bit x86.
+    X86,
+    /// 64-bit Arm.
+    Aarch64,
+}
+
+impl Machine {
+    /// By the number in ELF headers (`e_machine`).
+    pub fn of_elf(number: u16) -> Option<Self> {
+        match number {
+            62 => Some(Self::X86_64),
+            3 => Some(Self::X86),
+            183 => Some(Self::Aarch64),
+            _ => None,
+        }
+    }
+
+    /// By what `uname -m` says.
+    pub fn of_uname(word: &str) -> Option<Self> {
+        match word {
+            "x86_64" => Some(Self::X86_64),
+            "i386" | "i486" | "i586" | "i686" => Some(Self::X86),
+            "aarch64" => Some(Self::Aarch64),
+            _ => None,
+        }
+    }
+}
+
+/// How x86 instructions are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// `mov %rax,(%rdi)`, as perf and objdump write by themselves.
+    #[default]
+    Att,
+    /// `mov qword ptr [rdi], rax`.
+    Intel,
+}
+
+/// What an instruction does to the order of execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flow {
+    /// Goes on with the next.
+    #[default]
+    Next,
+    /// Goes elsewhere, or may.
+    Jump,
+    /// Comes back.
+    Call,
+    /// Leaves the function.
+    Return,
+}
+
+/// A place that an instruction names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The address, in the numbering of the instruction's own.
+    pub address: u64,
+    /// The demangled name of the function there, and how far into it; foreign text.
+    pub name: Option<(String, u64)>,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Instruction {
+    /// Where it is.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Box<[u8]>,
+    /// The operation.
+    pub mnemonic: Box<str>,
+    /// The operands; a target stands here as a bare address.
+    pub operands: Box<str>,
+    /// What follows it.
+    pub flow: Flow,
+    /// Where a jump or call leads, when the code says it.
+    pub target: Option<Target>,
+    /// The memory that it names relative to itself.
+    pub refers: Option<Target>,
+}
+
+impl Instruction {
+    /// First address behind it.
+    pub fn end(&self) -> u64 {
+        self.address.wrapping_add(self.bytes.len() as u64)
+    }
+}
+
+/// Why nothing could be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the disassembler cannot be set up: {0}")]
+pub struct SetUpError(#[from] capstone::Error);
+
+/// Reads all of `bytes`, which lie at `start`.
+///
+/// # Errors
+/// When the decoder cannot be set up.
+pub fn disassemble(
+    machine: Machine,
+    syntax: Syntax,
+    bytes: &[u8],
+    start: u64,
+) -> Result<Vec<Instruction>, SetUpError> {
+    let capstone = decoder(machine, syntax)?;
+    let step = if machine == Machine::Aarch64 { 4 } else { 1 };
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let mut iterator = capstone.disasm_iter(&bytes[at..], start.wrapping_add(at as u64))?;
+        while let Some(instruction) = iterator.next() {
+            let detail = capstone.insn_detail(&instruction).ok();
+            let read = read(machine, &instruction, detail.as_ref());
+            if read.bytes.is_empty() {
+                break;
+            }
+            at += read.bytes.len();
+            all.push(read);
+        }
+        if at < bytes.len() {
+            let end = (at + step).min(bytes.len());
+            all.push(data(&bytes[at..end], start.wrapping_add(at as u64)));
+            at = end;
+        }
+    }
+    Ok(all)
+}
+
+fn decoder(machine: Machine, syntax: Syntax) -> capstone::CsResult<Capstone> {
+    let x86 = |mode| {
+        let syntax = match syntax {
+            Syntax::Att => x86::ArchSyntax::Att,
+            Syntax::Intel => x86::ArchSyntax::Intel,
+        };
+        Capstone::new().x86().mode(mode).syntax(syntax).detail(true).build()
+    };
+    match machine {
+        Machine::X86_64 => x86(x86::ArchMode::Mode64),
+        Machine::X86 => x86(x86::ArchMode::Mode32),
+        Machine::Aarch64 => Capstone::new().arm64().mode(arm64::ArchMode::Arm).detail(true).build(),
+    }
+}
+
+/// Bytes that are no instruction.
+fn data(bytes: &[u8], address: u64) -> Instruction {
+    let list: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
+    Instruction {
+        address,
+        bytes: bytes.into(),
+        mnemonic: ".byte".into(),
+        operands: list.join(", ").into(),
+        ..Instruction::default()
+    }
+}
+
+fn read(machine: Machine, of: &Insn<'_>, detail: Option<&InsnDetail<'_>>) -> Instruction {
+    let mut instruction = Instruction {
+        address: of.address(),
+        bytes: of.bytes().into(),
+        mnemonic: of.mnemonic().unwrap_or_default().into(),
+        operands: of.op_str().unwrap_or_default().into(),
+        ..Instruction::default()
+    };
+    let Some(detail) = detail else { return instruction };
+    instruction.flow = flow(&instruction.mnemonic, detail);
+    let place = |address| Target { address, name: None };
+    if matches!(instruction.flow, Flow::Jump | Flow::Call) {
+        instruction.target = leads_to(&instruction.operands).map(place);
+    }
+    if machine == Machine::X86_64 {
+        let from_end = relative(&instruction.operands);
+        instruction.refers = from_end.map(|distance| place(instruction.end().wrapping_add_signed(distance)));
+    }
+    instruction
+}
+
+// Operands are read from their text: capstone's binding turns the numbers of registers and shifts into enums
+// unchecked, and some of Arm's encodings give numbers that no enum has, which ends the process.
+
+/// The address that is the last operand: `0x1000`, `w0, #3, #0x1000`.
+fn leads_to(operands: &str) -> Option<u64> {
+    let last = operands.rsplit(", ").next()?;
+    number(last.strip_prefix('#').unwrap_or(last))
+}
+
+/// The distance in `[rip + 0x10]`, `-0x10(%rip)`.
+fn relative(operands: &str) -> Option<i64> {
+    let (text, negative) = if let Some((_, rest)) = operands.split_once("[rip") {
+        let rest = rest.split_once(']')?.0.trim();
+        match rest.as_bytes().first() {
+            None => return Some(0),
+            Some(sign) => (rest[1..].trim(), *sign == b'-'),
+        }
+    } else {
+        let (before, _) = operands.split_once("(%rip)")?;
+        let start = before.rfind([' ', ':', '*']).map_or(0, |at| at + 1);
+        let text = &before[start..];
+        if text.is_empty() {
+            return Some(0);
+        }
+        (text.trim_start_matches('-'), text.starts_with('-'))
+    };
+    let distance = number(text)? as i64;
+    Some(if negative { distance.wrapping_neg() } else { distance })
+}
+
+/// Small numbers are written in decimal.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn flow(mnemonic: &str, detail: &InsnDetail<'_>) -> Flow {
+    let is = |group: InsnGroupType::Type| {
+        detail.groups().iter().any(|id| InsnGroupType::Type::from(id.0) == group)
+    };
+    // capstone counts Arm's `bl` among the jumps too.
+    if is(InsnGroupType::CS_GRP_CALL) || matches!(mnemonic, "bl" | "blr") {
+        Flow::Call
+    } else if is(InsnGroupType::CS_GRP_RET) || is(InsnGroupType::CS_GRP_IRET) || mnemonic == "ret" {
+        Flow::Return
+    } else if is(InsnGroupType::CS_GRP_JUMP) {
+        Flow::Jump
+    } else {
+        Flow::Next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x86_code_says_where_it_leads() {
+        // 1000: test edi,edi; jle 1009; call 2000; ret; lea rax,[rip+0x10]; (a bad byte) ; nop
+        let code = [
+            0x85, 0xff, 0x7e, 0x06, 0xe8, 0xf7, 0x0f, 0, 0, 0xc3, 0x48, 0x8d, 0x05, 0x10, 0, 0, 0, 0x06, 0x90,
+        ];
+        let all = disassemble(Machine::X86_64, Syntax::Intel, &code, 0x1000).unwrap();
+        let text: Vec<String> = all.iter().map(|i| format!("{} {}", i.mnemonic, i.operands)).collect();
+        assert_eq!(
+            text,
+            [
+                "test edi, edi",
+                "jle 0x100a",
+                "call 0x2000",
+                "ret ",
+                "lea rax, [rip + 0x10]",
+                ".byte 0x06",
+                "nop "
+            ]
+        );
+        let flows: Vec<Flow> = all.iter().map(|i| i.flow).collect();
+        assert_eq!(flows[..5], [Flow::Next, Flow::Jump, Flow::Call, Flow::Return, Flow::Next]);
+        let target = |at: usize| all[at].target.as_ref().map(|t| t.address);
+        assert_eq!((target(1), target(2), target(4)), (Some(0x100a), Some(0x2000), None));
+        assert_eq!(all[4].refers.as_ref().map(|t| t.address), Some(0x1021));
+        assert_eq!(all.iter().map(|i| i.bytes.len()).sum::<usize>(), code.len());
+        let att = disassemble(Machine::X86_64, Syntax::Att, &code, 0x1000).unwrap();
+        assert_eq!(att[4].refers, all[4].refers);
+        assert_eq!(att[2].target, all[2].target);
+        assert_eq!(&*att[0].operands, "%edi, %edi");
+    }
+
+    #[test]
+    fn arm_code_says_where_it_leads() {
+        // cbz x0, +12; bl +0x1000; tbnz w1, #3, -8; ret; udf
+        let words = [0xb400_0060u32, 0x9400_0400, 0x371f_ffc1, 0xd65f_03c0, 0xffff_ffff];
+        let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let all = disassemble(Machine::Aarch64, Syntax::Att, &code, 0x4000).unwrap();
+        let got: Vec<_> = all.iter().map(|i| (i.flow, i.target.as_ref().map(|t| t.address))).collect();
+        assert_eq!(
+            got,
+            [
+                (Flow::Jump, Some(0x400c)),
+                (Flow::Call, Some(0x5004)),
+                (Flow::Jump, Some(0x4000)),
+                (Flow::Return, None),
+                (Flow::Next, None)
+            ]
+        );
+        assert_eq!(&*all[4].mnemonic, ".byte");
+        assert_eq!(all[4].bytes.len(), 4);
+    }
+
+    #[test]
+    fn distances_are_read_in_both_syntaxes() {
+        assert_eq!(relative("rax, qword ptr [rip - 0x20]"), Some(-0x20));
+        assert_eq!(relative("byte ptr [rip], 3"), Some(0));
+        assert_eq!(relative("%fs:-8(%rip), %rax"), Some(-8));
+        assert_eq!(relative("*0x2fe2(%rip)"), Some(0x2fe2));
+        assert_eq!(relative("(%rip)"), Some(0));
+        assert_eq!((relative("%rax, %rbx"), leads_to("*%rax"), leads_to("")), (None, None, None));
+        assert_eq!((leads_to("5"), leads_to("w1, #3, #0x3f00")), (Some(5), Some(0x3f00)));
+    }
+
+    #[test]
+    fn any_bytes_are_taken() {
+        let noise: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        for machine in [Machine::X86_64, Machine::X86, Machine::Aarch64] {
+            let all = disassemble(machine, Syntax::Att, &noise, u64::MAX - 100).unwrap();
+            assert_eq!(all.iter().map(|i| i.bytes.len()).sum::<usize>(), noise.len());
+        }
+    }
+}

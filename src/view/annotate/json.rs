@@ -1,0 +1,155 @@
+//! The document: functions with instructions, lines and costs. docs/annotate.md explains each field.
+
+use std::io::{self, Write};
+
+use serde_json::{Value as Json, json};
+
+use super::{Facts, Layout, operands};
+use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
+use crate::text::clean_json;
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    listings: &[Listing],
+    facts: &Facts,
+    layout: &Layout,
+) -> io::Result<()> {
+    write!(out, "{{\n\"version\": {VERSION},\n\"functions\": [")?;
+    for (number, listing) in listings.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        write!(out, "{comma}\n{{")?;
+        for (name, value) in head(listing) {
+            writeln!(out, "\"{name}\": {},", text(&value))?;
+        }
+        write!(out, "\"lines\": [")?;
+        let lines = listing.lines.iter().filter(|line| line.instructions > 0 || !line.values.is_empty());
+        list(out, lines.map(|line| self::line(listing, line, layout)))?;
+        write!(out, "],\n\"instructions\": [")?;
+        list(out, instructions(listing, layout))?;
+        write!(out, "]}}")?;
+    }
+    let trust = json!({"samples": facts.samples, "lost": facts.lost, "notes": facts.notes});
+    write!(out, "],\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, text(&trust))
+}
+
+fn text(value: &Json) -> String {
+    clean_json(&value.to_string()).into_owned()
+}
+
+fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
+    for (number, item) in items.enumerate() {
+        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, text(&item))?;
+    }
+    Ok(())
+}
+
+fn head(listing: &Listing) -> Vec<(&'static str, Json)> {
+    let events = listing.events.iter().map(|event| {
+        let (share, error) = event.of_all();
+        json!({
+            "name": event.name,
+            "skid": match event.skid {
+                Skid::Any => "any",
+                Skid::Interrupt => "interrupt",
+                Skid::Constant => "constant",
+                Skid::None => "none",
+            },
+            "samples": event.total.samples, "period": event.total.period,
+            "function": {
+                "percent": round(share), "error": round(error),
+                "samples": event.own.samples, "period": event.own.period,
+            },
+        })
+    });
+    let notes = listing.notes.iter().map(|note| json!({"text": note.text, "try": note.remedy}));
+    vec![
+        ("symbol", json!(listing.symbol)),
+        ("raw", json!(listing.raw)),
+        ("dso", json!(listing.dso)),
+        ("path", json!(listing.path)),
+        ("start", json!(listing.start)),
+        ("size", json!(listing.size)),
+        ("bytes_from", json!(listing.bytes_from)),
+        ("events", events.collect()),
+        ("notes", notes.collect()),
+    ]
+}
+
+fn round(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+/// One an event; null where nothing was sampled.
+fn costs(listing: &Listing, value: impl Fn(usize) -> Value, layout: &Layout) -> Json {
+    let cost = |event: usize| {
+        let value = value(event);
+        if value.samples == 0 {
+            return Json::Null;
+        }
+        let (share, error) = listing.share(event, &value, layout.basis);
+        json!({"percent": round(share), "error": round(error), "samples": value.samples, "period": value.period})
+    };
+    (0..listing.events.len()).map(cost).collect()
+}
+
+fn line(listing: &Listing, line: &Line, layout: &Layout) -> Json {
+    json!({
+        "file": listing.files.get(line.file).map(|file| &*file.path),
+        "line": line.line,
+        "text": listing.text(line.file, line.line),
+        "instructions": line.instructions,
+        "costs": costs(listing, |event| line.value(event), layout),
+    })
+}
+
+fn instructions<'a>(listing: &'a Listing, layout: &'a Layout) -> impl Iterator<Item = Json> + 'a {
+    let mut function: Option<(&str, usize)> = None;
+    let mut source: Option<(usize, u32)> = None;
+    listing.rows.iter().filter_map(move |row| {
+        match &row.kind {
+            Kind::Function { name, depth } => {
+                function = Some((name, *depth));
+                source = None;
+            }
+            Kind::Source { file, line, has_code: true, .. } => source = Some((*file, *line)),
+            Kind::Source { .. } => {}
+            Kind::Instruction(_) | Kind::Address(_) => {
+                return Some(instruction(listing, row, function, source, layout));
+            }
+        }
+        None
+    })
+}
+
+fn instruction(
+    listing: &Listing,
+    row: &Row,
+    function: Option<(&str, usize)>,
+    source: Option<(usize, u32)>,
+    layout: &Layout,
+) -> Json {
+    let file = source.and_then(|(file, _)| Some(&*listing.files.get(file)?.path));
+    let (inside, depth) = function.unwrap_or((&listing.symbol, 0));
+    let mut object = match &row.kind {
+        Kind::Instruction(of) => json!({
+            "address": of.address,
+            "offset": of.address.wrapping_sub(listing.start),
+            "bytes": of.bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+            "mnemonic": of.mnemonic,
+            "operands": operands(listing, of),
+            "target": of.target.as_ref().map(|target| json!({
+                "address": target.address,
+                "symbol": target.name.as_ref().map(|(name, _)| name),
+                "offset": target.name.as_ref().map(|(_, into)| into),
+            })),
+        }),
+        Kind::Address(address) => json!({"address": address, "offset": address.wrapping_sub(listing.start)}),
+        _ => json!({}),
+    };
+    object["function"] = json!(inside);
+    object["inlined"] = json!(depth > 0);
+    object["file"] = json!(file);
+    object["line"] = json!(source.map(|(_, line)| line));
+    object["costs"] = costs(listing, |event| row.value(event), layout);
+    object
+}

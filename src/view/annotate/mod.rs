@@ -1,0 +1,257 @@
+//! `pmc annotate` as text and JSON.
+//!
+//! Receives [`Listing`]s and a [`Layout`]; decides words, widths and colours. What a terminal's screen needs of it too
+//! ([`operands`], [`arrows`], [`source_line`]) is public.
+
+mod json;
+mod text;
+
+use std::io::{self, Write};
+
+use crate::profile::annotate::{Basis, Flow, Instruction, Jump, Listing};
+use crate::text::clean;
+
+/// How listings are shown.
+#[derive(Debug, Clone, Default)]
+pub struct Layout {
+    /// One document.
+    pub json: bool,
+    /// What percentages are parts of.
+    pub basis: Basis,
+    /// Source lines are shown.
+    pub source: bool,
+    /// Instructions are shown.
+    pub instructions: bool,
+    /// Numbers of samples as columns.
+    pub show_samples: bool,
+    /// Each source line has its file's name.
+    pub file_names: bool,
+    /// Paths are not shortened.
+    pub full_paths: bool,
+    /// The bytes of instructions.
+    pub raw_bytes: bool,
+    /// At most so many rows of a function.
+    pub rows: usize,
+    /// With colours.
+    pub colour: bool,
+}
+
+/// What is known of the recording as a whole.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Samples of all events.
+    pub samples: u64,
+    /// What was lost.
+    pub lost: u64,
+    /// Functions with samples.
+    pub functions: usize,
+    /// Functions that were asked for but are not shown.
+    pub left_out: usize,
+    /// What is worth knowing about the file.
+    pub notes: Vec<String>,
+}
+
+/// Writes all of it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, listings: &[Listing], facts: &Facts, layout: &Layout) -> io::Result<()> {
+    if layout.json {
+        json::write(out, listings, facts, layout)
+    } else {
+        text::write(out, listings, facts, layout)
+    }
+}
+
+/// An instruction's operands with the names of what it leads to, harmless for a terminal.
+pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
+    let mut text = instruction.operands.to_string();
+    if let Some(target) = &instruction.target {
+        let inside = target.address.wrapping_sub(listing.start) < listing.size.max(1);
+        let words = match &target.name {
+            // A jump to the function's own beginning from inside is a loop, not a call.
+            Some((name, 0)) if !inside || instruction.flow == Flow::Call => clean(name).into_owned(),
+            Some((name, into)) if !inside => format!("{}+{into:#x}", clean(name)),
+            _ => format!("{:x}", target.address),
+        };
+        let start = text.rfind(", ").map_or(0, |at| at + 2);
+        text.replace_range(start.., &words);
+    }
+    if let Some(refers) = &instruction.refers {
+        text.push_str(&match &refers.name {
+            Some((name, 0)) => format!("  # {:x} {}", refers.address, clean(name)),
+            Some((name, into)) => format!("  # {:x} {}+{into:#x}", refers.address, clean(name)),
+            None => format!("  # {:x}", refers.address),
+        });
+    }
+    text
+}
+
+/// The arrows beside a row: one column a lane and one for the head, the outermost lane first.
+pub fn arrows(listing: &Listing, row: usize) -> String {
+    let mut cells = Cells::default();
+    for jump in &listing.jumps {
+        cells.add(jump, row);
+    }
+    cells.draw(listing.lanes)
+}
+
+/// The arrows beside all rows: each jump is written down at its ends alone, and what runs between them follows by adding up.
+fn all_arrows(listing: &Listing) -> Vec<String> {
+    if listing.lanes == 0 {
+        return Vec::new();
+    }
+    let count = listing.rows.len();
+    let mut cells = vec![Cells::default(); count];
+    // By lane and row: how many arrows more than in the row above come from above, and go on below.
+    let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
+    for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
+        let (top, bottom) = jump.span();
+        let lane = &mut steps[jump.lane];
+        lane[top + 1].0 += 1;
+        lane[bottom + 1].0 -= 1;
+        lane[top].1 += 1;
+        lane[bottom].1 -= 1;
+        cells[jump.from].add(jump, jump.from);
+        cells[jump.to].add(jump, jump.to);
+    }
+    for (lane, steps) in steps.iter().enumerate() {
+        let (mut up, mut down) = (0, 0);
+        for (cells, (up_step, down_step)) in cells.iter_mut().zip(steps) {
+            (up, down) = (up + up_step, down + down_step);
+            cells.up |= u32::from(up > 0) << lane;
+            cells.down |= u32::from(down > 0) << lane;
+        }
+    }
+    cells.iter().map(|cells| cells.draw(listing.lanes)).collect()
+}
+
+/// What arrows do in a row: a bit a lane.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cells {
+    /// They come from above.
+    up: u32,
+    /// They go on below.
+    down: u32,
+    /// They turn to the code.
+    ends: u32,
+    /// One of them leads here.
+    is_target: bool,
+}
+
+impl Cells {
+    fn add(&mut self, jump: &Jump, row: usize) {
+        let (top, bottom) = jump.span();
+        if row < top || row > bottom {
+            return;
+        }
+        let bit = 1 << jump.lane;
+        self.up |= if row > top { bit } else { 0 };
+        self.down |= if row < bottom { bit } else { 0 };
+        self.ends |= if row == jump.from || row == jump.to { bit } else { 0 };
+        self.is_target |= row == jump.to;
+    }
+
+    fn draw(&self, lanes: usize) -> String {
+        let mut out = String::new();
+        if lanes == 0 {
+            return out;
+        }
+        // Whether a line runs from an arrow's end further out to the code.
+        let mut runs = false;
+        for lane in (0..lanes).rev() {
+            let has = |bits: u32| bits >> lane & 1 == 1;
+            out.push(match (has(self.up), has(self.down), has(self.ends), runs) {
+                (true, true, _, true) => '┼',
+                (true, true, true, false) => '├',
+                (true, true, false, false) => '│',
+                (false, true, true, true) => '┬',
+                (false, true, true, false) => '╭',
+                (true, false, true, true) => '┴',
+                (true, false, true, false) => '╰',
+                (_, _, true, _) | (_, _, _, true) => '─',
+                _ => ' ',
+            });
+            runs |= has(self.ends);
+        }
+        out.push(if self.is_target {
+            '▸'
+        } else if runs {
+            '─'
+        } else {
+            ' '
+        });
+        out
+    }
+}
+
+/// A source line, harmless for a terminal, with tabs as spaces.
+pub fn source_line(text: &str) -> String {
+    const TAB: usize = 8;
+    if !text.contains('\t') {
+        return clean(text).into_owned();
+    }
+    let mut out = String::new();
+    for part in text.split_inclusive('\t') {
+        out.push_str(&clean(part.trim_end_matches('\t')));
+        if part.ends_with('\t') {
+            let column = crate::text::width(&out);
+            out.extend(std::iter::repeat_n(' ', TAB - column % TAB));
+        }
+    }
+    out
+}
+
+/// A file's path, or its last part.
+fn file_name(path: &str, full: bool) -> String {
+    let shown = if full { path } else { path.rsplit('/').next().unwrap_or(path) };
+    clean(shown).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::annotate::arrows::lanes;
+    use crate::profile::annotate::{Kind, Row, Target};
+
+    #[test]
+    fn targets_have_their_names() {
+        let listing = Listing { start: 0x1000, size: 0x100, ..Listing::default() };
+        let make = |operands: &str, flow, address, name: Option<(&str, u64)>| Instruction {
+            operands: operands.into(),
+            flow,
+            target: Some(Target { address, name: name.map(|(n, o)| (n.to_owned(), o)) }),
+            ..Instruction::default()
+        };
+        let call = make("0x2000", Flow::Call, 0x2000, Some(("puts@plt", 0)));
+        assert_eq!(operands(&listing, &call), "puts@plt");
+        let jump = make("w0, #3, #0x1010", Flow::Jump, 0x1010, Some(("self", 0x10)));
+        assert_eq!(operands(&listing, &jump), "w0, #3, 1010");
+        let tail = make("0x3010", Flow::Jump, 0x3010, Some(("evil\u{1b}[2J", 0x10)));
+        assert_eq!(operands(&listing, &tail), "evil?[2J+0x10");
+        let data = Instruction {
+            operands: "0x10(%rip), %rax".into(),
+            refers: Some(Target { address: 0x4000, name: None }),
+            ..Instruction::default()
+        };
+        assert_eq!(operands(&listing, &data), "0x10(%rip), %rax  # 4000");
+    }
+
+    #[test]
+    fn arrows_are_drawn() {
+        let (jumps, lanes) = lanes(vec![(0, 4), (2, 3), (5, 5)]);
+        let listing = Listing { jumps, lanes, ..Listing::default() };
+        let drawn: Vec<String> = (0..6).map(|row| arrows(&listing, row)).collect();
+        assert_eq!(drawn, ["╭──", "│  ", "│╭─", "│╰▸", "╰─▸", " ─▸"]);
+        assert_eq!(arrows(&Listing::default(), 0), "");
+        let row = Row { kind: Kind::Address(0), values: Vec::new() };
+        let listing = Listing { rows: vec![row; 6], ..listing };
+        assert_eq!(all_arrows(&listing), drawn);
+    }
+
+    #[test]
+    fn tabs_keep_columns() {
+        assert_eq!(source_line("\tx\ty\u{1b}"), "        x       y?");
+        assert_eq!(source_line("plain"), "plain");
+    }
+}

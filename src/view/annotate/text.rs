@@ -1,0 +1,375 @@
+//! Listings for a person.
+//!
+//! ```text
+//! weigh  in prog
+//!   41.2% ±1.3 of cpu-clock (1,234 of 2,995 samples)
+//!
+//!   Costliest lines
+//!    24.1% ±2.0  prog.c:12  sum += i * 3;
+//!
+//!                │         12  for (int i = 0; i < n; i++)
+//!    12.3% ±1.8  │ ╭─▸  1150:  add    %eax, sum
+//!     1.0% ±0.5  │ ╰──  1157:  jne    1150
+//! ```
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
+use crate::profile::annotate::{Event, Kind, Line, Listing, Row, Skid, Value};
+use crate::text::{clean, width};
+use crate::units::thousands;
+
+/// Lines above the listing.
+const COSTLIEST: usize = 10;
+/// Lines with less are not among the costliest.
+const LEAST: f64 = 0.005;
+/// From this share on a row is hot, as perf colours it.
+const HOT: f64 = 0.05;
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const DIM: &str = "\x1b[2m";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    listings: &[Listing],
+    facts: &Facts,
+    layout: &Layout,
+) -> io::Result<()> {
+    for listing in listings {
+        let page = Page::new(listing, layout);
+        page.head(out)?;
+        page.costliest(out)?;
+        if layout.instructions {
+            page.code(out)?;
+        } else {
+            page.lines(out)?;
+        }
+        page.notes(out)?;
+    }
+    if listings.is_empty() {
+        writeln!(out, "No function with samples.\n")?;
+    }
+    trust(out, facts)
+}
+
+/// One listing on paper.
+struct Page<'a> {
+    listing: &'a Listing,
+    layout: &'a Layout,
+    /// Events with samples in the function.
+    events: Vec<usize>,
+    /// Columns of addresses.
+    address: usize,
+    /// Columns of line numbers.
+    number: usize,
+    /// Columns of bytes.
+    bytes: usize,
+}
+
+impl<'a> Page<'a> {
+    fn new(listing: &'a Listing, layout: &'a Layout) -> Self {
+        let events = listing.events.iter().enumerate().filter(|(_, event)| event.own.samples > 0);
+        let events: Vec<usize> = events.map(|(at, _)| at).collect();
+        let (mut address, mut number, mut bytes) = (4, 3, 0);
+        for row in &listing.rows {
+            match &row.kind {
+                Kind::Instruction(instruction) => {
+                    address = address.max(format!("{:x}", instruction.address).len());
+                    bytes = bytes.max(instruction.bytes.len() * 3);
+                }
+                Kind::Address(at) => address = address.max(format!("{at:x}").len()),
+                Kind::Source { file, line, .. } => {
+                    number = number.max(place(listing, layout, *file, *line).len());
+                }
+                Kind::Function { .. } => {}
+            }
+        }
+        for line in &listing.lines {
+            number = number.max(place(listing, layout, line.file, line.line).len());
+        }
+        let bytes = if layout.raw_bytes { bytes.min(33) } else { 0 };
+        Self { listing, layout, events, address, number, bytes }
+    }
+
+    fn paint<'s>(&self, code: &'s str) -> &'s str {
+        if self.layout.colour { code } else { "" }
+    }
+
+    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+        let of = self.listing;
+        let (bold, plain) = (self.paint(BOLD), self.paint(PLAIN));
+        writeln!(out, "{bold}{}{plain}  in {}", clean(&of.symbol), clean(&of.dso))?;
+        for event in self.events.iter().map(|at| &of.events[*at]) {
+            let (share, error) = event.of_all();
+            writeln!(
+                out,
+                "  {} of {} ({} of {} samples)",
+                percent(share, error),
+                clean(&event.name),
+                thousands(event.own.samples),
+                thousands(event.total.samples)
+            )?;
+        }
+        writeln!(out)
+    }
+
+    /// The columns of costs of a row.
+    fn costs(&self, value: impl Fn(usize) -> Value) -> String {
+        let mut text = String::new();
+        for at in &self.events {
+            let of = value(*at);
+            let (share, error) = self.listing.share(*at, &of, self.layout.basis);
+            if of.samples == 0 {
+                text.push_str(&" ".repeat(12));
+            } else {
+                let colour = match share {
+                    _ if share >= HOT => RED,
+                    _ if share >= LEAST => GREEN,
+                    _ => "",
+                };
+                let plain = if colour.is_empty() { "" } else { self.paint(PLAIN) };
+                text.push_str(&format!("{}{:>12}{plain}", self.paint(colour), percent(share, error)));
+            }
+            if self.layout.show_samples {
+                let samples = if of.samples == 0 { String::new() } else { thousands(of.samples) };
+                text.push_str(&format!(" {samples:>9}"));
+            }
+            text.push_str("  ");
+        }
+        text
+    }
+
+    /// The columns without anything in them.
+    fn no_costs(&self) -> String {
+        let one = 14 + if self.layout.show_samples { 10 } else { 0 };
+        " ".repeat(one * self.events.len())
+    }
+
+    fn headings(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.events.len() < 2 {
+            return Ok(());
+        }
+        let mut line = String::new();
+        for event in self.events.iter().map(|at| &self.listing.events[*at]) {
+            let most = if self.layout.show_samples { 22 } else { 12 };
+            let name: String = clean(&event.name).chars().take(most).collect();
+            line.push_str(&format!("{name:>most$}  "));
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+
+    fn costliest(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(&first) = self.events.first().filter(|_| self.layout.source) else { return Ok(()) };
+        let cost = |line: &Line| self.listing.share(first, &line.value(first), self.layout.basis).0;
+        let mut lines: Vec<&Line> = self.listing.lines.iter().filter(|line| cost(line) >= LEAST).collect();
+        lines.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+        if lines.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "  Costliest lines")?;
+        self.headings(out)?;
+        for line in lines.iter().take(COSTLIEST) {
+            let path = self.listing.files.get(line.file).map_or("", |file| &file.path);
+            let text = self.listing.text(line.file, line.line).map(|text| source_line(text.trim()));
+            writeln!(
+                out,
+                "{}{}:{}  {}",
+                self.costs(|event| line.value(event)),
+                file_name(path, self.layout.full_paths),
+                line.line,
+                text.unwrap_or_default()
+            )?;
+        }
+        if lines.len() > COSTLIEST {
+            writeln!(out, "{}… and {} more lines", self.no_costs(), lines.len() - COSTLIEST)?;
+        }
+        writeln!(out)
+    }
+
+    /// What a window of rows leaves out above or below.
+    fn left_out(&self, out: &mut dyn Write, rows: &[Row], where_: &str) -> io::Result<()> {
+        let Some(&first) = self.events.first().filter(|_| !rows.is_empty()) else { return Ok(()) };
+        let mut sum = Value::default();
+        for row in rows.iter().filter(|row| is_code(row)) {
+            sum += row.value(first);
+        }
+        let (share, _) = self.listing.share(first, &sum, self.layout.basis);
+        writeln!(out, "{}… {} rows {where_} with {:.1}%", self.no_costs(), rows.len(), share * 100.0)
+    }
+
+    fn code(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.headings(out)?;
+        let rows = &self.listing.rows;
+        let window = self.window(rows.len(), |at| if is_code(&rows[at]) { &rows[at].values } else { &[] });
+        self.left_out(out, &rows[..window.start], "above")?;
+        let arrows = all_arrows(self.listing);
+        for at in window.clone() {
+            self.row(out, arrows.get(at).map_or("", String::as_str), &rows[at])?;
+        }
+        self.left_out(out, &rows[window.end..], "below")
+    }
+
+    /// The stretch of so many rows that costs most.
+    fn window<'v>(&self, count: usize, values: impl Fn(usize) -> &'v [Value]) -> Range<usize> {
+        let Some(&event) = self.events.first().filter(|_| self.layout.rows < count) else { return 0..count };
+        let period = |at: usize| values(at).get(event).map_or(0, |value| u128::from(value.period));
+        let size = self.layout.rows;
+        let mut sum: u128 = (0..size).map(period).sum();
+        let (mut best, mut start) = (sum, 0);
+        // Of stretches that cost the same the middle one has its hot rows in the middle.
+        let mut last = 0;
+        for at in 1..=count - size {
+            sum = sum + period(at + size - 1) - period(at - 1);
+            if sum > best {
+                (best, start, last) = (sum, at, at);
+            } else if sum == best && last + 1 == at {
+                last = at;
+            }
+        }
+        let start = start + (last - start) / 2;
+        start..start + size
+    }
+
+    fn row(&self, out: &mut dyn Write, lanes: &str, row: &Row) -> io::Result<()> {
+        let (dim, plain) = (self.paint(DIM), self.paint(PLAIN));
+        match &row.kind {
+            Kind::Function { .. } | Kind::Source { .. } if !self.layout.source => Ok(()),
+            Kind::Function { name, depth } => {
+                let inlined = if *depth > 0 { " (inlined)" } else { "" };
+                writeln!(out, "{}│ {lanes} {dim}{}{inlined}:{plain}", self.no_costs(), clean(name))
+            }
+            Kind::Source { file, line, depth, .. } => {
+                let text = self.listing.text(*file, *line).map(source_line).unwrap_or_default();
+                let place = place(self.listing, self.layout, *file, *line);
+                let inset = "  ".repeat((*depth).min(8));
+                let text = format!("{place:>number$}  {inset}{text}", number = self.number);
+                writeln!(out, "{}│ {lanes} {dim}{}{plain}", self.no_costs(), text.trim_end())
+            }
+            Kind::Instruction(instruction) => {
+                let mut bytes = String::new();
+                if self.bytes > 0 {
+                    let hex: String = instruction.bytes.iter().map(|byte| format!("{byte:02x} ")).collect();
+                    bytes = format!("{hex:<wide$} ", wide = self.bytes);
+                }
+                let code = format!("{:<7} {}", instruction.mnemonic, operands(self.listing, instruction));
+                writeln!(
+                    out,
+                    "{}│ {lanes} {:>wide$x}:  {bytes}{}",
+                    self.costs(|event| row.value(event)),
+                    instruction.address,
+                    code.trim_end(),
+                    wide = self.address
+                )
+            }
+            Kind::Address(address) => {
+                let costs = self.costs(|event| row.value(event));
+                writeln!(out, "{costs}│ {lanes} {address:>wide$x}:  ?", wide = self.address)
+            }
+        }
+    }
+
+    /// Source alone.
+    fn lines(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.headings(out)?;
+        let lines = &self.listing.lines;
+        let window = self.window(lines.len(), |at| &lines[at].values);
+        let (mut file, mut before) = (None, 0);
+        for line in &lines[window] {
+            if file != Some(line.file) {
+                let path = self.listing.files.get(line.file).map_or("", |file| &file.path);
+                writeln!(out, "{}│ {}", self.no_costs(), clean(path))?;
+                (file, before) = (Some(line.file), line.line.saturating_sub(1));
+            }
+            if line.line > before + 1 {
+                writeln!(out, "{}│ {:>number$}", self.no_costs(), "⋮", number = self.number)?;
+            }
+            before = line.line;
+            let text = self.listing.text(line.file, line.line).map(source_line).unwrap_or_default();
+            let place = place(self.listing, self.layout, line.file, line.line);
+            let text = format!("{place:>number$}  {text}", number = self.number);
+            writeln!(out, "{}│ {}", self.costs(|event| line.value(event)), text.trim_end())?;
+        }
+        if lines.is_empty() {
+            writeln!(out, "{}│ no source lines", self.no_costs())?;
+        }
+        Ok(())
+    }
+
+    fn notes(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out)?;
+        if let Some(from) = &self.listing.bytes_from {
+            writeln!(out, "  Instructions from {}.", clean(from))?;
+        }
+        for event in self.events.iter().map(|at| &self.listing.events[*at]) {
+            if let Some(words) = skid(event) {
+                writeln!(out, "  {}: {words}", clean(&event.name))?;
+            }
+        }
+        for note in &self.listing.notes {
+            writeln!(out, "  {}", clean(&note.text))?;
+            if let Some(remedy) = &note.remedy {
+                writeln!(out, "    try: {}", clean(remedy))?;
+            }
+        }
+        writeln!(out)
+    }
+}
+
+fn is_code(row: &Row) -> bool {
+    matches!(row.kind, Kind::Instruction(_) | Kind::Address(_))
+}
+
+/// The number of a line, with its file where that is wanted.
+fn place(listing: &Listing, layout: &Layout, file: usize, line: u32) -> String {
+    match listing.files.get(file).filter(|_| layout.file_names) {
+        Some(file) => format!("{}:{line}", file_name(&file.path, layout.full_paths)),
+        None => line.to_string(),
+    }
+}
+
+fn percent(share: f64, error: f64) -> String {
+    let text = format!("{:.1}% ±{:.1}", share * 100.0, error * 100.0);
+    debug_assert!(width(&text) <= 12, "{text}");
+    text
+}
+
+/// What to know about the distance between cause and address.
+fn skid(event: &Event) -> Option<&'static str> {
+    match event.skid {
+        Skid::Any => Some(
+            "precise level 0: the cost shows some instructions behind its cause. Recording with :p or :pp is more exact, \
+             where the hardware can.",
+        ),
+        Skid::Interrupt => Some(
+            "a timer or software event (precise level 0): the cost of a slow instruction shows on the one behind it.",
+        ),
+        Skid::Constant => Some("precise level 1: the cost shows a constant distance behind its cause."),
+        Skid::None => None,
+    }
+}
+
+fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+    if facts.left_out > 0 {
+        writeln!(
+            out,
+            "{} more functions have samples (--functions 0 shows all, or name one).",
+            thousands(facts.left_out as u64)
+        )?;
+    }
+    let lost = match facts.lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{} lost", thousands(lost)),
+    };
+    writeln!(
+        out,
+        "Trust: {} samples, {lost}. ± is the 95% confidence interval of sampling.",
+        thousands(facts.samples)
+    )?;
+    for note in &facts.notes {
+        writeln!(out, "       {}.", clean(note))?;
+    }
+    Ok(())
+}
