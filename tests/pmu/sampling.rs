@@ -10,7 +10,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("report_instructions", "$T report -i i.data --json -s sym"),
     (
         "record_default",
-        "strace -f -v -e trace=perf_event_open -e signal=none $T record -o d.data hot 1000000",
+        "strace -v -e trace=perf_event_open -e signal=none $T record -o d.data hot 1000000",
     ),
     ("report_default", "$T report -i d.data --json -s sym"),
     ("record_dwarf", "$T record -e cycles:u -c 500000 --call-graph dwarf -o w.data hotter 100000000"),
@@ -30,9 +30,12 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("report_yield", "$T report -i y.data --json -s comm"),
 ];
 
-/// The report of this name: the number of samples, and own and total percent by what its rows are called.
+/// Rows of a report: the name, own and total percent.
+type Rows = Vec<(String, f64, f64)>;
+
+/// The report of this name: the number of samples, and its rows.
 #[track_caller]
-fn report(name: &str, event: usize) -> Option<(u64, Vec<(String, f64, f64)>)> {
+fn report(name: &str, event: usize) -> Option<(u64, Rows)> {
     let run = guest(name)?.expect(0);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).expect("one JSON document");
     let event = &json["events"][event];

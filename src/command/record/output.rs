@@ -75,6 +75,7 @@ pub(super) struct Output<'a> {
     next_note: Instant,
     each_note: Duration,
     noted: usize,
+    known_ids: sections::KnownIds,
 }
 
 /// When build-ids are noted for the first time.
@@ -133,6 +134,7 @@ impl<'a> Output<'a> {
             next_note: Instant::now() + FIRST_NOTE,
             each_note: FIRST_NOTE,
             noted: 0,
+            known_ids: sections::KnownIds::default(),
         };
         output.writer = Some(output.begin(true)?);
         Ok(output)
@@ -296,7 +298,7 @@ impl<'a> Output<'a> {
         }
         self.each_note *= 2;
         self.next_note = now + self.each_note;
-        let rows = sections::build_ids(&self.tally, self.plan.build_ids);
+        let rows = sections::build_ids(&self.tally, self.plan.build_ids, &mut self.known_ids);
         if rows.len() <= self.noted {
             return Ok(());
         }
@@ -357,7 +359,7 @@ impl<'a> Output<'a> {
                 self.events.twins.iter().map(|twin| (twin.attr.clone(), twin.name(), twin.ids.clone())),
             );
         }
-        sections::at_the_end(&mut features, &self.tally, self.plan.build_ids);
+        sections::at_the_end(&mut features, &self.tally, self.plan.build_ids, &mut self.known_ids);
         let mut totals = self.totals();
         totals.bytes = self.before.bytes + writer.finish(&features)?;
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
+
 use super::before::is_path;
 use super::plan::{BuildIds, Plan};
 use crate::counter::rings::Rings;
@@ -79,24 +81,26 @@ pub(super) fn at_the_start(host: &Host, plan: &Plan, rings: &Rings, events: &[Ev
 }
 
 /// What only the records tell.
-pub(super) fn at_the_end(features: &mut Features, tally: &Tally, wanted: BuildIds) {
+pub(super) fn at_the_end(features: &mut Features, tally: &Tally, wanted: BuildIds, known: &mut KnownIds) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
-    let rows = build_ids(tally, wanted);
+    let rows = build_ids(tally, wanted, known);
     features.build_ids = (!rows.is_empty()).then_some(BuildIdSection(rows));
 }
 
+/// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into once.
+pub(super) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
+
 /// The build-ids of the files that are wanted, as far as they were seen until now.
-pub(super) fn build_ids(tally: &Tally, wanted: BuildIds) -> Vec<BuildIdEntry> {
+pub(super) fn build_ids(tally: &Tally, wanted: BuildIds, known: &mut KnownIds) -> Vec<BuildIdEntry> {
     if wanted == BuildIds::None {
         return Vec::new();
     }
     let rows = tally.files(wanted == BuildIds::All).into_iter().filter_map(|file| {
-        let id = match (&file.build_id, file.is_kernel) {
-            (Some(id), _) => BuildId::new(id),
-            (None, true) if file.name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
-            (None, true) => module_build_id(&file.name),
-            (None, false) if is_path(&file.name) => file_build_id(&file.name, file.pid),
-            (None, false) => None,
+        let id = match &file.build_id {
+            Some(id) => BuildId::new(id),
+            None => *known
+                .entry((file.is_kernel, file.name.clone()))
+                .or_insert_with(|| read_build_id(&file.name, file.is_kernel, file.pid)),
         }?;
         let name = match file.name.strip_prefix(b"[kernel.kallsyms]") {
             Some(_) => b"[kernel.kallsyms]".to_vec(),
@@ -112,6 +116,15 @@ pub(super) fn build_ids(tally: &Tally, wanted: BuildIds) -> Vec<BuildIdEntry> {
     let mut rows: Vec<BuildIdEntry> = rows.collect();
     rows.dedup_by(|a, b| a.name == b.name && a.id == b.id);
     rows
+}
+
+fn read_build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
+    match is_kernel {
+        true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
+        true => module_build_id(name),
+        false if is_path(name) => file_build_id(name, pid),
+        false => None,
+    }
 }
 
 /// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see it.

@@ -22,7 +22,7 @@ pub(super) enum Slot {
     /// Somebody is at it.
     Reading,
     /// It has tables, or none.
-    Read(Option<Tables>),
+    Read(Option<Arc<Tables>>),
 }
 
 #[derive(Default)]
@@ -128,7 +128,7 @@ fn reader(shared: Arc<Shared>) -> Sender<(u32, symbol::Module)> {
             let tables = found.binary.as_ref().and_then(|binary| Tables::read(binary, debug));
             let mut known = shared.lock();
             known.bytes += tables.as_ref().map_or(0, Tables::bytes);
-            known.slots.insert(number, Slot::Read(tables));
+            known.slots.insert(number, Slot::Read(tables.map(Arc::new)));
             known.reading -= 1;
             known.read += 1;
             shared.done.notify_all();

@@ -209,7 +209,7 @@ impl Worker {
         for mapped in &code {
             let slot = get(mapped.module);
             let tables: Option<&Tables> = match &slot {
-                Slot::Read(tables) => tables.as_ref(),
+                Slot::Read(tables) => tables.as_deref(),
                 Slot::Reading => {
                     missing.push((mapped.mapping.start.0, mapped.mapping.start.0 + mapped.mapping.len));
                     None
