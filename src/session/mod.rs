@@ -12,6 +12,7 @@
 
 pub mod addresses;
 pub mod deferred;
+pub mod extra;
 pub mod history;
 pub mod intern;
 pub mod location;
@@ -20,6 +21,7 @@ pub mod order;
 pub mod samples;
 mod sideband;
 pub mod space;
+pub mod stacker;
 
 use rustc_hash::FxHashMap;
 

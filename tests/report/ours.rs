@@ -8,6 +8,9 @@ use crate::against::{agree, pmc_json, totals_agree};
 use crate::kit;
 use crate::lab::{DEEP, JIT, Lab, MANY};
 
+/// Name, options, program, whether it is a stream, and the threads that are compared (none: all).
+type Kind<'a> = (&'a str, &'a [&'a str], &'a str, bool, &'a [&'a str]);
+
 /// Records with pmc; in pipe form when `pipe`.
 #[track_caller]
 fn record(lab: &Lab, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
@@ -50,7 +53,7 @@ fn recordings_of_pmc_give_others_the_same_numbers() {
     let own: &[&str] = &[];
     let busy: &[&str] = &["many", "worker", "swapper"];
     #[rustfmt::skip]
-    let kinds: &[(&str, &[&str], &str, bool, &[&str])] = &[
+    let kinds: &[Kind<'_>] = &[
         ("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], deep, false, own),
         ("dwarf", &["-e", "cpu-clock", "-F", "1000", "--call-graph", "dwarf,8192"], deep, false, own),
         ("flat", &["-e", "task-clock", "-F", "2000"], many, false, own),
