@@ -18,6 +18,7 @@ pub mod intern;
 pub mod location;
 pub mod module;
 pub mod order;
+pub mod parts;
 pub mod samples;
 mod sideband;
 pub mod space;
