@@ -2,8 +2,10 @@
 //!
 //! Plain data: the command fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of it.
 
-use crate::record::decode::{BranchFlags, DataSource};
-use crate::record::sample::{Registers, Weight};
+/// What samples and other records hold, for those who print it.
+pub use crate::session::parts::{
+    BranchFlags, DataSource, FileId, Record, Registers, Weight, kind, misc, page_size,
+};
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

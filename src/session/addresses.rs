@@ -79,7 +79,7 @@ pub struct Addresses {
 impl Default for Addresses {
     fn default() -> Self {
         let factor = RandomState::new().hash_one(0u8) | 1;
-        Self { slots: vec![Slot::default(); 4096], asked: Vec::new(), factor }
+        Self { slots: vec![Slot::default(); 1 << 12], asked: Vec::new(), factor }
     }
 }
 

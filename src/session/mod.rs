@@ -12,16 +12,19 @@
 
 pub mod addresses;
 pub mod deferred;
+pub mod extra;
 pub mod history;
 pub mod intern;
 pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;
+pub mod parts;
 pub mod present;
 pub mod samples;
 mod sideband;
 pub mod space;
+pub mod stacker;
 
 use rustc_hash::FxHashMap;
 

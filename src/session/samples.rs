@@ -12,90 +12,20 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use super::extra::Extra;
+pub(super) use super::extra::{Told, tell, weight_of};
+pub use super::stacker::{Stacker, Unwind, Walk};
+
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::deferred::Deferred;
 use super::intern::{Lists, Shared, bytes};
+use super::stacker::marker;
 use super::{CommId, Layer, Moment, Session};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::layout::bits;
-use crate::record::sample::{Branch, CONTEXT_MAX};
-use crate::record::{CpuMode, Layouts, Parts, RawRecord, Sample, Thread, Words, kind};
-
-/// A property of samples that rows are told apart by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extra {
-    /// The process.
-    Pid,
-    /// The thread.
-    Tid,
-    /// The CPU.
-    Cpu,
-    /// The time, in slices of so many nanoseconds.
-    Time(u64),
-    /// The cgroup's number.
-    Cgroup,
-    /// The cost that the hardware told.
-    Weight,
-    /// The period.
-    Period,
-    /// The address of the data.
-    Addr,
-    /// The tracepoint's payload: a number in [`Samples::payloads`], or `u64::MAX`.
-    Payload,
-    /// Where a branch came from: an address, then the number of its location.
-    From,
-    /// The flags of a branch.
-    BranchFlags,
-    /// The data: an address, then the number of its location.
-    Data,
-    /// The line of the cache that the data are in, the same way.
-    DataLine,
-    /// The bare address that a branch came from.
-    FromAddr,
-    /// The bare address that a branch went to.
-    ToAddr,
-    /// Where the data came from.
-    DataSrc,
-    /// The physical address of the data.
-    PhysAddr,
-    /// Bytes of the data's page.
-    DataPage,
-    /// Bytes of the code's page.
-    CodePage,
-    /// Cycles from dispatch to retirement.
-    InsLatency,
-    /// Cycles in a stage of the pipeline.
-    StageCycles,
-    /// Transaction flags.
-    Transaction,
-    /// The function that `--parent` looks for. Not the sample's: `profile` fills it in.
-    Parent,
-}
-
-impl Extra {
-    /// Whether it is an address that becomes a location.
-    pub fn is_place(self) -> bool {
-        matches!(self, Self::From | Self::Data | Self::DataLine)
-    }
-
-    /// Whether it lies behind a sample's first fields.
-    fn is_late(self) -> bool {
-        matches!(
-            self,
-            Self::Cgroup
-                | Self::Payload
-                | Self::DataSrc
-                | Self::PhysAddr
-                | Self::DataPage
-                | Self::CodePage
-                | Self::InsLatency
-                | Self::StageCycles
-                | Self::Transaction
-        )
-    }
-}
+use crate::record::sample::Branch;
+use crate::record::{CpuMode, Layouts, RawRecord, Sample, Thread, Words, kind};
 
 /// What is asked of pass 2.
 #[derive(Debug, Clone, Default)]
@@ -211,18 +141,6 @@ pub struct Samples {
     pub span: Option<(u64, u64)>,
 }
 
-/// Makes [`Walk`]s.
-pub trait Unwind: Sync {
-    /// One for a thread.
-    fn walker(&self) -> Box<dyn Walk + '_>;
-}
-
-/// Turns registers and a copy of the stack into a call chain.
-pub trait Walk: Send {
-    /// Appends the chain, innermost first, return addresses as they are.
-    fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>);
-}
-
 /// Runs pass 2. `progress` is told how many samples more are done, from several threads.
 ///
 /// # Errors
@@ -279,8 +197,6 @@ struct Interned {
     payloads: Shared,
 }
 
-/// Bytes that a cache fetches together, on the machines that pmc knows.
-const CACHE_LINE: u64 = 64;
 
 /// Which event a sample is of, and when it was taken.
 struct About {
@@ -296,97 +212,6 @@ struct Last {
     layer: Layer,
     /// The span in which `layer` holds.
     from: Moment,
-}
-
-/// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was copied.
-pub struct Stacker<'a> {
-    walker: Option<Box<dyn Walk + 'a>>,
-    deferred: Option<&'a Deferred>,
-    ignore_callers: bool,
-    chain: Vec<u64>,
-    scratch: Vec<u8>,
-}
-
-impl<'a> Stacker<'a> {
-    /// One for a thread.
-    pub fn new(wanted: &Wanted, unwind: Option<&'a dyn Unwind>) -> Self {
-        Self {
-            walker: unwind.map(Unwind::walker),
-            deferred: None,
-            ignore_callers: wanted.ignore_stacks,
-            chain: Vec::new(),
-            scratch: Vec::new(),
-        }
-    }
-
-    /// Joins chains with their parts that came later.
-    pub fn joining(self, deferred: &'a Deferred) -> Self {
-        Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
-    }
-
-    /// Context markers and addresses, innermost first; without a copy where the record has them so.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, layer: Layer) -> Words<'s> {
-        let mode = sample.cpu_mode();
-        let ip = sample.ip();
-        let chain = if self.ignore_callers { None } else { sample.callchain() };
-        let has_copy = sample.layout().sample_type() & bits::STACK_USER != 0 && !self.ignore_callers;
-        let awaited = chain.and_then(Deferred::awaited);
-        if !has_copy
-            && awaited.is_none()
-            && let Some(chain) = chain
-        {
-            let starts_well = chain.get(0).is_some_and(|word| word >= CONTEXT_MAX)
-                && chain.get(1).is_some_and(|word| word < CONTEXT_MAX && ip.is_none_or(|ip| ip == word));
-            if starts_well {
-                return chain;
-            }
-        }
-        self.chain.clear();
-        self.chain.extend([marker(mode), ip.unwrap_or(0)]);
-        if let Some(chain) = chain {
-            // The last two words are then no addresses.
-            let own = if awaited.is_some() { chain.first(chain.len() - 2) } else { chain };
-            self.append(own, ip);
-        }
-        if let (Some(cookie), Some(deferred)) = (awaited, self.deferred) {
-            let tid = sample.thread().map_or(0, |thread| thread.tid);
-            if let Some(part) = deferred.part(tid, cookie) {
-                let first = part.iter().position(|word| word < CONTEXT_MAX).unwrap_or(part.len());
-                if mode == CpuMode::User {
-                    // The sample was taken in the process: its part begins with the sampled address.
-                    self.chain.extend(part.iter().skip(first + 1));
-                } else {
-                    self.chain.push(marker(CpuMode::User));
-                    self.chain.extend(part.iter().skip(first));
-                }
-            }
-        }
-        if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
-            unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
-        }
-        bytes(&self.chain, &mut self.scratch);
-        Words::new(&self.scratch)
-    }
-
-    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly so).
-    fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
-        let first = chain.iter().position(|word| word < CONTEXT_MAX);
-        let Some(first) = first else { return };
-        let same_context = first == 0 || chain.get(first - 1) == self.chain.first().copied();
-        let mut rest = chain.iter().skip(first);
-        if same_context || ip.is_none() {
-            if ip.is_none() {
-                self.chain.clear();
-                self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
-                self.chain.push(chain.get(first).unwrap_or(0));
-            }
-            rest.next();
-        } else {
-            // The sample is in another context than its chain begins with.
-            self.chain.extend(first.checked_sub(1).and_then(|at| chain.get(at)));
-        }
-        self.chain.extend(rest);
-    }
 }
 
 /// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what each
@@ -430,19 +255,6 @@ struct Worker<'a> {
     out: Samples,
     scratch: Vec<u8>,
     words: Vec<u64>,
-}
-
-/// The marker that stands before addresses of this mode.
-fn marker(mode: CpuMode) -> u64 {
-    let number: i64 = match mode {
-        CpuMode::Unknown => -4000,
-        CpuMode::Kernel => -128,
-        CpuMode::User => -512,
-        CpuMode::Hypervisor => -32,
-        CpuMode::GuestKernel => -2176,
-        CpuMode::GuestUser => -2560,
-    };
-    number as u64
 }
 
 impl<'a> Worker<'a> {
@@ -593,89 +405,9 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What is known of a sample besides its own fields.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
-    pub(super) time: Option<u64>,
-    pub(super) period: u64,
-    pub(super) weight: u64,
-    /// The branch that counts, where branches do.
-    pub(super) branch: Option<Branch>,
-}
-
-/// The words of a sample's extras, in their order; `payload` gives a tracepoint's payload its number.
-pub(super) fn tell(
-    extras: &[Extra],
-    sample: &Sample<'_>,
-    told: Told,
-    words: &mut Vec<u64>,
-    mut payload: impl FnMut(&[u8]) -> u64,
-) {
-    words.clear();
-    let thread = sample.thread().unwrap_or_default();
-    let asks_parts = extras.iter().any(|extra| extra.is_late());
-    let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
-    let branch = told.branch;
-    let more = |pick: fn((u16, u16)) -> u16| {
-        parts.weight.and_then(|weight| weight.more()).map_or(0, |more| u64::from(pick(more)))
-    };
-    words.extend(extras.iter().map(|extra| match extra {
-        Extra::Pid => thread.pid as u64,
-        Extra::Tid => thread.tid as u64,
-        Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
-        Extra::Time(slice) => told.time.unwrap_or(0) / (*slice).max(1),
-        Extra::Cgroup => parts.cgroup.unwrap_or(0),
-        Extra::Weight => told.weight,
-        Extra::Period => told.period,
-        Extra::Addr => sample.addr().unwrap_or(0),
-        Extra::Payload => parts.raw.map_or(u64::MAX, &mut payload),
-        Extra::From | Extra::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
-        Extra::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
-        Extra::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
-        Extra::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
-        Extra::Data => sample.addr().unwrap_or(u64::MAX),
-        Extra::DataSrc => parts.data_src.unwrap_or(u64::MAX),
-        Extra::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
-        Extra::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
-        Extra::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
-        Extra::InsLatency => more(|(latency, _)| latency),
-        Extra::StageCycles => more(|(_, cycles)| cycles),
-        Extra::Transaction => parts.transaction.unwrap_or(0),
-        Extra::Parent => u64::MAX,
-    }));
-}
-
-/// The cost that the hardware told of a sample; 0 where it told none.
-pub(super) fn weight_of(sample: &Sample<'_>) -> u64 {
-    if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) == 0 {
-        return 0;
-    }
-    sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
-}
-
 /// [`Key::comm`] of a thread.
 pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
     comm.map_or(NAMELESS | thread.tid as u32 & !NAMELESS, |comm| comm.0)
-}
-
-/// Adds the user part, unwound from the copied stack, behind the kernel's.
-fn unwound(walker: &mut dyn Walk, layer: Layer, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
-    if mode == CpuMode::User {
-        // The walk begins with the sampled address itself.
-        let ip = chain.get(1).copied().unwrap_or(0);
-        chain.truncate(1);
-        walker.walk(layer, parts, chain);
-        if chain.len() == 1 {
-            chain.push(ip);
-        }
-    } else {
-        chain.push(marker(CpuMode::User));
-        let before = chain.len();
-        walker.walk(layer, parts, chain);
-        if chain.len() == before {
-            chain.pop();
-        }
-    }
 }
 
 /// Joins what the workers found.

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::record::{FileId, Record, kind, misc};
+use crate::profile::script::{FileId, Record, kind, misc};
 use crate::text::clean;
 
 /// Names of the namespaces in their order.

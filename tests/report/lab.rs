@@ -1,0 +1,113 @@
+//! Programs with known behaviour, and recordings of them by perf or by pmc.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::kit;
+
+/// Recursion and inlined code: a call tree of some depth.
+pub(crate) const DEEP: &str = r#"
+#include <stdlib.h>
+#include <unistd.h>
+volatile long sink;
+__attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void other(int n) { for (int i = 0; i < n; i++) sink ^= i * 3; }
+__attribute__((noinline)) void down(int d, int n) { if (d == 0) { leaf(n); return; } down(d - 1, n); sink++; }
+static inline __attribute__((always_inline)) void inlined(int n) { for (int i = 0; i < n; i++) sink += i * 5; }
+__attribute__((noinline)) void middle(int n) { down(n % 7, 2000); other(1500); inlined(700); sink++; }
+int main(void) { for (int i = 0; i < 40000; i++) middle(i); return 0; }
+"#;
+
+/// Threads with a name of their own, then processes.
+pub(crate) const MANY: &str = r#"
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+volatile long sink;
+__attribute__((noinline)) void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
+void *work(void *n) { prctl(PR_SET_NAME, "worker"); spin((long)n); return 0; }
+int main(void) {
+  pthread_t t[3];
+  for (long i = 0; i < 3; i++) pthread_create(t + i, 0, work, (void *)(20000000 * (i + 1)));
+  for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+  for (int i = 0; i < 5; i++) if (fork() == 0) { spin(10000000); _exit(0); }
+  while (wait(0) > 0);
+  return 0;
+}
+"#;
+
+/// Code that no file has, and a perf map that names it.
+pub(crate) const JIT: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+int main(void) {
+  unsigned char *p = mmap(0, 8192, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(p, code, sizeof code);
+  memcpy(p + 256, code, sizeof code);
+  char name[64];
+  sprintf(name, "/tmp/perf-%d.map", getpid());
+  FILE *f = fopen(name, "w");
+  fprintf(f, "%lx 40 first\n%lx 40 the second one\n", (long)p, (long)p + 256);
+  fclose(f);
+  for (int i = 0; i < 400; i++) { ((void (*)(int))p)(300000); ((void (*)(int))(p + 256))(150000); }
+  return 0;
+}
+"#;
+
+/// A folder with programs and recordings that goes away with the test.
+pub(crate) struct Lab(tempfile::TempDir);
+
+impl Lab {
+    /// `None` where perf or gcc is missing, or perf may not record.
+    pub(crate) fn new() -> Option<Self> {
+        let met = kit::need_program("perf") && kit::need_program("gcc") && kit::need_root();
+        met.then(|| Self(tempfile::tempdir().expect("a temporary folder")))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn build(&self, name: &str, source: &str) -> PathBuf {
+        let (file, program) = (self.path(&format!("{name}.c")), self.path(name));
+        std::fs::write(&file, source).expect("the source is written");
+        let flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o"];
+        let gcc = Command::new("gcc").args(flags).arg(&program).arg(&file).status().expect("gcc starts");
+        assert!(gcc.success());
+        program
+    }
+
+    /// Records with perf; in pipe form when `pipe`.
+    pub(crate) fn record(&self, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
+        let file = self.path(name);
+        // perf 6.1 now and then aborts while it collects build-ids on a busy machine; that is no finding about pmc.
+        const ABORT: i32 = 6;
+        for attempt in 0..6 {
+            let mut perf = Command::new("perf");
+            perf.args(["record", "-q", "-N"]).args(options);
+            if attempt > 1 {
+                // It falls over a build-id that is longer than it thinks one can be.
+                perf.arg("-B");
+            }
+            perf.arg("-o");
+            if pipe {
+                perf.arg("-")
+            } else {
+                perf.arg(&file)
+            };
+            let out = if pipe { std::fs::File::create(&file).expect("a file").into() } else { Stdio::null() };
+            perf.arg("--").args(program).stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
+            let status = perf.status().expect("perf starts");
+            if status.success() {
+                return file;
+            }
+            assert_eq!(status.signal(), Some(ABORT), "perf record {options:?}: {status}");
+        }
+        panic!("perf record {options:?} aborted every time");
+    }
+}
