@@ -26,11 +26,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'annotate:--pid', 'script:--pid') } {
+        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
-        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'annotate:--tid', 'script:--tid') } {
+        { $_ -cin @('stat:-t', 'stat:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'annotate:--tid', 'diff:--tid', 'script:--tid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
         }
@@ -63,12 +63,13 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
-            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
             [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
+            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
-            [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
+            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
+            [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             break
         }
         'pmc;stat' {
@@ -249,18 +250,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
-        'pmc;info' {
-            [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
-            [CompletionResult]::new('--evlist', '--evlist', [CompletionResultType]::ParameterName, 'Only the recording''s events, as perf evlist')
-            [CompletionResult]::new('--buildid-list', '--buildid-list', [CompletionResultType]::ParameterName, 'Only the recording''s build-ids, as perf buildid-list')
-            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
-            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
-            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
-            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
-            break
-        }
         'pmc;report' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
@@ -309,7 +298,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--collapse-recursion', '--collapse-recursion', [CompletionResultType]::ParameterName, 'Join direct recursion into one branch of the tree')
             [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Print the members of a group of events side by side')
-            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print the table as CSV')
@@ -369,6 +358,53 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'pmc;diff' {
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report')
+            [CompletionResult]::new('--sort', '--sort', [CompletionResultType]::ParameterName, 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2')
+            [CompletionResult]::new('--compute', '--compute', [CompletionResultType]::ParameterName, 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Sort by the base (0) or by the change of the first, second … recording after it')
+            [CompletionResult]::new('--order', '--order', [CompletionResultType]::ParameterName, 'Sort by the base (0) or by the change of the first, second … recording after it')
+            [CompletionResult]::new('--percent-limit', '--percent-limit', [CompletionResultType]::ParameterName, 'Leave out rows below this percentage in all recordings')
+            [CompletionResult]::new('--max-rows', '--max-rows', [CompletionResultType]::ParameterName, 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]')
+            [CompletionResult]::new('--top', '--top', [CompletionResultType]::ParameterName, 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]')
+            [CompletionResult]::new('--percentage', '--percentage', [CompletionResultType]::ParameterName, 'Percentages of all samples (absolute) or of those that the filters left (relative)')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--symbols', '--symbols', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Only these threads')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock')
+            [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Print fields with this between them')
+            [CompletionResult]::new('--field-separator', '--field-separator', [CompletionResultType]::ParameterName, 'Print fields with this between them')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Only what the base has')
+            [CompletionResult]::new('--baseline-only', '--baseline-only', [CompletionResultType]::ParameterName, 'Only what the base has')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Show the sums of periods')
+            [CompletionResult]::new('--period', '--period', [CompletionResultType]::ParameterName, 'Show the sums of periods')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Show how each value was computed')
+            [CompletionResult]::new('--formula', '--formula', [CompletionResultType]::ParameterName, 'Show how each value was computed')
+            [CompletionResult]::new('--tree', '--tree', [CompletionResultType]::ParameterName, 'Compare the call trees')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
+            [CompletionResult]::new('--csv', '--csv', [CompletionResultType]::ParameterName, 'Print the rows as CSV')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;script' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
@@ -399,6 +435,28 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'pmc;list' {
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
+            [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('--names', '--names', [CompletionResultType]::ParameterName, 'Print names only, one a line, untried: for the shells'' completion')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;info' {
+            [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
+            [CompletionResult]::new('--evlist', '--evlist', [CompletionResultType]::ParameterName, 'Only the recording''s events, as perf evlist')
+            [CompletionResult]::new('--buildid-list', '--buildid-list', [CompletionResultType]::ParameterName, 'Only the recording''s build-ids, as perf buildid-list')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;reserve' {
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'The lock file to use instead of PCP''s')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Stay in the foreground (the default)')
@@ -406,16 +464,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print the version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print the version')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
-            break
-        }
-        'pmc;list' {
-            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
-            [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
-            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
-            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
-            [CompletionResult]::new('--names', '--names', [CompletionResultType]::ParameterName, 'Print names only, one a line, untried: for the shells'' completion')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break

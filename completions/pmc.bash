@@ -19,6 +19,9 @@ _pmc() {
             pmc,annotate)
                 cmd="pmc__subcmd__annotate"
                 ;;
+            pmc,diff)
+                cmd="pmc__subcmd__diff"
+                ;;
             pmc,info)
                 cmd="pmc__subcmd__info"
                 ;;
@@ -47,7 +50,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --help --version stat record info report annotate script reserve list"
+            opts="-h -V --help --version stat record report annotate diff script list info reserve"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -156,6 +159,124 @@ _pmc() {
                     return 0
                     ;;
                 --kcore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__diff)
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-demangle --no-cache --debuginfod --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --compute)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --percent-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-rows)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --percentage)
+                    COMPREPLY=($(compgen -W "absolute relative" -- "${cur}"))
+                    return 0
+                    ;;
+                --comms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dsos)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symbols)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -S)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field-separator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -859,8 +980,8 @@ _pmc_value() {
     fi
     case $command:$option in
         stat:-e | stat:--event | record:-e | record:--event) candidates=$(_pmc_events "$value") ;;
-        stat:-p | stat:--pid | record:-p | record:--pid | report:--pid | annotate:--pid | script:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
-        stat:-t | stat:--tid | record:-t | record:--tid | report:--tid | annotate:--tid | script:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
+        stat:-p | stat:--pid | record:-p | record:--pid | report:--pid | annotate:--pid | diff:--pid | script:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
+        stat:-t | stat:--tid | record:-t | record:--tid | report:--tid | annotate:--tid | diff:--tid | script:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
         *) return 1 ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$value")

@@ -24,12 +24,13 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --version 'Print version'
             cand stat 'Count events'
             cand record 'Sample where time goes, into a file'
-            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand report 'Show where the time went in a recording'
             cand annotate 'Show what each instruction and source line of a function cost'
+            cand diff 'Compare recordings, and tell differences from noise'
             cand script 'Print the samples of a recording one by one'
-            cand reserve 'Reserve the hardware counters'
             cand list 'List the events that can be counted here, each tried'
+            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
+            cand reserve 'Reserve the hardware counters'
         }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
@@ -207,17 +208,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
-        &'pmc;info'= {
-            cand --header 'Only the recording''s header, as perf report --header-only'
-            cand --evlist 'Only the recording''s events, as perf evlist'
-            cand --buildid-list 'Only the recording''s build-ids, as perf buildid-list'
-            cand -v 'With --evlist: what was asked for, too'
-            cand --verbose 'With --evlist: what was asked for, too'
-            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand -h 'Print help'
-            cand --help 'Print help'
-        }
         &'pmc;report'= {
             cand -i 'The recording'
             cand --input 'The recording'
@@ -266,7 +256,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-demangle 'Names as the compiler wrote them'
             cand --collapse-recursion 'Join direct recursion into one branch of the tree'
             cand --group 'Print the members of a group of events side by side'
-            cand --stdio 'Print plain text, on a terminal too'
+            cand --stdio 'Print plain text (the default)'
             cand -j 'Print one JSON document'
             cand --json 'Print one JSON document'
             cand --csv 'Print the table as CSV'
@@ -324,6 +314,52 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'pmc;diff'= {
+            cand -s 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report'
+            cand --sort 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report'
+            cand -c 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2'
+            cand --compute 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2'
+            cand -o 'Sort by the base (0) or by the change of the first, second … recording after it'
+            cand --order 'Sort by the base (0) or by the change of the first, second … recording after it'
+            cand --percent-limit 'Leave out rows below this percentage in all recordings'
+            cand --max-rows 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]'
+            cand --top 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]'
+            cand --percentage 'Percentages of all samples (absolute) or of those that the filters left (relative)'
+            cand -C 'Only threads with these names'
+            cand --comms 'Only threads with these names'
+            cand -d 'Only these programs and libraries'
+            cand --dsos 'Only these programs and libraries'
+            cand -S 'Only these functions'
+            cand --symbols 'Only these functions'
+            cand --pid 'Only these processes'
+            cand --tid 'Only these threads'
+            cand --cpu 'Only samples of these CPUs, such as 0-3,8'
+            cand --time 'Only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock'
+            cand -t 'Print fields with this between them'
+            cand --field-separator 'Print fields with this between them'
+            cand --symfs 'A folder that stands for / of the recorded machine'
+            cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
+            cand -k 'The recorded kernel''s file with symbols'
+            cand --vmlinux 'The recorded kernel''s file with symbols'
+            cand -b 'Only what the base has'
+            cand --baseline-only 'Only what the base has'
+            cand -p 'Show the sums of periods'
+            cand --period 'Show the sums of periods'
+            cand -F 'Show how each value was computed'
+            cand --formula 'Show how each value was computed'
+            cand --tree 'Compare the call trees'
+            cand --stdio 'Print plain text (the default)'
+            cand -j 'Print one JSON document'
+            cand --json 'Print one JSON document'
+            cand --csv 'Print the rows as CSV'
+            cand --no-demangle 'Names as the compiler wrote them'
+            cand --no-cache 'Do not keep results for the next time'
+            cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
+            cand -q 'Do not say what is not an error'
+            cand --quiet 'Do not say what is not an error'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;script'= {
             cand -i 'The recording'
             cand --input 'The recording'
@@ -353,6 +389,26 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'pmc;list'= {
+            cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+            cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --names 'Print names only, one a line, untried: for the shells'' completion'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;info'= {
+            cand --header 'Only the recording''s header, as perf report --header-only'
+            cand --evlist 'Only the recording''s events, as perf evlist'
+            cand --buildid-list 'Only the recording''s build-ids, as perf buildid-list'
+            cand -v 'With --evlist: what was asked for, too'
+            cand --verbose 'With --evlist: what was asked for, too'
+            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;reserve'= {
             cand -f 'The lock file to use instead of PCP''s'
             cand -D 'Stay in the foreground (the default)'
@@ -360,15 +416,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --create 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)'
             cand -v 'Print the version'
             cand --version 'Print the version'
-            cand -h 'Print help'
-            cand --help 'Print help'
-        }
-        &'pmc;list'= {
-            cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
-            cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
-            cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
-            cand --names 'Print names only, one a line, untried: for the shells'' completion'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -414,9 +461,9 @@ fn pmc-numbers {|list @folders|
 fn pmc-value {|pmc key list|
     if (has-value ['stat:-e' 'stat:--event' 'record:-e' 'record:--event'] $key) {
         pmc-events $pmc $list
-    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'annotate:--pid' 'script:--pid'] $key) {
+    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
-    } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'annotate:--tid' 'script:--tid'] $key) {
+    } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]
     }
 }

@@ -28,12 +28,13 @@ complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
@@ -158,12 +159,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open ever
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l evlist -d 'Only the recording\'s events, as perf evlist'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l buildid-list -d 'Only the recording\'s build-ids, as perf buildid-list'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -s v -l verbose -d 'With --evlist: what was asked for, too'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
@@ -198,7 +193,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names f
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l collapse-recursion -d 'Join direct recursion into one branch of the tree'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group -d 'Print the members of a group of events side by side'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text, on a terminal too'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
@@ -244,6 +239,36 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s o -l order -d 'Sort by the base (0) or by the change of the first, second … recording after it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percent-limit -d 'Leave out rows below this percentage in all recordings' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
+relative\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s C -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s S -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l time -d 'Only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s t -l field-separator -d 'Print fields with this between them' -r
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Only what the base has'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sums of periods'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tree -d 'Compare the call trees'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain text (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-stack -d 'Longest call chain' -r
@@ -263,16 +288,22 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names f
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l evlist -d 'Only the recording\'s events, as perf evlist'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -l buildid-list -d 'Only the recording\'s build-ids, as perf buildid-list'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s v -l verbose -d 'With --evlist: what was asked for, too'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'The lock file to use instead of PCP\'s' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; a failure is reported before that'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP\'s directory)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -323,9 +354,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

@@ -168,18 +168,8 @@ fn only_what_a_word_needs_is_read() {
         let status = std::process::Command::new("strace")
             .args(["-qq", "-e", "trace=%file", "-o"])
             .arg(log.path())
-            .args([
-                env!("CARGO_BIN_EXE_pmc"),
-                "stat",
-                "--reserve",
-                "off",
-                "-o",
-                "/dev/null",
-                "-e",
-                text,
-                "--",
-                "true",
-            ])
+            .arg(kit::binary())
+            .args(["stat", "--reserve", "off", "-o", "/dev/null", "-e", text, "--", "true"])
             .status()
             .expect("strace starts");
         assert!(status.success(), "{text}");

@@ -63,7 +63,7 @@ impl Place {
 
     /// `pmc reserve` on this lock file.
     fn reserve(&self, words: &[&str]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_pmc"));
+        let mut command = self.command(kit::binary());
         command.arg("reserve").args(words);
         command
     }
@@ -402,7 +402,7 @@ fn called_perfalloc_it_answers_as_the_original() {
     }
     let place = Place::new();
     let ours = place.dir.path().join("perfalloc");
-    symlink(env!("CARGO_BIN_EXE_pmc"), &ours).unwrap();
+    symlink(kit::binary(), &ours).unwrap();
     let original = Path::new(PCP).join("perfalloc");
     let missing = place.dir.path().join("missing");
     let missing = missing.to_str().unwrap();
@@ -452,7 +452,7 @@ fn called_perfalloc_it_holds_and_ends_as_the_original() {
     }
     let ours = tempfile::tempdir().unwrap();
     let ours = ours.path().join("perfalloc");
-    symlink(env!("CARGO_BIN_EXE_pmc"), &ours).unwrap();
+    symlink(kit::binary(), &ours).unwrap();
     for program in [Path::new(PCP).join("perfalloc"), ours] {
         let place = Place::new();
         for (signal, code) in [(Signal::INT, Some(0)), (Signal::HUP, Some(0)), (Signal::TERM, None)] {
@@ -498,7 +498,7 @@ impl Silent for kit::Ran {
 
 /// `pmc stat` on this lock file.
 fn stat(place: &Place, words: &[&str]) -> Command {
-    let mut command = place.command(env!("CARGO_BIN_EXE_pmc"));
+    let mut command = place.command(kit::binary());
     command.arg("stat").args(words);
     command
 }
@@ -589,7 +589,7 @@ fn yielding_shows_the_gap() {
     assert!(!free.stderr.contains("were off"), "{}", free.stderr);
 
     // The reservation is younger than the counting and ends before it; it lasts 0.5 s.
-    let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", env!("CARGO_BIN_EXE_pmc"));
+    let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", kit::binary().display());
     let ran = stat_run(&place, &[&words[..], &[&reserve]].concat()).expect(0);
     let gap = ran.stderr.split("were off for ").nth(1).expect(&ran.stderr);
     let (number, rest) = gap.split_once(' ').unwrap();
@@ -601,8 +601,7 @@ fn yielding_shows_the_gap() {
 #[test]
 fn info_shows_who_holds_the_reservation() {
     let place = Place::new();
-    let info =
-        || kit::Ran::from(place.command(env!("CARGO_BIN_EXE_pmc")).arg("info").output().unwrap()).expect(0);
+    let info = || kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
     info().prints(&[&format!("free ({}", place.lock_file().display())]);
     let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
     place.wait_for_holder(Some(holder.0.id()));

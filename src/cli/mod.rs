@@ -3,6 +3,7 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod annotate;
+pub mod diff;
 pub mod info;
 pub mod list;
 pub mod perfalloc;
@@ -11,35 +12,91 @@ pub mod report;
 pub mod reserve;
 pub mod script;
 pub mod stat;
+pub mod theirs;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 
 /// A profiler for Linux: counts, samples and explains.
 #[derive(Debug, Parser)]
-#[command(name = "pmc", version, about, disable_help_subcommand = true)]
+#[command(name = "pmc", version, about, disable_help_subcommand = true, infer_long_args = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
+/// The enum of commands and its parser.
+///
+/// Written out instead of derived, for `defer`: the derive describes every option of every command before it looks at
+/// the first word, which is most of what starting up would cost, in time and in pages of code.
+macro_rules! commands {
+    ($($(#[doc = $about:literal])+ $variant:ident($typed:ty) = $name:literal,)+) => {
+        /// The commands.
+        #[derive(Debug)]
+        pub enum Command {
+            $($(#[doc = $about])+ $variant($typed),)+
+        }
+
+        impl Subcommand for Command {
+            fn augment_subcommands(parser: clap::Command) -> clap::Command {
+                parser$(.subcommand(
+                    clap::Command::new($name).about(concat!($($about),+).trim()).defer(filled::<$typed>),
+                ))+
+            }
+
+            fn augment_subcommands_for_update(parser: clap::Command) -> clap::Command {
+                Self::augment_subcommands(parser)
+            }
+
+            fn has_subcommand(name: &str) -> bool {
+                [$($name),+].contains(&name)
+            }
+        }
+
+        impl FromArgMatches for Command {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+                match matches.subcommand() {
+                    $(Some(($name, of)) => Ok(Self::$variant(FromArgMatches::from_arg_matches(of)?)),)+
+                    _ => Err(Error::new(ErrorKind::MissingSubcommand)),
+                }
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    };
+}
+
+/// A command with its options, once it is needed; what the list of commands says about it stays.
+fn filled<A: Args>(command: clap::Command) -> clap::Command {
+    let about = command.get_about().cloned();
+    let filled = A::augment_args(command);
+    match about {
+        Some(about) => filled.about(about).long_about(None::<&str>),
+        None => filled,
+    }
+}
+
+commands! {
     /// Count events
-    Stat(Box<stat::Stat>),
+    Stat(Box<stat::Stat>) = "stat",
     /// Sample where time goes, into a file
-    Record(Box<record::Record>),
-    /// Show what this machine can measure, who holds its counters, and what this user may do
-    Info(info::Info),
+    Record(Box<record::Record>) = "record",
     /// Show where the time went in a recording
-    Report(Box<report::Report>),
+    Report(Box<report::Report>) = "report",
     /// Show what each instruction and source line of a function cost
-    Annotate(Box<annotate::Annotate>),
+    Annotate(Box<annotate::Annotate>) = "annotate",
+    /// Compare recordings, and tell differences from noise
+    Diff(Box<diff::Diff>) = "diff",
     /// Print the samples of a recording one by one
-    Script(Box<script::Script>),
-    /// Reserve the hardware counters
-    Reserve(reserve::Reserve),
+    Script(Box<script::Script>) = "script",
     /// List the events that can be counted here, each tried
-    List(list::List),
+    List(list::List) = "list",
+    /// Show what this machine can measure, who holds its counters, and what this user may do
+    Info(info::Info) = "info",
+    /// Reserve the hardware counters
+    Reserve(reserve::Reserve) = "reserve",
 }

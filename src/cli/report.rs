@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::theirs::OfReport;
+
 /// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
@@ -24,7 +26,7 @@ pub struct Report {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr
+    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
@@ -32,7 +34,7 @@ pub struct Report {
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     pub fields: Vec<String>,
 
-    /// The call tree: caller, callee or none, and the smallest percentage shown in it
+    /// The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it
     #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',')]
     pub call_graph: Option<Vec<String>>,
 
@@ -92,6 +94,42 @@ pub struct Report {
     #[arg(long, value_name = "TID,…", value_delimiter = ',')]
     pub tid: Vec<i32>,
 
+    /// Only functions with this in their names
+    #[arg(long, value_name = "PART")]
+    pub symbol_filter: Option<String>,
+
+    /// Only functions whose names were found
+    #[arg(short = 'U', long)]
+    pub hide_unresolved: bool,
+
+    /// Each branch of the recorded branch stacks counts once (default where there are some)
+    #[arg(short = 'b', long, overrides_with = "no_branch_stack")]
+    pub branch_stack: bool,
+
+    /// Count samples, not their branches
+    #[arg(long)]
+    pub no_branch_stack: bool,
+
+    /// Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys
+    #[arg(long, conflicts_with = "branch_stack")]
+    pub mem_mode: bool,
+
+    /// Sort by the innermost function that this pattern finds, too
+    #[arg(short = 'p', long, value_name = "REGEX")]
+    pub parent: Option<String>,
+
+    /// Only samples with such a parent
+    #[arg(long)]
+    pub exclude_other: bool,
+
+    /// What these functions called counts as their own
+    #[arg(long, value_name = "REGEX")]
+    pub ignore_callees: Option<String>,
+
+    /// Only samples of this socket's CPUs
+    #[arg(long, value_name = "NUMBER")]
+    pub socket_filter: Option<u32>,
+
     /// Only samples of these CPUs, such as 0-3,8
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub cpu: Option<String>,
@@ -100,9 +138,13 @@ pub struct Report {
     #[arg(long, value_name = "SPAN")]
     pub time: Option<String>,
 
-    /// Length of a slice for the sort key time, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 100.0)]
-    pub time_quantum: f64,
+    /// Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    pub time_quantum: String,
+
+    /// Times to the nanosecond
+    #[arg(long)]
+    pub ns: bool,
 
     /// Show what the recording says of itself first
     #[arg(long)]
@@ -112,6 +154,22 @@ pub struct Report {
     #[arg(long)]
     pub header_only: bool,
 
+    /// Show how many records of each kind there are, and nothing else
+    #[arg(long)]
+    pub stats: bool,
+
+    /// Show the processes and threads, and nothing else
+    #[arg(long)]
+    pub tasks: bool,
+
+    /// Show the processes and threads with what they had mapped, and nothing else
+    #[arg(long)]
+    pub mmaps: bool,
+
+    /// Show what each thread's counters said at its end, too (pmc record -s)
+    #[arg(short = 'T', long)]
+    pub threads: bool,
+
     /// Find inlined functions and lines (default)
     #[arg(long, overrides_with = "no_inline")]
     pub inline: bool,
@@ -120,9 +178,25 @@ pub struct Report {
     #[arg(long)]
     pub no_inline: bool,
 
+    /// Names as people write them (default)
+    #[arg(long, overrides_with = "no_demangle")]
+    pub demangle: bool,
+
     /// Names as the compiler wrote them
     #[arg(long)]
     pub no_demangle: bool,
+
+    /// Paths of source files in full
+    #[arg(long)]
+    pub full_source_path: bool,
+
+    /// Tracepoints' fields one by one, not as their format prints them
+    #[arg(long)]
+    pub raw_trace: bool,
+
+    /// Rows below rows: what is the same in the first sort key is added up first
+    #[arg(long, conflicts_with_all = ["json", "csv", "field_separator", "group"])]
+    pub hierarchy: bool,
 
     /// Join direct recursion into one branch of the tree
     #[arg(long)]
@@ -135,6 +209,10 @@ pub struct Report {
     /// Print the members of a group of events side by side
     #[arg(long)]
     pub group: bool,
+
+    /// Sort by the member of the group with this index
+    #[arg(long, value_name = "INDEX", requires = "group")]
+    pub group_sort_idx: Option<usize>,
 
     /// Print plain text, on a terminal too
     #[arg(long)]
@@ -175,4 +253,8 @@ pub struct Report {
     /// Do not say what is not an error
     #[arg(short, long)]
     pub quiet: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub theirs: OfReport,
 }

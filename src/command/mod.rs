@@ -4,6 +4,7 @@
 
 mod annotate;
 mod control;
+mod diff;
 mod ending;
 mod header;
 mod info;
@@ -50,6 +51,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(&typed),
         Command::Annotate(typed) => annotate::run(&typed),
+        Command::Diff(typed) => diff::run(&typed),
         Command::Script(typed) => script::run(&typed),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

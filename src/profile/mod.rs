@@ -7,6 +7,7 @@ pub mod annotate;
 pub mod catalog;
 pub mod compare;
 pub mod counts;
+pub mod diff;
 pub mod expression;
 pub mod machine;
 pub mod metrics;

@@ -27,3 +27,44 @@ pub struct EventAsked {
     /// The attr's fields that are not zero.
     pub attr: Vec<(String, String)>,
 }
+
+/// A thread that was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Task {
+    /// Its process.
+    pub pid: i32,
+    /// Itself.
+    pub tid: i32,
+    /// The process that made it, where that was recorded.
+    pub parent: Option<i32>,
+    /// Its last name; foreign text.
+    pub comm: String,
+    /// What its process had mapped in the end, code only.
+    pub maps: Vec<Mapping>,
+}
+
+/// A mapping.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// The file; foreign text.
+    pub path: String,
+}
+
+/// What a thread's counter said when the thread ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Count {
+    /// The process.
+    pub pid: i32,
+    /// The thread.
+    pub tid: i32,
+    /// The event's name; foreign text.
+    pub event: String,
+    /// Occurrences.
+    pub value: u64,
+}

@@ -1,4 +1,9 @@
 //! Samples one by one, with names: what `pmc script` prints.
+//!
+//! Plain data: the command fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of it.
+
+use crate::record::decode::{BranchFlags, DataSource};
+use crate::record::sample::{Registers, Weight};
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +26,54 @@ pub struct Place {
     pub in_kernel: bool,
 }
 
+/// The places at all addresses of a recording: one an address, several where calls were inlined.
+#[derive(Debug, Default)]
+pub struct Places {
+    all: Vec<Place>,
+    ends: Vec<u32>,
+}
+
+impl Places {
+    /// Adds what stands at the next address, innermost first.
+    pub fn push(&mut self, places: impl IntoIterator<Item = Place>) {
+        self.all.extend(places);
+        self.ends.push(self.all.len() as u32);
+    }
+
+    /// What stands at the address of this number; nothing for a number that was never given.
+    pub fn at(&self, number: u32) -> &[Place] {
+        let number = number as usize;
+        let Some(&end) = self.ends.get(number) else { return &[] };
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start as usize..end as usize]
+    }
+
+    /// Number of addresses.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+/// A branch with the numbers of the addresses at its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch {
+    /// Where from.
+    pub from: u64,
+    /// Where to.
+    pub to: u64,
+    /// Predicted, in a transaction, cycles.
+    pub flags: BranchFlags,
+    /// Number of `from` in [`Places`].
+    pub from_at: u32,
+    /// Number of `to` in [`Places`].
+    pub to_at: u32,
+}
+
 /// One sample. Fields that were not recorded are `None`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Entry<'a> {
@@ -38,15 +91,35 @@ pub struct Entry<'a> {
     pub period: Option<u64>,
     /// Index of the event.
     pub event: usize,
+    /// The record's `misc` bits.
+    pub misc: u16,
     /// Address of the data.
     pub addr: Option<u64>,
+    /// Its number in [`Places`], where names of data were asked for.
+    pub addr_at: Option<u32>,
     /// Cost of the instruction.
-    pub weight: Option<u64>,
+    pub weight: Option<Weight>,
+    /// Where the data came from.
+    pub data_src: Option<DataSource>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
+    /// Bytes of the data's page.
+    pub data_page: Option<u64>,
+    /// Bytes of the code's page.
+    pub code_page: Option<u64>,
+    /// Path of the cgroup, or its number; foreign text.
+    pub cgroup: Option<&'a str>,
+    /// Registers of the process.
+    pub user_regs: Option<Registers<'a>>,
+    /// Registers at the interrupt.
+    pub intr_regs: Option<Registers<'a>>,
+    /// Last branches, newest first.
+    pub branches: &'a [Branch],
     /// A tracepoint's payload as text; foreign.
     pub trace: Option<&'a str>,
-    /// Numbers of the places, innermost first; one where there is no call chain.
+    /// The bytes of a BPF program's output.
+    pub bpf: Option<&'a [u8]>,
+    /// Numbers of the addresses, innermost first; one where there is no call chain.
     pub places: &'a [u32],
     /// Whether the places are a call chain.
     pub has_chain: bool,
@@ -72,10 +145,28 @@ pub enum Field {
     SrcLine,
     Weight,
     PhysAddr,
+    Misc,
+    UserRegs,
+    IntrRegs,
+    BrStack,
+    BrStackSym,
+    BrStackOff,
+    DataSrc,
+    DataPageSize,
+    CodePageSize,
+    InsLat,
+    Flags,
+    Synth,
+    BpfOutput,
+    SrcCode,
+    Cgroup,
+    Ipc,
+    CallIndent,
+    Tod,
 }
 
 /// All fields with their names.
-pub const FIELDS: [(&str, Field); 16] = [
+pub const FIELDS: [(&str, Field); 34] = [
     ("comm", Field::Comm),
     ("pid", Field::Pid),
     ("tid", Field::Tid),
@@ -92,11 +183,29 @@ pub const FIELDS: [(&str, Field); 16] = [
     ("srcline", Field::SrcLine),
     ("weight", Field::Weight),
     ("phys_addr", Field::PhysAddr),
+    ("misc", Field::Misc),
+    ("uregs", Field::UserRegs),
+    ("iregs", Field::IntrRegs),
+    ("brstack", Field::BrStack),
+    ("brstacksym", Field::BrStackSym),
+    ("brstackoff", Field::BrStackOff),
+    ("data_src", Field::DataSrc),
+    ("data_page_size", Field::DataPageSize),
+    ("code_page_size", Field::CodePageSize),
+    ("ins_lat", Field::InsLat),
+    ("flags", Field::Flags),
+    ("synth", Field::Synth),
+    ("bpf-output", Field::BpfOutput),
+    ("srccode", Field::SrcCode),
+    ("cgroup", Field::Cgroup),
+    ("ipc", Field::Ipc),
+    ("callindent", Field::CallIndent),
+    ("tod", Field::Tod),
 ];
 
 /// A set of fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fields(u32);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Fields(u64);
 
 impl Fields {
     /// Those of a list.
@@ -109,6 +218,16 @@ impl Fields {
     /// Whether a field is in it.
     pub fn has(self, field: Field) -> bool {
         self.0 >> field as u32 & 1 == 1
+    }
+
+    /// Whether one of these is in it.
+    pub fn has_any(self, list: &[Field]) -> bool {
+        list.iter().any(|field| self.has(*field))
+    }
+
+    /// Whether none is in it: events of this kind are not printed.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// Puts a field in or takes it out.

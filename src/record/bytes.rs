@@ -104,6 +104,10 @@ impl<'a> Words<'a> {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    /// The first so many words, or all.
+    pub fn first(&self, count: usize) -> Self {
+        Self(self.0.get(..count).unwrap_or(self.0))
+    }
     /// The word with this index.
     #[inline]
     pub fn get(&self, index: usize) -> Option<u64> {

@@ -154,6 +154,130 @@ impl DataSource {
     pub fn blocked(self) -> Vec<&'static str> {
         Self::names(self.field(40, 3), &[(2, "Data"), (4, "Addr")])
     }
+    /// One row of words for each set bit, joined as perf joins them.
+    fn joined(bits: u64, names: &[&str]) -> String {
+        let set = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| *name);
+        set.collect::<Vec<_>>().join(" or ")
+    }
+
+    fn or_not_known(text: String) -> String {
+        if text.is_empty() { "N/A".to_owned() } else { text }
+    }
+
+    fn hit_or_miss(mut text: String, bits: u64) -> String {
+        if bits & 2 != 0 {
+            text.push_str(" hit");
+        }
+        if bits & 4 != 0 {
+            text.push_str(" miss");
+        }
+        text
+    }
+
+    /// What was done, in perf's words.
+    pub fn operation_words(self) -> &'static str {
+        match self.field(0, 5) {
+            bits if bits & 1 != 0 => "N/A",
+            bits if bits & 2 != 0 => "LOAD",
+            bits if bits & 4 != 0 => "STORE",
+            bits if bits & 8 != 0 => "PFETCH",
+            bits if bits & 0x10 != 0 => "EXEC",
+            _ => "No",
+        }
+    }
+
+    /// Where the data was, in the words of perf's sort key `mem`.
+    pub fn level_words(self) -> String {
+        const LEVELS: [&str; 14] = [
+            "N/A",
+            "HIT",
+            "MISS",
+            "L1",
+            "LFB",
+            "L2",
+            "L3",
+            "Local RAM",
+            "Remote RAM (1 hop)",
+            "Remote RAM (2 hops)",
+            "Remote Cache (1 hop)",
+            "Remote Cache (2 hops)",
+            "I/O",
+            "Uncached",
+        ];
+        const HOPS: [&str; 5] =
+            ["N/A ", "core, same node ", "node, same socket ", "socket, same board ", "board "];
+        let bits = self.field(5, 14);
+        let (is_remote, hops) = self.remote();
+        let mut text = if is_remote { "Remote ".to_owned() } else { String::new() };
+        let mut parts = Vec::new();
+        match hops {
+            0 => parts.push(Self::joined(bits & !6, &LEVELS)),
+            hops => text.push_str(HOPS.get(usize::from(hops)).copied().unwrap_or("")),
+        }
+        parts.push(match self.field(33, 4) {
+            0 => String::new(),
+            9 => "CXL".to_owned(),
+            0xa => "I/O".to_owned(),
+            0xb => "Any cache".to_owned(),
+            0xc => "LFB".to_owned(),
+            0xd => "RAM".to_owned(),
+            0xe => "PMEM".to_owned(),
+            0xf => "N/A".to_owned(),
+            level => format!("L{level}"),
+        });
+        parts.retain(|part| !part.is_empty());
+        text.push_str(&parts.join(" or "));
+        Self::hit_or_miss(Self::or_not_known(text), bits)
+    }
+
+    /// What the other caches said, in the words of perf's sort key `snoop`.
+    pub fn snoop_words(self) -> String {
+        let mut parts = vec![Self::joined(self.field(19, 5), &["N/A", "None", "Hit", "Miss", "HitM"])];
+        parts.push(Self::joined(self.field(38, 2), &["Fwd", "Peer"]));
+        parts.retain(|part| !part.is_empty());
+        Self::or_not_known(parts.join(" or "))
+    }
+
+    /// How the address was translated, in the words of perf's sort key `tlb`.
+    pub fn tlb_words(self) -> String {
+        let bits = self.field(26, 7);
+        let text = Self::joined(bits & !6, &["N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault"]);
+        Self::hit_or_miss(Self::or_not_known(text), bits)
+    }
+
+    /// Whether the access was locked, in the words of perf's sort key `locked`.
+    pub fn lock_words(self) -> &'static str {
+        match self.field(24, 2) {
+            bits if bits & 1 != 0 => "N/A",
+            bits if bits & 2 != 0 => "Yes",
+            _ => "No",
+        }
+    }
+
+    /// Why it had to wait, in the words of perf's sort key `blocked`, which begin with a space.
+    pub fn blocked_words(self) -> &'static str {
+        match self.field(40, 3) {
+            bits if bits == 0 || bits & 1 != 0 => " N/A",
+            bits if bits & 6 == 6 => " Data Addr",
+            bits if bits & 2 != 0 => " Data",
+            bits if bits & 4 != 0 => " Addr",
+            _ => "",
+        }
+    }
+
+    /// All of it, as perf script prints it.
+    pub fn in_perfs_words(self) -> String {
+        format!(
+            "|OP {}|LVL {}|SNP {}|TLB {}|LCK {}|BLK {}",
+            self.operation_words(),
+            self.level_words(),
+            self.snoop_words(),
+            self.tlb_words(),
+            self.lock_words(),
+            self.blocked_words()
+        )
+    }
+
     /// Whether another node answered, and how far away: 1 same node, 2 same socket, 3 same board, 4 another board.
     pub fn remote(self) -> (bool, u8) {
         (self.field(37, 1) == 1, self.field(43, 3) as u8)
@@ -165,4 +289,15 @@ pub fn transaction(word: u64) -> (Vec<&'static str>, u32) {
     const NAMES: [&str; 8] = ["EL", "TX", "SYNC", "ASYNC", "RETRY", "CON", "CAP-WRITE", "CAP-READ"];
     let names = NAMES.iter().enumerate().filter(|(bit, _)| word >> bit & 1 == 1).map(|(_, name)| *name);
     (names.collect(), (word >> 32) as u32)
+}
+
+/// The size of a page, in perf's words.
+pub fn page_size(bytes: u64) -> String {
+    match bytes {
+        0 => "N/A".to_owned(),
+        _ if bytes >= 1 << 30 => format!("{}G", bytes >> 30),
+        _ if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
+        _ if bytes >= 1 << 10 => format!("{}K", bytes >> 10),
+        _ => format!("{bytes}B"),
+    }
 }

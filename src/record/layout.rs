@@ -12,8 +12,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::sample::Sample;
-use super::{RawRecord, Thread, kind};
+use super::sample::{ReadValues, Sample};
+use super::{Cursor, RawRecord, Thread, kind};
 use crate::sys::Attr;
 use crate::sys::attr::Flag;
 use crate::units::PerfTime;
@@ -308,6 +308,15 @@ impl Layouts {
         }
         self.trailer_of(raw.body(), u64::from_ne_bytes)
             .map_or_else(SampleId::default, |layout| layout.sample_id(raw))
+    }
+
+    /// A `READ` record's event and its values.
+    pub fn read<'a>(&self, raw: &RawRecord<'a>) -> Option<(usize, ReadValues<'a>)> {
+        let event = self.sample_id(raw).id.and_then(|id| self.event_of(id)).unwrap_or(0);
+        let mut values = Cursor::new(raw.body());
+        // The thread stands before them.
+        values.u64()?;
+        Some((event, ReadValues::parse(&mut values, self.layouts.get(event)?.read_format)?))
     }
 
     /// When a record was written: from the sample or the `sample_id`.

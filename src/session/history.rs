@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Root, Spaces};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, FileId, Ksymbol, Mmap, Task};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, Task};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
 pub type Moment = u64;
@@ -48,6 +48,17 @@ fn at<T: Copy>(timeline: &Timeline<T>, moment: Moment) -> Option<T> {
 struct LayerOf {
     root: Root,
     pid: i32,
+    /// The latest layer of data of this layer's time.
+    data: Option<Layer>,
+}
+
+/// What is known of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskAbout {
+    /// Its process.
+    pub pid: i32,
+    /// The process that made it, where that was recorded.
+    pub parent: Option<i32>,
 }
 
 /// The history of a recording.
@@ -56,8 +67,13 @@ pub struct History {
     spaces: Spaces,
     layers: Vec<LayerOf>,
     processes: FxHashMap<i32, Timeline<Layer>>,
+    /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
+    data: Option<FxHashMap<i32, Timeline<Layer>>>,
     comms_of: FxHashMap<i32, Timeline<CommId>>,
+    tasks: FxHashMap<i32, TaskAbout>,
     comms: Vec<Box<[u8]>>,
+    /// The mount namespace that each process is in, as replayed so far.
+    mounts: FxHashMap<i32, u64>,
     comm_ids: FxHashMap<Box<[u8]>, CommId>,
     modules: Modules,
     /// Symbols that came while recording: start, size, name.
@@ -69,19 +85,23 @@ pub struct History {
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |pid| LayerOf { root: Root::EMPTY, pid };
+        let nobody = |pid| LayerOf { root: Root::EMPTY, pid, data: None };
         let mut history = Self {
             spaces: Spaces::default(),
             layers: vec![nobody(-1), nobody(-1)],
             processes: FxHashMap::default(),
+            data: None,
             comms_of: FxHashMap::default(),
+            tasks: FxHashMap::default(),
             comms: Vec::new(),
+            mounts: FxHashMap::default(),
             comm_ids: FxHashMap::default(),
             modules,
             ksymbols: Vec::new(),
             jitdumps: Vec::new(),
         };
         history.name(0, 0, b"swapper");
+        history.tasks.insert(0, TaskAbout { pid: 0, parent: None });
         history
     }
 
@@ -96,7 +116,7 @@ impl History {
 
     fn begin(&mut self, pid: i32, moment: Moment, root: Root) -> Layer {
         let layer = Layer(self.layers.len() as u32);
-        self.layers.push(LayerOf { root, pid });
+        self.layers.push(LayerOf { root, pid, data: self.current_data(pid) });
         self.processes.entry(pid).or_default().push((moment, layer));
         layer
     }
@@ -108,22 +128,43 @@ impl History {
     /// A thread took a name; an exec empties the process's space.
     pub(super) fn take_name(&mut self, moment: Moment, comm: &Comm<'_>) {
         self.name(comm.thread.tid, moment, comm.comm);
+        self.tasks.entry(comm.thread.tid).or_insert(TaskAbout { pid: comm.thread.pid, parent: None });
         if comm.is_exec && self.current(comm.thread.pid).is_some_and(|layer| self.root(layer) != Root::EMPTY)
         {
             self.begin(comm.thread.pid, moment, Root::EMPTY);
+        }
+        if comm.is_exec && self.data.is_some() {
+            self.begin_data(comm.thread.pid, moment, Root::EMPTY);
         }
     }
 
     /// A thread began. `inherits`: a new process begins with its parent's space.
     pub(super) fn fork(&mut self, moment: Moment, task: &Task, inherits: bool) {
+        let about = TaskAbout { pid: task.thread.pid, parent: Some(task.parent.pid) };
+        self.tasks.insert(task.thread.tid, about);
         let comm = self.comms_of.get(&task.parent.tid).and_then(|names| names.last());
         if let Some(&(_, comm)) = comm {
             self.comms_of.entry(task.thread.tid).or_default().push((moment, comm));
         }
         if task.thread.pid != task.parent.pid {
+            if let Some(&mount) = self.mounts.get(&task.parent.pid) {
+                self.mounts.insert(task.thread.pid, mount);
+            }
             let parent = if inherits { self.current(task.parent.pid) } else { None };
             let root = parent.map_or(Root::EMPTY, |layer| self.root(layer));
             self.begin(task.thread.pid, moment, root);
+            if let Some(layer) = self.current_data(task.parent.pid).filter(|_| inherits) {
+                self.begin_data(task.thread.pid, moment, self.root(layer));
+            }
+        }
+    }
+
+    /// A process is in these namespaces.
+    pub(super) fn namespaces(&mut self, namespaces: &Namespaces<'_>) {
+        // Device and inode of each; that of mounts is the sixth.
+        const MOUNT: usize = 5;
+        if let Some(inode) = namespaces.links.get(2 * MOUNT + 1).filter(|inode| *inode != 0) {
+            self.mounts.insert(namespaces.thread.pid, inode);
         }
     }
 
@@ -136,21 +177,23 @@ impl History {
             if !matches!(kind, Kind::Kernel(_)) {
                 mapping.offset = FileOffset(0);
             }
-            let module = self.modules.add(kind, map.name, file, 0, mapping);
+            let module = self.modules.add(kind, map.name, file, 0, mapping, None);
             self.add(Layer::KERNEL, Mapped { mapping, module });
             return;
         }
         self.note_jitdump(map);
-        if map.is_data {
-            return;
-        }
         let kind = module::kind_in_process(map.name, pid as u32);
         if matches!(kind, Kind::Anonymous(_)) {
             // Without a file an address means itself, wherever the mapping begins.
             mapping.offset = FileOffset(map.addr);
         }
-        let module = self.modules.add(kind, map.name, file, pid as u32, mapping);
+        let module =
+            self.modules.add(kind, map.name, file, pid as u32, mapping, self.mounts.get(&pid).copied());
         let new = Mapped { mapping, module };
+        self.map_data(pid, moment, new);
+        if map.is_data {
+            return;
+        }
         match self.current(pid) {
             Some(layer) if !self.spaces.conflicts(self.root(layer), &new) => self.add(layer, new),
             Some(layer) => {
@@ -161,6 +204,41 @@ impl History {
                 let root = self.spaces.map(Root::EMPTY, new);
                 self.begin(pid, moment, root);
             }
+        }
+    }
+
+    /// From now on mappings that are not code are kept too.
+    pub(super) fn keep_data(&mut self) {
+        self.data.get_or_insert_default();
+    }
+
+    fn current_data(&self, pid: i32) -> Option<Layer> {
+        self.data.as_ref()?.get(&pid)?.last().map(|(_, layer)| *layer)
+    }
+
+    /// Data has layers of its own: what comes and goes there must not end those of the code.
+    fn map_data(&mut self, pid: i32, moment: Moment, new: Mapped) {
+        if self.data.is_none() {
+            return;
+        }
+        match self.current_data(pid) {
+            Some(layer) if !self.spaces.conflicts(self.root(layer), &new) => self.add(layer, new),
+            last => {
+                let before = last.map_or(Root::EMPTY, |layer| self.root(layer));
+                let root = self.spaces.map(before, new);
+                self.begin_data(pid, moment, root);
+            }
+        }
+    }
+
+    fn begin_data(&mut self, pid: i32, moment: Moment, root: Root) {
+        let layer = Layer(self.layers.len() as u32);
+        self.layers.push(LayerOf { root, pid, data: None });
+        if let Some(data) = &mut self.data {
+            data.entry(pid).or_default().push((moment, layer));
+        }
+        if let Some(code) = self.current(pid) {
+            self.layers[code.0 as usize].data = Some(layer);
         }
     }
 
@@ -186,7 +264,7 @@ impl History {
         let name = String::from_utf8_lossy(symbol.name).into_owned();
         let start = Avma(symbol.addr);
         let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
-        let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping);
+        let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping, None);
         self.add(Layer::KERNEL, Mapped { mapping, module });
         self.ksymbols.push((start, symbol.len.into(), name));
     }
@@ -196,7 +274,7 @@ impl History {
         if self.root(Layer::KERNEL) == Root::EMPTY {
             let half = 1 << 63;
             let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
-            let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping);
+            let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
             self.add(Layer::KERNEL, Mapped { mapping, module });
         }
     }
@@ -208,6 +286,12 @@ impl History {
     /// The layer that a process is in.
     pub fn layer(&self, pid: i32, moment: Moment) -> Layer {
         self.processes.get(&pid).and_then(|layers| at(layers, moment)).unwrap_or(Layer::NOBODY)
+    }
+
+    /// The layer in which a process's data are looked up: that of its code where the recording has no data mappings.
+    pub fn data_layer(&self, pid: i32, moment: Moment) -> Layer {
+        let layers = self.data.as_ref().and_then(|data| data.get(&pid));
+        layers.and_then(|layers| at(layers, moment)).unwrap_or_else(|| self.layer(pid, moment))
     }
 
     /// The process a layer belongs to; −1 for the kernel.
@@ -225,14 +309,22 @@ impl History {
         of(tid).or_else(|| of(pid))
     }
 
+    /// All threads that records named, in no order.
+    pub fn tasks(&self) -> impl Iterator<Item = (i32, TaskAbout)> + '_ {
+        self.tasks.iter().map(|(tid, about)| (*tid, *about))
+    }
+
     /// All names, by number; foreign bytes.
     pub fn comms(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.comms.iter().map(|comm| &**comm)
     }
 
-    /// What lies at an address of a layer.
+    /// What lies at an address of a layer: code, else data where that was recorded.
     pub fn find(&self, layer: Layer, address: Avma) -> Option<&Mapped> {
-        self.spaces.find(self.root(layer), address)
+        self.spaces.find(self.root(layer), address).or_else(|| {
+            let data = self.layers[layer.0 as usize].data?;
+            self.spaces.find(self.root(data), address)
+        })
     }
 
     /// All that is mapped in a layer, by start.

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::intern::{Lists, numbers};
-use super::samples::{Key, Samples, Value, join};
+use super::intern::{Lists, bytes, numbers};
+use super::samples::{Extra, Key, Samples, Value, join};
 use super::{History, Kind, Layer};
 use crate::address::Avma;
 use crate::record::{ChainEntry, Context, Words};
@@ -60,6 +60,8 @@ pub struct Location {
     /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a caller's
     /// frame it is one less than the return address, so that it lies in the call.
     pub place: u64,
+    /// The address itself, where it is one of data.
+    pub data: Option<u64>,
 }
 
 /// Stacks whose addresses were looked up.
@@ -87,9 +89,9 @@ pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_ca
             let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
             let offset = mapped.mapping.file_offset(Avma(address)).map(|offset| offset.0);
             let place = if by_offset { offset.unwrap_or(address) } else { address };
-            Location { module: Some(mapped.module), level, place }
+            Location { module: Some(mapped.module), level, place, data: None }
         }
-        None => Location { module: None, level, place: address },
+        None => Location { module: None, level, place: address, data: None },
     }
 }
 
@@ -123,6 +125,11 @@ impl Resolved {
     pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         numbers(self.stacks.get(number).1)
     }
+
+    /// Sorts the rows again, and adds up those that have become the same.
+    pub fn rejoin(&mut self) {
+        join(&mut self.rows);
+    }
 }
 
 /// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
@@ -154,6 +161,45 @@ pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolve
     for (key, _) in &mut out.rows {
         key.stack = stack_of[key.stack as usize];
     }
+    if !samples.places.is_empty() {
+        resolve_extras(history, samples, &mut places, &mut out);
+    }
     join(&mut out.rows);
     out
+}
+
+/// Puts numbers of locations where the extras have addresses.
+fn resolve_extras(
+    history: &History,
+    samples: &mut Samples,
+    places: &mut FxHashMap<Location, u32>,
+    out: &mut Resolved,
+) {
+    let mut resolved = Lists::default();
+    let mut number_of: Vec<u32> = Vec::new();
+    let mut scratch = Vec::new();
+    for (layer, list) in samples.extras.iter() {
+        let mut words: Vec<u64> = Words::new(list).iter().collect();
+        for (at, extra) in &samples.places {
+            let Some(word) = words.get_mut(*at).filter(|word| **word != u64::MAX) else { continue };
+            let (layer, level) = match *word >> 63 {
+                0 => (Layer(layer), Level::User),
+                _ => (Layer::KERNEL, Level::Kernel),
+            };
+            let location = Location {
+                data: (*extra != Extra::From).then_some(*word),
+                ..locate(history, layer, level, *word, false)
+            };
+            *word = u64::from(*places.entry(location).or_insert_with(|| {
+                out.locations.push(location);
+                out.locations.len() as u32 - 1
+            }));
+        }
+        bytes(&words, &mut scratch);
+        number_of.push(resolved.add(0, &scratch));
+    }
+    samples.extras = resolved;
+    for (key, _) in &mut out.rows {
+        key.extra = number_of.get(key.extra as usize).copied().unwrap_or(0);
+    }
 }

@@ -10,6 +10,8 @@
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
 //! ```
 
+pub mod addresses;
+pub mod deferred;
 pub mod history;
 pub mod intern;
 pub mod location;
@@ -27,6 +29,7 @@ pub use module::{Kind, Module};
 pub use samples::{Samples, Unwind, Value, Walk, Wanted};
 
 use crate::perfdata::{self, Index, Note, Reader};
+use crate::record::Thread;
 use crate::record::layout::bits;
 
 /// What the side-band says about the quality of the recording.
@@ -36,10 +39,23 @@ pub struct Facts {
     pub lost_records: u64,
     /// Samples that were dropped (`LOST_SAMPLES`).
     pub lost_samples: u64,
+    /// Samples that events said they lost (`PERF_FORMAT_LOST` in `READ`).
+    pub lost_by_events: u64,
     /// How often the kernel stopped an event for the rest of a tick.
     pub throttled: u64,
     /// First and last time of the side-band's records, in nanoseconds.
     pub last: u64,
+}
+
+/// What a counter said when its thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadCount {
+    /// The thread.
+    pub thread: Thread,
+    /// Index of the event.
+    pub event: usize,
+    /// Occurrences.
+    pub value: u64,
 }
 
 /// A recording whose side-band was read.
@@ -53,6 +69,10 @@ pub struct Session {
     pub history: History,
     /// What was lost.
     pub facts: Facts,
+    /// What threads' counters said when the threads ended.
+    pub reads: Vec<ThreadCount>,
+    /// Parts of call chains that came later than their samples.
+    pub deferred: deferred::Deferred,
     /// Paths of cgroups by their number; foreign bytes.
     pub cgroups: FxHashMap<u64, Vec<u8>>,
     /// Whether moments are times; else they are places in the file.
@@ -70,8 +90,17 @@ impl Session {
         let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
         let list = reader.features().build_ids.iter().flat_map(|list| &list.0);
         let modules = module::Modules::with_build_ids(list.map(|row| (&row.name[..], &row.id[..])));
-        let (history, facts, cgroups) = collected.finish(modules);
-        Ok(Self { reader, index, history, facts, cgroups, has_time })
+        let found = collected.finish(modules);
+        Ok(Self {
+            reader,
+            index,
+            history: found.history,
+            facts: found.facts,
+            reads: found.reads,
+            deferred: found.deferred,
+            cgroups: found.cgroups,
+            has_time,
+        })
     }
 
     /// What the user should know about the file.

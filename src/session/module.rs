@@ -44,6 +44,8 @@ pub struct Module {
     pub pid: Option<u32>,
     /// Where that process had it.
     pub mapping: Option<Mapping>,
+    /// Number (inode) of that process's mount namespace then, if the recording says it.
+    pub mount: Option<u64>,
 }
 
 impl Module {
@@ -110,6 +112,7 @@ impl Modules {
         file: Option<FileId<'_>>,
         pid: u32,
         mapping: Mapping,
+        mount: Option<u64>,
     ) -> u32 {
         let (inode, build_id) = match file {
             Some(FileId::Inode { major, minor, inode, generation }) if inode != 0 => {
@@ -131,6 +134,7 @@ impl Modules {
             build_id: identity.build_id.clone(),
             pid: in_process.then_some(pid),
             mapping: in_process.then_some(mapping),
+            mount,
         });
         let number = self.all.len() as u32 - 1;
         self.known.insert(identity, number);

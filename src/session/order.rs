@@ -1,4 +1,4 @@
-//! Samples in the order of time, without sorting the file.
+//! Records in the order of time, without sorting the file.
 //!
 //! A recorder writes what it finds in each CPU's ring, one ring after the other, and marks the end of such a round. What a
 //! round brings is younger than everything that the round before the last brought:
@@ -51,31 +51,40 @@ impl Held {
     }
 }
 
-/// Shows every sample with its place in the file, in the order of time.
+/// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time.
+///
+/// Records that are no samples and have no time are shown where they stand in the file: what a recorder made up itself
+/// (the threads and mappings that were there before it began) has none.
 ///
 /// # Errors
 /// When the file cannot be read, or what `visit` says.
-pub fn samples<E: From<Error>>(
+pub fn records<E: From<Error>>(
     session: &Session,
+    wants: impl Fn(u32) -> bool,
     mut visit: impl FnMut(&RawRecord<'_>, Moment) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut held = Held::default();
     let (mut limit, mut youngest) = (0, 0);
     let mut buffer = Buffer::default();
     let mut position = 0;
+    let layouts = session.reader.layouts();
     for chunk in &session.index.chunks {
         let mut at = position;
         position += chunk.bytes();
         for raw in session.reader.load(chunk, &mut buffer)? {
-            if raw.kind == kind::SAMPLE {
-                if session.has_time {
-                    let time = session.reader.layouts().time(&raw).map_or(0, |time| time.0);
-                    youngest = youngest.max(time);
-                    held.add(time, at, raw.bytes);
-                } else {
-                    visit(&raw, at)?;
+            let is_sample = raw.kind == kind::SAMPLE;
+            if wants(raw.kind) {
+                let time = if session.has_time { layouts.time(&raw).map(|time| time.0) } else { None };
+                match time {
+                    Some(time) if is_sample || time != 0 && time != u64::MAX => {
+                        youngest = youngest.max(time);
+                        held.add(time, at, raw.bytes);
+                    }
+                    None if is_sample && session.has_time => held.add(0, at, raw.bytes),
+                    _ => visit(&raw, at)?,
                 }
-            } else if raw.kind == kind::FINISHED_ROUND {
+            }
+            if raw.kind == kind::FINISHED_ROUND {
                 held.release(limit, &mut visit)?;
                 limit = youngest;
             }

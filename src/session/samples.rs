@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::deferred::Deferred;
 use super::intern::{Lists, Shared, bytes};
 use super::{CommId, Layer, Moment, Session};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::layout::bits;
-use crate::record::sample::CONTEXT_MAX;
+use crate::record::sample::{Branch, CONTEXT_MAX};
 use crate::record::{CpuMode, Layouts, Parts, RawRecord, Sample, Thread, Words, kind};
 
 /// A property of samples that rows are told apart by.
@@ -43,6 +44,57 @@ pub enum Extra {
     Addr,
     /// The tracepoint's payload: a number in [`Samples::payloads`], or `u64::MAX`.
     Payload,
+    /// Where a branch came from: an address, then the number of its location.
+    From,
+    /// The flags of a branch.
+    BranchFlags,
+    /// The data: an address, then the number of its location.
+    Data,
+    /// The line of the cache that the data are in, the same way.
+    DataLine,
+    /// The bare address that a branch came from.
+    FromAddr,
+    /// The bare address that a branch went to.
+    ToAddr,
+    /// Where the data came from.
+    DataSrc,
+    /// The physical address of the data.
+    PhysAddr,
+    /// Bytes of the data's page.
+    DataPage,
+    /// Bytes of the code's page.
+    CodePage,
+    /// Cycles from dispatch to retirement.
+    InsLatency,
+    /// Cycles in a stage of the pipeline.
+    StageCycles,
+    /// Transaction flags.
+    Transaction,
+    /// The function that `--parent` looks for. Not the sample's: `profile` fills it in.
+    Parent,
+}
+
+impl Extra {
+    /// Whether it is an address that becomes a location.
+    pub fn is_place(self) -> bool {
+        matches!(self, Self::From | Self::Data | Self::DataLine)
+    }
+
+    /// Whether it lies behind a sample's first fields.
+    fn is_late(self) -> bool {
+        matches!(
+            self,
+            Self::Cgroup
+                | Self::Payload
+                | Self::DataSrc
+                | Self::PhysAddr
+                | Self::DataPage
+                | Self::CodePage
+                | Self::InsLatency
+                | Self::StageCycles
+                | Self::Transaction
+        )
+    }
 }
 
 /// What is asked of pass 2.
@@ -54,6 +106,10 @@ pub struct Wanted {
     pub ignore_comms: bool,
     /// Take no notice of callers.
     pub ignore_stacks: bool,
+    /// Each branch of a sample counts, once, at its target; the sample itself does not.
+    pub branches: bool,
+    /// A sample counts for its weight, at least 1, not for its period.
+    pub by_weight: bool,
     /// Only these spans of time (nanoseconds, ends included); empty: all.
     pub times: Vec<(u64, u64)>,
     /// Only these CPUs.
@@ -137,8 +193,10 @@ pub struct Samples {
     /// The stacks: tag is the layer, words are as in a record (context markers and addresses, innermost first). Numbers
     /// count through all parts.
     pub stacks: Vec<Lists>,
-    /// The extras of rows, in the order of [`Wanted::extras`].
+    /// The extras of rows, in the order of [`Wanted::extras`]. The tag is the layer where one is an address.
     pub extras: Lists,
+    /// Which of the extras are addresses that become locations.
+    pub places: Vec<(usize, Extra)>,
     /// Payloads of tracepoints; the tag is their event.
     pub payloads: Lists,
     /// Sums of each event, filtered samples included.
@@ -147,6 +205,8 @@ pub struct Samples {
     pub filtered: Vec<Value>,
     /// Samples that belong to no known event, or are cut short.
     pub unknown: u64,
+    /// Samples that events said they lost, in the counts that samples hold.
+    pub lost: u64,
     /// First and last time, in nanoseconds; `None` without times.
     pub span: Option<(u64, u64)>,
 }
@@ -219,6 +279,16 @@ struct Interned {
     payloads: Shared,
 }
 
+/// Bytes that a cache fetches together, on the machines that pmc knows.
+const CACHE_LINE: u64 = 64;
+
+/// Which event a sample is of, and when it was taken.
+struct About {
+    event: usize,
+    time: Option<u64>,
+    moment: Moment,
+}
+
 /// What is remembered of the thread whose sample came last: the next is often its too.
 #[derive(Clone, Copy)]
 struct Last {
@@ -231,6 +301,7 @@ struct Last {
 /// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was copied.
 pub struct Stacker<'a> {
     walker: Option<Box<dyn Walk + 'a>>,
+    deferred: Option<&'a Deferred>,
     ignore_callers: bool,
     chain: Vec<u64>,
     scratch: Vec<u8>,
@@ -241,10 +312,16 @@ impl<'a> Stacker<'a> {
     pub fn new(wanted: &Wanted, unwind: Option<&'a dyn Unwind>) -> Self {
         Self {
             walker: unwind.map(Unwind::walker),
+            deferred: None,
             ignore_callers: wanted.ignore_stacks,
             chain: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Joins chains with their parts that came later.
+    pub fn joining(self, deferred: &'a Deferred) -> Self {
+        Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
     }
 
     /// Context markers and addresses, innermost first; without a copy where the record has them so.
@@ -253,7 +330,11 @@ impl<'a> Stacker<'a> {
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
         let has_copy = sample.layout().sample_type() & bits::STACK_USER != 0 && !self.ignore_callers;
-        if !has_copy && let Some(chain) = chain {
+        let awaited = chain.and_then(Deferred::awaited);
+        if !has_copy
+            && awaited.is_none()
+            && let Some(chain) = chain
+        {
             let starts_well = chain.get(0).is_some_and(|word| word >= CONTEXT_MAX)
                 && chain.get(1).is_some_and(|word| word < CONTEXT_MAX && ip.is_none_or(|ip| ip == word));
             if starts_well {
@@ -263,7 +344,22 @@ impl<'a> Stacker<'a> {
         self.chain.clear();
         self.chain.extend([marker(mode), ip.unwrap_or(0)]);
         if let Some(chain) = chain {
-            self.append(chain, ip);
+            // The last two words are then no addresses.
+            let own = if awaited.is_some() { chain.first(chain.len() - 2) } else { chain };
+            self.append(own, ip);
+        }
+        if let (Some(cookie), Some(deferred)) = (awaited, self.deferred) {
+            let tid = sample.thread().map_or(0, |thread| thread.tid);
+            if let Some(part) = deferred.part(tid, cookie) {
+                let first = part.iter().position(|word| word < CONTEXT_MAX).unwrap_or(part.len());
+                if mode == CpuMode::User {
+                    // The sample was taken in the process: its part begins with the sampled address.
+                    self.chain.extend(part.iter().skip(first + 1));
+                } else {
+                    self.chain.push(marker(CpuMode::User));
+                    self.chain.extend(part.iter().skip(first));
+                }
+            }
         }
         if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
             unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
@@ -296,7 +392,11 @@ impl<'a> Stacker<'a> {
 /// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what each
 /// member of its group counted since the sample before.
 #[derive(Debug, Default)]
-pub struct Readings(FxHashMap<u64, u64>);
+pub struct Readings {
+    values: FxHashMap<u64, u64>,
+    /// Samples that each event said it had lost (`PERF_FORMAT_LOST`).
+    lost: FxHashMap<u64, u64>,
+}
 
 impl Readings {
     /// The events that a sample stands for, with what each counted. `None` when its counts cannot be read.
@@ -305,7 +405,10 @@ impl Readings {
         let mut members = Vec::new();
         for value in values.iter() {
             let id = value.id.or(sample.id()).unwrap_or(0);
-            let before = self.0.insert(id, value.value).unwrap_or(0);
+            let before = self.values.insert(id, value.value).unwrap_or(0);
+            if let Some(lost) = value.lost.filter(|lost| *lost > 0) {
+                self.lost.insert(id, lost);
+            }
             let period = value.value.wrapping_sub(before);
             let member = if value.id.is_some() { layouts.event_of(id) } else { Some(event) };
             members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
@@ -360,7 +463,7 @@ impl<'a> Worker<'a> {
             session,
             wanted,
             layouts: session.reader.layouts(),
-            stacker: Stacker::new(wanted, unwind),
+            stacker: Stacker::new(wanted, unwind).joining(&session.deferred),
             reads,
             readings: Readings::default(),
             last: None,
@@ -385,6 +488,10 @@ impl<'a> Worker<'a> {
             let (first, last) = self.out.span.unwrap_or((time, time));
             self.out.span = Some((first.min(time), last.max(time)));
         }
+        if self.wanted.branches {
+            self.branches(event, &sample, time, position);
+            return;
+        }
         if self.reads && sample.layout().sample_type() & bits::READ != 0 {
             let Some(members) = self.readings.of(self.layouts, event, &sample) else {
                 self.out.unknown += 1;
@@ -399,35 +506,60 @@ impl<'a> Worker<'a> {
         self.add(event, &sample, time, position, period);
     }
 
+    /// Each branch counts once, as a stack of its target alone.
+    fn branches(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment) {
+        let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
+        let about = About { event, time, moment: self.moment(time, position) };
+        for branch in branches.iter() {
+            let value = Value::of(1, branch.flags.cycles().into());
+            let Some((comm, layer)) = self.owner(&about, sample, value) else { continue };
+            let mode = if branch.to >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User };
+            bytes(&[marker(mode), branch.to], &mut self.scratch);
+            let stack = self.interned.stacks.add(layer.0, &self.scratch);
+            let extra = self.extra(&about, sample, value, Some(branch));
+            let key = Key { event: event as u32, stack, comm, extra };
+            *self.rows.entry(key).or_default() += value;
+        }
+    }
+
+    fn moment(&self, time: Option<u64>, position: Moment) -> Moment {
+        if self.session.has_time { time.unwrap_or(0) } else { position }
+    }
+
     fn add(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment, period: u64) {
-        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
-        let thread = sample.thread().unwrap_or_default();
+        let about = About { event, time, moment: self.moment(time, position) };
         let weight = if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) != 0 {
             sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
         } else {
             0
         };
-        let value = Value::of(period, weight);
-        self.out.totals[event] += value;
+        let value = Value::of(if self.wanted.by_weight { weight.max(1) } else { period }, weight);
+        let Some((comm, layer)) = self.owner(&about, sample, value) else { return };
+        let stack = self.interned.stacks.add(layer.0, self.stacker.chain(sample, layer).as_bytes());
+        let extra = self.extra(&about, sample, value, None);
+        let key = Key { event: event as u32, stack, comm, extra };
+        *self.rows.entry(key).or_default() += value;
+    }
+
+    /// Counts the sample; whose it is, and in which layer, unless a filter takes it out.
+    fn owner(&mut self, about: &About, sample: &Sample<'_>, value: Value) -> Option<(u32, Layer)> {
+        let thread = sample.thread().unwrap_or_default();
+        self.out.totals[about.event] += value;
         let comm = if self.wanted.ignore_comms && self.wanted.comms.is_none() {
             None
         } else {
-            self.session.history.comm(thread.pid, thread.tid, moment)
+            self.session.history.comm(thread.pid, thread.tid, about.moment)
         };
         if !self.wanted.takes_thread(thread, comm) {
-            self.out.filtered[event] += value;
-            return;
+            self.out.filtered[about.event] += value;
+            return None;
         }
         let comm = match comm {
             _ if self.wanted.ignore_comms => ANY_COMM,
             Some(comm) => comm.0,
             None => NAMELESS | thread.tid as u32 & !NAMELESS,
         };
-        let layer = self.layer(thread.pid, moment);
-        let stack = self.interned.stacks.add(layer.0, self.stacker.chain(sample, layer).as_bytes());
-        let extra = self.extra(event, sample, time, period, weight);
-        let key = Key { event: event as u32, stack, comm, extra };
-        *self.rows.entry(key).or_default() += value;
+        Some((comm, self.layer(thread.pid, about.moment)))
     }
 
     fn layer(&mut self, pid: i32, moment: Moment) -> Layer {
@@ -442,42 +574,59 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn extra(
-        &mut self,
-        event: usize,
-        sample: &Sample<'_>,
-        time: Option<u64>,
-        period: u64,
-        weight: u64,
-    ) -> u32 {
+    fn extra(&mut self, about: &About, sample: &Sample<'_>, value: Value, branch: Option<Branch>) -> u32 {
         if self.wanted.extras.is_empty() {
             return 0;
         }
         self.words.clear();
         let thread = sample.thread().unwrap_or_default();
+        let asks_parts = self.wanted.extras.iter().any(|extra| extra.is_late());
+        let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
         for extra in &self.wanted.extras {
             let word = match extra {
                 Extra::Pid => thread.pid as u64,
                 Extra::Tid => thread.tid as u64,
                 Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
-                Extra::Time(slice) => time.unwrap_or(0) / (*slice).max(1),
-                Extra::Cgroup => sample.parts().and_then(|parts| parts.cgroup).unwrap_or(0),
-                Extra::Weight => weight,
-                Extra::Period => period,
+                Extra::Time(slice) => about.time.unwrap_or(0) / (*slice).max(1),
+                Extra::Cgroup => parts.cgroup.unwrap_or(0),
+                Extra::Weight => value.weight,
+                Extra::Period => value.period,
                 Extra::Addr => sample.addr().unwrap_or(0),
-                Extra::Payload => match sample.parts().and_then(|parts| parts.raw) {
-                    Some(raw) => u64::from(self.interned.payloads.add(event as u32, raw)),
+                Extra::Payload => match parts.raw {
+                    Some(raw) => u64::from(self.interned.payloads.add(about.event as u32, raw)),
                     None => u64::MAX,
                 },
+                Extra::From => branch.map_or(u64::MAX, |branch| branch.from),
+                Extra::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
+                Extra::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
+                Extra::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
+                Extra::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
+                Extra::Data => sample.addr().unwrap_or(u64::MAX),
+                Extra::DataSrc => parts.data_src.unwrap_or(u64::MAX),
+                Extra::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
+                Extra::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
+                Extra::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
+                Extra::InsLatency => {
+                    parts.weight.and_then(|weight| weight.more()).map_or(0, |(latency, _)| latency.into())
+                }
+                Extra::StageCycles => {
+                    parts.weight.and_then(|weight| weight.more()).map_or(0, |(_, cycles)| cycles.into())
+                }
+                Extra::Transaction => parts.transaction.unwrap_or(0),
+                Extra::Parent => u64::MAX,
             };
             self.words.push(word);
         }
+        let has_places = self.wanted.extras.iter().any(|extra| extra.is_place());
+        // The layer of data knows code too.
+        let layer = has_places.then(|| self.session.history.data_layer(thread.pid, about.moment));
         bytes(&self.words, &mut self.scratch);
-        self.interned.extras.add(0, &self.scratch)
+        self.interned.extras.add(layer.map_or(0, |layer| layer.0), &self.scratch)
     }
 
     fn finish(mut self) -> Samples {
         self.out.rows = self.rows.into_iter().collect();
+        self.out.lost = self.readings.lost.values().fold(0, |sum, lost| sum.saturating_add(*lost));
         self.out
     }
 }
@@ -511,6 +660,7 @@ fn merge(parts: Vec<Samples>, interned: Interned, wanted: &Wanted) -> Samples {
         let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
         sums.for_each(|(sum, more)| *sum += *more);
         all.unknown += part.unknown;
+        all.lost += part.lost;
         all.span = match (all.span, part.span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (one, other) => one.or(other),
@@ -533,6 +683,8 @@ fn merge(parts: Vec<Samples>, interned: Interned, wanted: &Wanted) -> Samples {
         all.extras.add(tag, &scratch);
     }
     all.stacks = stacks;
+    let kinds = wanted.extras.iter().copied().enumerate();
+    all.places = kinds.filter(|(_, extra)| extra.is_place()).collect();
     let has_extras = !wanted.extras.is_empty();
     for (key, _) in &mut all.rows {
         key.stack = stack_place(key.stack);

@@ -5,9 +5,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Facts;
+use super::deferred::Deferred;
 use super::history::{History, Moment};
 use super::module::Modules;
+use super::{Facts, ThreadCount};
 use crate::record::{CpuMode, Layouts, RawRecord, Record, kind, misc};
 
 /// Side-band records as they came.
@@ -21,6 +22,19 @@ pub(super) struct Sideband {
     order: Vec<(Moment, usize)>,
     facts: Facts,
     cgroups: FxHashMap<u64, Vec<u8>>,
+    reads: Vec<ThreadCount>,
+    deferred: Deferred,
+    /// There are mappings that are not code.
+    has_data: bool,
+}
+
+/// What the side-band says.
+pub(super) struct Found {
+    pub(super) history: History,
+    pub(super) facts: Facts,
+    pub(super) cgroups: FxHashMap<u64, Vec<u8>>,
+    pub(super) reads: Vec<ThreadCount>,
+    pub(super) deferred: Deferred,
 }
 
 impl Sideband {
@@ -32,6 +46,9 @@ impl Sideband {
             order: Vec::new(),
             facts: Facts::default(),
             cgroups: FxHashMap::default(),
+            reads: Vec::new(),
+            deferred: Deferred::default(),
+            has_data: false,
         }
     }
 
@@ -42,18 +59,24 @@ impl Sideband {
         self.position += raw.bytes.len() as u64;
         match raw.kind {
             kind::SAMPLE => {}
-            kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL => {
+            kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::NAMESPACES => {
                 let moment =
                     if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
+                self.has_data |= is_data(raw);
                 self.order.push((moment, self.bytes.len()));
                 self.bytes.extend_from_slice(raw.bytes);
             }
-            kind::LOST | kind::LOST_SAMPLES | kind::THROTTLE | kind::CGROUP => self.count(raw),
+            kind::LOST
+            | kind::LOST_SAMPLES
+            | kind::THROTTLE
+            | kind::CGROUP
+            | kind::READ
+            | kind::CALLCHAIN_DEFERRED => self.count(raw, layouts),
             _ => {}
         }
     }
 
-    fn count(&mut self, raw: &RawRecord<'_>) {
+    fn count(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
         match raw.parse() {
             Some(Record::Lost(lost)) => {
                 self.facts.lost_records = self.facts.lost_records.saturating_add(lost.lost);
@@ -65,33 +88,67 @@ impl Sideband {
             Some(Record::Cgroup(cgroup)) => {
                 self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
             }
+            Some(Record::Read(read)) => {
+                let Some((event, values)) = layouts.read(raw) else { return };
+                for value in values.iter() {
+                    let event = value.id.and_then(|id| layouts.event_of(id)).unwrap_or(event);
+                    self.reads.push(ThreadCount { thread: read.thread, event, value: value.value });
+                    let lost = value.lost.unwrap_or(0);
+                    self.facts.lost_by_events = self.facts.lost_by_events.saturating_add(lost);
+                }
+            }
+            Some(Record::CallchainDeferred(part)) => {
+                let tid = layouts.sample_id(raw).thread.map_or(0, |thread| thread.tid);
+                self.deferred.add(tid, part.cookie, part.chain);
+            }
             _ => {}
         }
     }
 
     /// Replays everything.
-    pub(super) fn finish(mut self, modules: Modules) -> (History, Facts, FxHashMap<u64, Vec<u8>>) {
+    pub(super) fn finish(mut self, modules: Modules) -> Found {
         // A place in `bytes` is unique: equal moments stay in the file's order.
         self.order.sort_unstable();
         let mut history = History::new(modules);
+        if self.has_data {
+            history.keep_data();
+        }
         for (moment, start) in self.order {
             let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
             let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
             match raw.parse() {
                 Some(Record::Mmap(map)) => history.map(moment, &map, None, in_kernel),
                 Some(Record::Mmap2(map)) => {
-                    // With `-d` data is mapped too, without the mark of the older record.
                     let mut plain = map.map;
-                    plain.is_data |= map.prot & 4 == 0 && map.prot != 0;
+                    plain.is_data |= is_data(&raw);
                     history.map(moment, &plain, Some(map.file), in_kernel);
                 }
                 Some(Record::Comm(comm)) => history.take_name(moment, &comm),
                 Some(Record::Fork(task)) => history.fork(moment, &task, raw.misc & misc::FORK_EXEC == 0),
                 Some(Record::Ksymbol(symbol)) => history.ksymbol(&symbol),
+                Some(Record::Namespaces(namespaces)) => history.namespaces(&namespaces),
                 _ => {}
             }
         }
         history.complete();
-        (history, self.facts, self.cgroups)
+        Found {
+            history,
+            facts: self.facts,
+            cgroups: self.cgroups,
+            reads: self.reads,
+            deferred: self.deferred,
+        }
+    }
+}
+
+/// With `-d` data is mapped too; the newer record has no mark for it, but the protection.
+fn is_data(raw: &RawRecord<'_>) -> bool {
+    match raw.kind {
+        kind::MMAP => raw.misc & misc::MMAP_DATA != 0,
+        kind::MMAP2 => {
+            let map = raw.parse();
+            matches!(map, Some(Record::Mmap2(map)) if map.map.is_data || map.prot & 4 == 0 && map.prot != 0)
+        }
+        _ => false,
     }
 }

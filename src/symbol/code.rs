@@ -15,16 +15,17 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::read::{Object, ObjectSegment};
+use object::read::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use object::{Endianness, elf};
+use rustc_hash::FxHashMap;
 
-use super::disassemble::{self, Instruction, Machine, Syntax};
+use super::disassemble::{self, Flow, Instruction, Machine, Syntax};
 use super::jitdump::Jitdump;
 use super::{Image, Kind, ModuleId, Probe, Symbolizer};
 use crate::address::Avma;
 
 /// A longer function is cut.
-pub const MOST_CODE: u64 = 4 << 20;
+pub const MOST_CODE: u64 = 1 << 20;
 /// The headers of `/proc/kcore` are far smaller.
 const MOST_HEADERS: usize = 1 << 20;
 
@@ -112,7 +113,65 @@ impl Symbolizer {
                 target.name = self.name_at(id, target.address);
             }
         }
+        if matches!(self.module(id).kind, Kind::File) {
+            self.name_data(id, &mut all);
+        }
         Ok(all)
+    }
+
+    /// Names what is no function: variables, and the slots through which functions are called.
+    fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
+        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says nothing.
+        let addresses = |is_slot: bool| {
+            let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
+            let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());
+            let mut list: Vec<u64> =
+                places.filter(|place| place.name.is_none()).map(|place| place.address).collect();
+            list.sort_unstable();
+            list.dedup();
+            list
+        };
+        let (variables, slots) = (addresses(false), addresses(true));
+        let mut found: FxHashMap<u64, (String, u64)> = FxHashMap::default();
+        for image in [self.debug(id), self.binary(id)].into_iter().flatten() {
+            let Ok(file) = image.elf() else { continue };
+            if !variables.is_empty() {
+                find_variables(&file, &variables, &mut found);
+            }
+            if !slots.is_empty() {
+                self.find_slots(id, &file, &slots, &mut found);
+            }
+        }
+        for place in all.iter_mut().filter_map(|instruction| instruction.refers.as_mut()) {
+            if place.name.is_none() {
+                place.name = found.get(&place.address).cloned();
+            }
+        }
+    }
+
+    /// The functions whose addresses the dynamic linker writes into slots.
+    fn find_slots(
+        &self,
+        id: ModuleId,
+        file: &object::File<'_>,
+        wanted: &[u64],
+        found: &mut FxHashMap<u64, (String, u64)>,
+    ) {
+        for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            if wanted.binary_search(&slot).is_err() {
+                continue;
+            }
+            let name = match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    let symbol =
+                        file.dynamic_symbol_table().and_then(|table| table.symbol_by_index(index).ok());
+                    symbol.and_then(|symbol| Some((readable(symbol.name_bytes().ok()?), 0)))
+                }
+                // A function of this file: the slot holds where it lies from the beginning of the file.
+                _ => self.name_at(id, relocation.addend() as u64),
+            };
+            found.extend(name.filter(|(name, _)| !name.is_empty()).map(|name| (slot, name)));
+        }
     }
 
     /// The demangled name of the function at an address of the module's own numbering, and how far into it.
@@ -198,6 +257,23 @@ impl Symbolizer {
             NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
         })
     }
+}
+
+fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap<u64, (String, u64)>) {
+    for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
+        let from = wanted.partition_point(|address| *address < symbol.address());
+        let inside = |address: &&u64| **address - symbol.address() < symbol.size();
+        for address in wanted[from..].iter().take_while(inside) {
+            if let Ok(name) = symbol.name_bytes() {
+                found.insert(*address, (readable(name), address - symbol.address()));
+            }
+        }
+    }
+}
+
+fn readable(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    super::demangle::demangle(&name).unwrap_or_else(|| name.into_owned())
 }
 
 /// The machine that we run on.

@@ -4,6 +4,7 @@
 //! files: length, depth and output are bounded, and what cannot be read stays as it is. Parameters and return types are left out, as
 //! perf leaves them out; the hash of Rust names is dropped.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 /// Longer names than this are shown as they are.
@@ -13,17 +14,38 @@ const MOST_OUT: usize = 64 * 1024;
 /// Deeper names than this are given up; each level takes some hundred bytes of stack.
 const MOST_DEEP: u32 = 128;
 
-/// The name as the programmer wrote it; `None` when it is not mangled, or not well.
+/// The name as the programmer wrote it; `None` when that is the name itself, or it cannot be read.
 ///
-/// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept.
+/// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept, but for the number that LLVM gives
+/// a local function when it moves it between files (`.llvm.123`): that says nothing, and differs from build to build.
 pub fn demangle(raw: &str) -> Option<String> {
-    if raw.len() > MOST_IN || !raw.starts_with(['_', 'R']) {
+    if raw.len() > MOST_IN {
         return None;
     }
-    let (name, version) = raw.split_at(raw.find('@').unwrap_or(raw.len()));
-    let mut out = if looks_rust(name) { rust(name).or_else(|| cpp(name)) } else { cpp(name) }?;
-    out.push_str(version);
-    Some(out)
+    let plain = without_llvm(raw);
+    let (name, version) = plain.split_at(plain.find('@').unwrap_or(plain.len()));
+    let read = match name.starts_with(['_', 'R']) {
+        true if looks_rust(name) => rust(name).or_else(|| cpp(name)),
+        true => cpp(name),
+        false => None,
+    };
+    match read {
+        Some(read) => Some(read + version),
+        None => (plain != raw).then(|| plain.into_owned()),
+    }
+}
+
+/// The name without `.llvm.` and the number behind it.
+fn without_llvm(raw: &str) -> Cow<'_, str> {
+    const MARK: &str = ".llvm.";
+    let Some(at) = raw.find(MARK) else { return raw.into() };
+    let behind = &raw[at + MARK.len()..];
+    let rest = behind.trim_start_matches(|digit: char| digit.is_ascii_hexdigit());
+    // Some versions write the hash as a number, some in hexadecimal; words of other compilers may follow.
+    if rest.len() == behind.len() || !(rest.is_empty() || rest.starts_with('.')) || at == 0 {
+        return raw.into();
+    }
+    (raw[..at].to_owned() + rest).into()
 }
 
 /// `_R…` is Rust's own scheme; the old one borrows C++'s and ends in `17h`, sixteen hexadecimal digits and `E`.
@@ -89,6 +111,15 @@ mod tests {
             ("_Z3addii.constprop.0.isra.0", Some("add.constprop.0.isra.0")),
             ("_Z3addii@plt", Some("add@plt")),
             ("main", None),
+            ("helper.llvm.12345678901234567890", Some("helper")),
+            ("helper.llvm.12345.cold", Some("helper.cold")),
+            ("_Z3addii.llvm.0123456789", Some("add")),
+            ("_RNvCskwGfYPst2Cb_3foo16example_function.llvm.9ABCDEF", Some("foo::example_function")),
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.8022", Some("core::fmt::Formatter::pad")),
+            ("odd.llvm.", None),
+            ("odd.llvm.words", None),
+            ("helper.isra.0", None),
+            ("helper.part.0.cold", None),
             ("_start", None),
             ("_Z", None),
             ("__libc_start_main", None),

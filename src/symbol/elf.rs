@@ -217,6 +217,22 @@ pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
     full
 }
 
+/// Adds the variables of both symbol tables.
+pub fn add_variables(file: &File<'_>, into: &mut Builder) {
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
+        if kind != elf::STT_OBJECT || symbol.is_undefined() || symbol.size() == 0 {
+            continue;
+        }
+        let Ok(name) = symbol.name_bytes() else { continue };
+        let (start, size) = (symbol.address(), symbol.size());
+        let rank =
+            Rank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+        into.add(start, size, start.saturating_add(size), rank, &String::from_utf8_lossy(name));
+    }
+}
+
 /// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.
 fn is_mapping_symbol(name: &[u8]) -> bool {
     matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::ModuleId;
@@ -130,7 +131,8 @@ impl Names {
         &self.files
     }
 
-    /// The number of a function: the same name, start and module give the same number.
+    /// The number of a function: the same name, start and module give the same number. Its name stays as it is in the file until
+    /// [`Names::demangle_from`].
     pub(super) fn add_function(
         &mut self,
         module: ModuleId,
@@ -140,10 +142,18 @@ impl Names {
     ) -> FunctionId {
         let raw: Arc<str> = raw.into();
         *self.function_ids.entry((module, start, raw.clone())).or_insert_with(|| {
-            let name = super::demangle::demangle(&raw).map_or_else(|| raw.clone(), Arc::from);
-            self.functions.push(Function { module, name, raw, start, size });
+            self.functions.push(Function { module, name: raw.clone(), raw, start, size });
             FunctionId(self.functions.len() as u32 - 1)
         })
+    }
+
+    /// Works out the names that a programmer reads, of the functions from this number on, side by side.
+    pub(super) fn demangle_from(&mut self, first: usize) {
+        self.functions[first..].par_iter_mut().for_each(|function| {
+            if let Some(name) = super::demangle::demangle(&function.raw) {
+                function.name = name.into();
+            }
+        });
     }
 
     /// The number of a source file.

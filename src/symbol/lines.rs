@@ -5,7 +5,7 @@
 //! its own view of the shared sections, so that hardly any unit is parsed twice.
 //!
 //! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file. Files are hostile: sections are
-//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`MOST_DEEP`]).
+//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`nesting`]).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{Dwarf, DwarfPackage, DwarfSections, EndianSlice, RunTimeEndian};
+use gimli::{Dwarf, DwarfPackage, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
 use object::read::{Object, ObjectSection};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -23,6 +23,7 @@ use typed_arena::Arena;
 use super::elf;
 use super::image::Image;
 use super::locate::Found;
+use super::nesting::{self, MOST_DEEP};
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
@@ -42,8 +43,6 @@ pub struct LineFrame {
 /// Stack of the threads that parse DWARF: addr2line descends once for each level of inlining.
 pub const STACK: usize = 64 << 20;
 
-/// Deepest nesting of inlined functions in a unit; honest compilers stay below a hundred. A level takes below 4 KiB of stack.
-const MOST_DEEP: usize = 10_000;
 /// More functions at one address are left out.
 const MOST_FRAMES: usize = 1000;
 /// Addresses below which a second thread does not pay.
@@ -72,7 +71,8 @@ pub fn resolve(
     };
     let mut dwarf =
         sections.borrow_with_sup(supplement.as_ref(), |section| EndianSlice::new(section, endian));
-    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::All);
+    check_depth(&dwarf, addresses)?;
     let dwarf = Arc::new(dwarf);
     let threads = if addresses.len() < 2 * FEW { 1 } else { rayon::current_num_threads() };
     let run = addresses.len().div_ceil(threads).max(1);
@@ -80,7 +80,6 @@ pub fn resolve(
         .par_chunks(run)
         .map(|run| {
             let arena = Files::default();
-            check_depth(&dwarf, run)?;
             let mut view = View::new(dwarf.clone(), found, &arena).map_err(words)?;
             Ok(run
                 .iter()
@@ -108,23 +107,41 @@ fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, Str
     {
         return Err("its debug information would have to be relocated".into());
     }
-    DwarfSections::load(|id| Ok(elf::section(file, id.name()).unwrap_or_default()))
+    let mut unpacked: Vec<_> =
+        SECTIONS.into_par_iter().map(|id| (id, elf::section(file, id.name()).unwrap_or_default())).collect();
+    let mut take = |id| unpacked.iter_mut().find(|(of, _)| *of == id).map(|(_, bytes)| std::mem::take(bytes));
+    DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
 }
+
+/// What lookup reads. Where variables are (`.debug_loclists`) is among the largest sections of a file, and not asked.
+const SECTIONS: [SectionId; 11] = [
+    SectionId::DebugInfo,
+    SectionId::DebugStr,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugRngLists,
+    SectionId::DebugRanges,
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugAranges,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugTypes,
+];
 
 /// Refuses units that hold one of the addresses and nest deeper than a stack can bear.
 fn check_depth(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> Result<(), String> {
+    let mut headers = Vec::new();
     let mut units = dwarf.units();
     while let Some(header) = units.next().map_err(words)? {
         // Each level takes a byte at least.
-        if header.length_including_self() <= MOST_DEEP {
-            continue;
-        }
-        let Ok(unit) = dwarf.unit(header) else { continue };
-        if holds_any(dwarf, &unit, addresses) {
-            unit_depth(&unit)?;
+        if header.length_including_self() > MOST_DEEP {
+            headers.push(header);
         }
     }
-    Ok(())
+    headers.into_par_iter().try_for_each(|header| {
+        let Ok(unit) = dwarf.unit(header) else { return Ok(()) };
+        if holds_any(dwarf, &unit, addresses) { nesting::check(&unit) } else { Ok(()) }
+    })
 }
 
 fn words(error: gimli::Error) -> String {
@@ -143,20 +160,6 @@ fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addres
         }
     }
     !said
-}
-
-/// Goes through a unit once without descending.
-fn unit_depth(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
-    let mut entries = unit.entries_raw(None).map_err(words)?;
-    while !entries.is_empty() {
-        if entries.next_depth() > MOST_DEEP as isize {
-            return Err(format!("a unit nests deeper than {MOST_DEEP} levels"));
-        }
-        if let Some(abbreviation) = entries.read_abbreviation().map_err(words)? {
-            entries.skip_attributes(abbreviation.attributes()).map_err(words)?;
-        }
-    }
-    Ok(())
 }
 
 /// What split DWARF brings in while addresses are looked up.
@@ -195,8 +198,7 @@ impl<'a> View<'a> {
         let package = found.package.as_ref().and_then(|image| {
             let file = image.elf().ok()?;
             let endian = endian(&file);
-            let load =
-                |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
+            let load = |id: SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
             DwarfPackage::load(load, EndianSlice::new(&[], endian)).ok()
         });
         let context = Context::from_arc_dwarf(dwarf)?;
@@ -252,7 +254,7 @@ fn load_split<'a>(
     if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten())
     {
         let header = unit.units().next().ok()??;
-        return unit_depth(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
+        return nesting::check(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
     }
     let part = |slice: &Slice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
     let folder = load.comp_dir.as_ref().map(part).unwrap_or_default();
@@ -260,11 +262,11 @@ fn load_split<'a>(
     let image = files.images.alloc(Image::open(Path::new(&path)).ok()?);
     let file = image.elf().ok()?;
     let endian = endian(&file);
-    let section = |id: gimli::SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
+    let section = |id: SectionId| Ok::<_, gimli::Error>(files.section(&file, id.dwo_name(), endian));
     let mut dwarf = Dwarf::load(section).ok()?;
     let header = dwarf.units().next().ok()??;
     let unit = dwarf.unit(header).ok()?;
-    (unit.dwo_id == Some(load.dwo_id) && unit_depth(&unit).is_ok()).then_some(())?;
+    (unit.dwo_id == Some(load.dwo_id) && nesting::check(&unit).is_ok()).then_some(())?;
     dwarf.make_dwo(&load.parent);
     Some(Arc::new(dwarf))
 }

@@ -18,6 +18,7 @@ use std::process::{Command, Stdio};
 use object::read::Object;
 
 use super::image::Image;
+use super::mount::View;
 use super::{BuildId, Kind, Missing, Module, Options, elf};
 
 /// What a search found.
@@ -92,8 +93,11 @@ fn own_file(module: &Module, options: &Options, found: &mut Found) {
         return;
     }
     if found.missing.is_empty() {
-        let said =
+        let mut said =
             said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
+        if View::of(module, options) == View::Gone {
+            said.push_str(" (it was in another mount namespace, in which no process is left)");
+        }
         found.missing.push(Missing::File { path: path.to_owned(), said });
     }
 }
@@ -104,9 +108,8 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
         if let Some(symfs) = &options.symfs {
             candidates.push(below(symfs, path));
         } else {
-            if let Some(pid) = module.pid.filter(|_| options.live) {
-                candidates.push(below(Path::new(&format!("/proc/{pid}/root")), path));
-            }
+            let root = View::of(module, options).root();
+            candidates.extend(root.map(|root| below(&root, path)));
             candidates.push(path.to_owned());
         }
     }
@@ -227,7 +230,7 @@ fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> i
 
 /// The file systems in which a debug file may lie: the recorded machine's picture, the process's own, ours.
 fn roots(module: &Module, options: &Options) -> Vec<PathBuf> {
-    let process = module.pid.filter(|_| options.live).map(|pid| PathBuf::from(format!("/proc/{pid}/root")));
+    let process = View::of(module, options).root();
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 

@@ -24,6 +24,8 @@ pub mod kernel;
 pub mod lines;
 pub mod locate;
 pub mod module;
+pub mod mount;
+mod nesting;
 pub mod options;
 pub mod painted;
 pub mod perf_map;

@@ -26,6 +26,8 @@ pub struct Module {
     pub pid: Option<u32>,
     /// Where the process had it mapped: the way to the bytes of a deleted file (`/proc/PID/map_files`).
     pub mapping: Option<Mapping>,
+    /// Number (inode) of that process's mount namespace, where the recording says it.
+    pub mount: Option<u64>,
 }
 
 /// The kinds of code, each looked up in its own way.
@@ -94,7 +96,7 @@ impl From<Avma> for Probe {
 impl Module {
     /// A file on this machine, known by nothing but its path.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { kind: Kind::File, path: path.into(), build_id: None, pid: None, mapping: None }
+        Self { kind: Kind::File, path: path.into(), build_id: None, pid: None, mapping: None, mount: None }
     }
 
     /// The running kernel.

@@ -72,6 +72,8 @@ pub(super) struct Loaded {
     numbering: Numbering,
     /// Functions by the file's addresses, or by memory addresses where there is no file.
     table: Table,
+    /// Variables, read when first asked for.
+    variables: OnceLock<Table>,
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
     cache: Option<Mutex<super::cache::Cache>>,
@@ -395,6 +397,21 @@ impl Loaded {
             let (start, end) = moved_back(symbol, slide.wrapping_neg());
             Some(Symbol { start, end, name: symbol.name })
         })
+    }
+
+    /// The variable at a probe, in the file's numbering.
+    pub(super) fn find_variable(&self, probe: Probe) -> Option<Symbol<'_>> {
+        let Numbering::Offset(_) = self.numbering else { return None };
+        let read = || {
+            let mut builder = Builder::default();
+            for image in [&self.found.binary, &self.found.debug].into_iter().flatten() {
+                if let Ok(file) = image.elf() {
+                    elf::add_variables(&file, &mut builder);
+                }
+            }
+            builder.finish()
+        };
+        self.variables.get_or_init(read).find(self.file_address(probe)?)
     }
 
     /// All functions by start, in the numbering of the table.

@@ -31,6 +31,8 @@ pub enum Depth {
     Names,
     /// Lines and inlined functions too.
     Inlines,
+    /// The addresses are of data: the variable, or else the function.
+    Data,
 }
 
 /// How far a resolution is.
@@ -131,6 +133,13 @@ impl Symbolizer {
         self.loaded(id).address(probe)
     }
 
+    /// The function at a single probe, by symbol tables alone, and the distance from its start.
+    pub fn find(&self, id: ModuleId, probe: Probe) -> Option<(&str, u64)> {
+        let loaded = self.loaded(id);
+        let symbol = loaded.find(probe)?;
+        Some((symbol.name, loaded.address(probe)?.wrapping_sub(symbol.start)))
+    }
+
     /// All functions of a module, by start: address, end, raw name.
     pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = super::table::Symbol<'_>> {
         self.loaded(id).symbols()
@@ -155,7 +164,11 @@ impl Symbolizer {
                 .map(|request| resolve_one(self.loaded(request.module), request, depth, &done))
                 .collect()
         });
-        requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local)).collect()
+        let first = self.names.functions().len();
+        let answers = requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local));
+        let answers = answers.collect();
+        self.pool.install(|| self.names.demangle_from(first));
+        answers
     }
 
     pub(super) fn options(&self) -> &Options {
@@ -202,11 +215,16 @@ impl Symbolizer {
     }
 }
 
+fn found<'a>(loaded: &'a Loaded, probe: Probe, depth: Depth) -> Option<super::table::Symbol<'a>> {
+    let variable = if depth == Depth::Data { loaded.find_variable(probe) } else { None };
+    variable.or_else(|| loaded.find(probe))
+}
+
 fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn Fn(usize) + Sync)) -> Local {
     let addresses: Vec<Option<u64>> =
         request.probes.iter().map(|probe| loaded.file_address(*probe)).collect();
     let lines = match depth {
-        Depth::Names => None,
+        Depth::Names | Depth::Data => None,
         Depth::Inlines => loaded.lines(&addresses, done),
     };
     let items = request
@@ -215,7 +233,7 @@ fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn
         .zip(addresses)
         .map(|(probe, address)| Item {
             address: loaded.address(*probe).unwrap_or(probe.0),
-            symbol: loaded.find(*probe).map(|s| Named {
+            symbol: found(loaded, *probe, depth).map(|s| Named {
                 start: s.start,
                 size: s.end - s.start,
                 name: s.name.into(),

@@ -128,12 +128,11 @@ impl Missing {
 fn debug_package(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
     // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or without /usr.
+    // It is asked for both at once, since it reads the lists of all packages each time.
     let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
-    [Some(real.clone()), shipped].into_iter().flatten().find_map(|name| {
-        let output =
-            Command::new("dpkg-query").arg("--search").arg(&name).stdin(Stdio::null()).output().ok()?;
-        package_in(&String::from_utf8_lossy(&output.stdout))
-    })
+    let mut ask = Command::new("dpkg-query");
+    let output = ask.arg("--search").arg(&real).args(shipped).stdin(Stdio::null()).output().ok()?;
+    package_in(&String::from_utf8_lossy(&output.stdout))
 }
 
 /// The package in a line such as `libc6:amd64: /lib/x86_64-linux-gnu/libc.so.6`.

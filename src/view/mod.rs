@@ -1,10 +1,12 @@
 //! Results as text: tables for people, CSV, JSON and OpenMetrics for programs. Reads what `profile` holds; measures nothing.
 
 pub mod annotate;
+pub mod diff;
 pub mod folded;
 pub mod header;
 pub mod info;
 pub mod list;
+pub mod listings;
 pub mod openmetrics;
 pub mod report;
 pub mod script;

@@ -8,9 +8,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The binary under test: cargo's, or what `PMC_TEST_BINARY` names (a release build, a static one).
+pub fn binary() -> PathBuf {
+    std::env::var_os("PMC_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_pmc").into(), PathBuf::from)
+}
+
 /// The built binary, ready for arguments, away from the user's configuration.
 pub fn pmc() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pmc"));
+    let mut command = Command::new(binary());
     command.env_remove("PMC_CONFIG").env("LC_ALL", "C").env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }

@@ -48,6 +48,7 @@ fn perf_s_ways_of_typing() {
     for args in [
         &["stat", "-etask-clock", "-r2", "ls", "-a", "/"][..],
         &["stat", "--event=task-clock", "--repeat=2", "ls", "-r", "/"],
+        &["stat", "--ev", "task-clock", "--no-inh", "ls", "--al", "/"],
         &["stat", "-x,", "-e", "task-clock", "ls", "--all", "/"],
         &["stat", "-i", "-e", "task-clock", "-B", "-v", "ls", "-e"],
         &["stat", "-I1000", "-e", "task-clock", "sh", "-c", "exit 0"],

@@ -1,9 +1,11 @@
 //! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
 
 mod browse;
+mod listings;
 pub(in crate::command) mod plan;
 pub(in crate::command) mod progress;
 pub(in crate::command) mod symbols;
+pub(in crate::command) mod theirs;
 pub(in crate::command) mod unwinding;
 pub(in crate::command) mod words;
 
@@ -13,10 +15,10 @@ use super::screen;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{self, ModuleTrust, Profile, SortKey, Texts, query, table, trust};
+use crate::profile::sampled::{self, Code, ModuleTrust, Profile, Texts, callers, query, table, trust};
 use crate::record::layout::bits;
 use crate::session::samples::{self, Samples};
-use crate::session::{Session, location};
+use crate::session::{Resolved, Session, Wanted, location};
 use crate::symbol::Depth;
 use crate::view;
 use plan::{Header, Plan};
@@ -38,6 +40,7 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
     let reader = open(&plan.input)?;
     if plan.browses && screen::is_there() {
         plan.symbols.live = is_from_here(&reader);
+        plan.settle(reader.events())?;
         return browse::run(typed, plan, reader);
     }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
@@ -51,8 +54,17 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
     }
     plan.symbols.live = is_from_here(&reader);
     let session = Session::open(reader)?;
+    if typed.stats || typed.tasks || typed.mmaps {
+        listings::write(&mut out, typed, &session).map_err(written)?;
+        out.flush().map_err(written)?;
+        return Ok(Exit::Done);
+    }
+    plan.settle(session.reader.events())?;
     let profile = profile(typed, &plan, &session)?;
     view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
+    if typed.threads && matches!(plan.layout.form, view::report::Form::Text) {
+        view::listings::counts(&mut out, &listings::counts(&session)).map_err(written)?;
+    }
     out.flush().map_err(written)?;
     Ok(Exit::Done)
 }
@@ -73,17 +85,19 @@ pub(in crate::command) fn is_from_here(reader: &Reader) -> bool {
 }
 
 fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
-    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    let has_chains = plan.takes_chains()
+        && session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
-    let mut samples = {
+    let (mut samples, ends) = {
         let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let unwinding = Unwinding::new(&session.history, &symbols, machine, plan.max_stack);
-        samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?
+        let samples = samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?;
+        (samples, unwinding.ends())
     };
-    let resolved = location::resolve(&session.history, &mut samples, plan.max_stack);
-    let lines = plan.keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));
+    let mut resolved = location::resolve(&session.history, &mut samples, plan.max_stack);
+    let lines = plan.keys.iter().any(|key| key.needs_lines());
     let depth = plan.depth.unwrap_or(if has_chains || lines { Depth::Inlines } else { Depth::Names });
     let mut texts = Texts::default();
     let code = {
@@ -91,7 +105,9 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
         let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
         symbols.name(&session.history, &resolved.locations, depth, typed.no_demangle, &mut texts, &progress)
     };
-    let names = Names::new(session).with_payloads(&samples.payloads);
+    change_stacks(plan, &wanted, &mut resolved, &mut samples, &code, &texts);
+    let mut names = Names::new(session).with_payloads(&samples.payloads).with_symbols(&symbols);
+    names.raw_traces = typed.raw_trace;
     let input = table::Input {
         rows: &resolved.rows,
         resolved: &resolved,
@@ -107,9 +123,32 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     add_remedies(&mut modules, session, &symbols);
     Ok(Profile {
         modules,
-        trust: trust_of(session, &samples, &quality, has_chains && !wanted.ignore_stacks),
+        trust: trust_of(session, &samples, &quality, ends, has_chains && !wanted.ignore_stacks),
         ..profile
     })
+}
+
+/// `--ignore-callees` and `--parent`.
+fn change_stacks(
+    plan: &Plan,
+    wanted: &Wanted,
+    resolved: &mut Resolved,
+    samples: &mut Samples,
+    code: &Code,
+    texts: &Texts,
+) {
+    if let Some(pattern) = &plan.ignore_callees {
+        callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
+    }
+    if let Some(pattern) = &plan.parent {
+        let kinds = &wanted.extras;
+        callers::mark_parents(resolved, &mut samples.extras, kinds, code, texts, &|name| pattern.finds(name));
+        if plan.exclude_other {
+            for (event, value) in callers::without_others(resolved, &samples.extras, kinds) {
+                samples.filtered[event] += value;
+            }
+        }
+    }
 }
 
 /// The events of a recording with their sums.
@@ -193,17 +232,32 @@ fn trust_of(
     session: &Session,
     samples: &Samples,
     quality: &trust::Quality,
+    ends: trust::Ends,
     has_stacks: bool,
 ) -> sampled::Trust {
+    let name = |module: u32| session.history.modules()[module as usize].short_name();
+    let mut broken: Vec<(String, u64)> = quality
+        .broken
+        .iter()
+        .filter(|_| has_stacks)
+        .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
+        .collect();
+    broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     sampled::Trust {
         samples: samples.totals.iter().map(|total| total.samples).sum(),
-        lost_samples: session.facts.lost_samples,
+        // The same losses told in two ways: by records, and by the counters themselves.
+        lost_samples: session
+            .facts
+            .lost_samples
+            .max(session.facts.lost_by_events.saturating_add(samples.lost)),
         lost_records: session.facts.lost_records,
         throttled: session.facts.throttled,
         unknown: samples.unknown,
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
+        broken,
+        ends,
         frames: sum(|counts| counts.0),
         unnamed: sum(|counts| counts.1),
         notes: session.notes().map(ToString::to_string).collect(),

@@ -93,10 +93,21 @@ impl Symbols {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
+        let of_data: Vec<Location> = locations.iter().filter(|at| at.data.is_some()).copied().collect();
+        let variables = self.answers(&of_data, Depth::Data, &|_| {});
+        let mut next_data = 0;
         let mut code = Code::default();
         code.raw_names = raw_names;
         for (number, location) in locations.iter().enumerate() {
             let module = location.module.map(|number| &history.modules()[number as usize]);
+            if location.data.is_some() {
+                let (frames, at) = variables.of(next_data);
+                next_data += 1;
+                let function = frames.last().map(|frame| self.function(frame));
+                let variable = function.and_then(|f| Some((&*f.name, at?.wrapping_sub(f.start?))));
+                code.add_data(location, module, variable, texts);
+                continue;
+            }
             code.add(location, module, answers.of(number).0, Some(self.symbolizer.names()), texts);
         }
         code
@@ -139,5 +150,6 @@ fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
         build_id: module.build_id.as_deref().and_then(BuildId::new),
         pid: module.pid.filter(|_| live),
         mapping: module.mapping,
+        mount: module.mount,
     })
 }

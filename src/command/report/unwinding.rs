@@ -2,12 +2,13 @@
 //!
 //! Receives the session's layers and the symbolizer's files; hands on walkers, one a thread.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
 use crate::address::Avma;
+use crate::profile::sampled::trust::Ends;
 use crate::record::Parts;
 use crate::session::{History, Layer, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
@@ -24,6 +25,18 @@ pub(in crate::command) struct Unwinding<'a> {
     less_one: bool,
     tables: Vec<OnceLock<Option<Tables>>>,
     spaces: Mutex<FxHashMap<Layer, std::sync::Arc<Space>>>,
+    ends: Mutex<Tally>,
+}
+
+/// How chains ended.
+#[derive(Default)]
+struct Tally {
+    copied: u64,
+    cut: u64,
+    lost: u64,
+    long: u64,
+    /// By the module without tables.
+    no_tables: FxHashMap<Option<u32>, u64>,
 }
 
 impl<'a> Unwinding<'a> {
@@ -42,12 +55,23 @@ impl<'a> Unwinding<'a> {
             less_one: false,
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
             spaces: Mutex::default(),
+            ends: Mutex::default(),
         }
     }
 
     /// Callers' addresses are given one less, as perf has those that it unwound.
     pub(in crate::command) fn like_perf(self) -> Self {
         Self { less_one: true, ..self }
+    }
+
+    /// Why the stacks that were walked so far end; complete when the walkers are gone.
+    pub(in crate::command) fn ends(&self) -> Ends {
+        let tally = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = |module: u32| self.history.modules()[module as usize].short_name();
+        let mut no_tables: Vec<(Option<String>, u64)> =
+            tally.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
+        no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        Ends { copied: tally.copied, cut: tally.cut, lost: tally.lost, long: tally.long, no_tables }
     }
 
     fn tables(&self, module: u32) -> Option<&Tables> {
@@ -60,7 +84,7 @@ impl<'a> Unwinding<'a> {
     }
 
     fn space(&self, layer: Layer) -> std::sync::Arc<Space> {
-        let mut spaces = self.spaces.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(space) = spaces.get(&layer) {
             return space.clone();
         }
@@ -85,6 +109,7 @@ impl Unwind for Unwinding<'_> {
             last: None,
             values: Vec::new(),
             chain: Vec::new(),
+            ends: Tally::default(),
         })
     }
 }
@@ -95,6 +120,20 @@ struct OneThread<'a> {
     last: Option<(Layer, std::sync::Arc<Space>)>,
     values: Vec<u64>,
     chain: Vec<Avma>,
+    ends: Tally,
+}
+
+impl Drop for OneThread<'_> {
+    fn drop(&mut self) {
+        let mut all = self.shared.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        all.copied += self.ends.copied;
+        all.cut += self.ends.cut;
+        all.lost += self.ends.lost;
+        all.long += self.ends.long;
+        for (module, samples) in self.ends.no_tables.drain() {
+            *all.no_tables.entry(module).or_default() += samples;
+        }
+    }
 }
 
 impl Walk for OneThread<'_> {
@@ -113,7 +152,18 @@ impl Walk for OneThread<'_> {
                 space
             }
         };
-        let _end: End = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
+        let end = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
+        self.ends.copied += 1;
+        match end {
+            End::Root => {}
+            End::Cut => self.ends.cut += 1,
+            End::Lost => self.ends.lost += 1,
+            End::Long => self.ends.long += 1,
+            End::NoTables(address) => {
+                let module = self.shared.history.find(layer, address).map(|mapped| mapped.module);
+                *self.ends.no_tables.entry(module).or_default() += 1;
+            }
+        }
         let less = u64::from(self.shared.less_one);
         let mut addresses = self.chain.iter().map(|address| address.0);
         chain.extend(addresses.next());

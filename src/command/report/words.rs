@@ -1,9 +1,10 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
+use super::symbols::Symbols;
 use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
-use crate::session::Session;
 use crate::session::intern::Lists;
+use crate::session::{Layer, Level, Session, location};
 
 /// The words of a recording.
 pub(in crate::command) struct Names<'a> {
@@ -11,6 +12,10 @@ pub(in crate::command) struct Names<'a> {
     comms: Vec<String>,
     tracing: Option<TracingData>,
     payloads: Option<&'a Lists>,
+    /// For addresses in payloads.
+    symbols: Option<&'a Symbols>,
+    /// Fields one by one, not as the format prints them.
+    pub(in crate::command) raw_traces: bool,
 }
 
 impl<'a> Names<'a> {
@@ -18,7 +23,7 @@ impl<'a> Names<'a> {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
-        Self { session, comms, tracing, payloads: None }
+        Self { session, comms, tracing, payloads: None, symbols: None, raw_traces: false }
     }
 
     /// Knows the payloads that pass 2 kept.
@@ -26,11 +31,27 @@ impl<'a> Names<'a> {
         Self { payloads: Some(payloads), ..self }
     }
 
+    /// Knows the names of the kernel's functions.
+    pub(in crate::command) fn with_symbols(self, symbols: &'a Symbols) -> Self {
+        Self { symbols: Some(symbols), ..self }
+    }
+
+    /// The kernel's function at an address, and the distance from its start.
+    fn code(&self, address: u64) -> Option<(String, u64)> {
+        let symbols = self.symbols?;
+        let location = location::locate(&self.session.history, Layer::KERNEL, Level::Kernel, address, false);
+        let (module, probe) = symbols.probe(&location)?;
+        symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
+    }
+
     /// A tracepoint's payload as its format prints it.
     pub(in crate::command) fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
         let tracing = self.tracing.as_ref()?;
-        let names = CodeNames { texts: Some(&tracing.texts), ..CodeNames::NONE };
+        let names = CodeNames { texts: Some(&tracing.texts), code: &|address| self.code(address) };
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
+        if self.raw_traces {
+            return Some(format.print_fields(Payload { bytes, is_foreign: tracing.is_foreign }));
+        }
         Some(format.print(Payload { bytes, is_foreign: tracing.is_foreign }, names))
     }
 

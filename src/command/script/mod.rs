@@ -1,6 +1,8 @@
-//! `pmc script`: names all addresses first, then goes through the samples in the order of time and has each printed.
+//! `pmc script`: names all addresses first, then goes through the records in the order of time and has each printed.
 
+mod fields;
 mod places;
+mod printing;
 
 use std::io::{BufWriter, Write, stdout};
 
@@ -9,33 +11,39 @@ use rustc_hash::FxHashSet;
 use super::report::progress::Progress;
 use super::report::symbols::Symbols;
 use super::report::unwinding::Unwinding;
-use super::report::words::Names;
-use super::report::{is_from_here, open, plan};
+use super::report::{is_from_here, open, plan, theirs};
 use crate::cli::script::Script;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Event;
-use crate::profile::script::{Entry, FIELDS, Field, Fields};
+use crate::profile::script::{Field, Places};
+use crate::record::kind;
 use crate::record::layout::bits;
-use crate::record::{RawRecord, kind};
-use crate::session::samples::{self, Readings, Stacker, Wanted};
-use crate::session::{Moment, Session, order};
+use crate::session::addresses::{self, Kinds};
+use crate::session::samples::Wanted;
+use crate::session::{Session, order};
 use crate::symbol::{Depth, Options};
-use crate::sys::attr::kind::TRACEPOINT;
-use crate::text;
-use crate::view::{self, script::Layout};
-use places::Places;
+use crate::view::script::{Clock, Layout};
+use crate::view::{self};
+use printing::Printing;
 
 /// Runs it.
 ///
 /// # Errors
 /// When something typed means nothing, the recording cannot be read, or the output not be written.
 pub(super) fn run(typed: &Script) -> Result<Exit> {
+    theirs::of_script(&typed.theirs)?;
     let path = typed.input.clone().or(typed.file.clone()).unwrap_or_else(|| "perf.data".into());
     let reader = open(&path)?;
-    let mut out = BufWriter::with_capacity(1 << 18, stdout().lock());
+    // The writer of samples gathers lines itself.
+    let mut out = stdout().lock();
     let written = |error| Error::output("the samples", error);
-    if typed.header && !typed.json {
-        view::header::write(&mut out, &super::header::of(&reader)).map_err(written)?;
+    if typed.header_only || typed.header && !typed.json {
+        let mut header = BufWriter::new(&mut out);
+        view::header::write(&mut header, &super::header::of(&reader)).map_err(written)?;
+        header.flush().map_err(written)?;
+    }
+    if typed.header_only {
+        return Ok(Exit::Done);
     }
     let environment = Options::from_environment();
     let options = Options {
@@ -47,173 +55,94 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
         ..environment
     };
     let session = Session::open(reader)?;
-    let layout = Layout {
-        fields: fields(typed, session.reader.events())?,
-        events: session.reader.events().iter().map(Event::name).collect(),
-        nanoseconds: typed.ns,
-        json: typed.json,
-    };
+    let layout = layout(typed, &session)?;
     let wanted = wanted(typed, &session)?;
     let mut symbols = Symbols::new(&session.history, options)?;
-    let has_copies = session.reader.layouts().iter().any(|l| l.sample_type() & bits::STACK_USER != 0);
-    let lines = layout.fields.iter().any(|fields| fields.has(Field::SrcLine));
-    let inlines = !typed.no_inline && (typed.inline || has_copies || lines);
-    let needs_places = layout.fields.iter().any(|fields| fields.has(Field::Ip) || fields.has(Field::Sym));
     let machine = session.reader.features().arch.clone().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    let places = if needs_places {
-        let found = {
-            let bar = Progress::new("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = Unwinding::new(&session.history, &symbols, &machine, typed.max_stack).like_perf();
-            let wanted = Wanted { ignore_comms: true, ..wanted.clone() };
-            samples::collect(&session, &wanted, Some(&unwinding), &|more| bar.more(more))?
-        };
+    let has = |list: &[Field]| layout.fields.iter().any(|fields| fields.has_any(list));
+    let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);
+    let has_copies = has_bit(bits::STACK_USER);
+    let lines = has(&[Field::SrcLine, Field::SrcCode]);
+    let inlines = !typed.no_inline && (typed.inline || has_copies || lines);
+    let kinds = Kinds {
+        chains: has(&[Field::Ip, Field::Sym, Field::SrcCode])
+            || !typed.symbols.is_empty()
+            || !typed.dsos.is_empty()
+            || typed.json,
+        branches: has(&[Field::BrStack, Field::BrStackSym, Field::BrStackOff])
+            || typed.json && has_bit(bits::BRANCH_STACK),
+        data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || typed.json && has_bit(bits::ADDR),
+        in_calls: inlines && !has_copies,
+    };
+    let found = if kinds.chains || kinds.branches || kinds.data {
+        let bar = Progress::new("reading samples", session.index.count(kind::SAMPLE));
+        let unwinding = Unwinding::new(&session.history, &symbols, &machine, typed.max_stack).like_perf();
+        addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|more| bar.more(more))?
+    } else {
+        addresses::Addresses::default()
+    };
+    let places = {
         let bar = Progress::new("finding names", 0);
         let depth = if inlines { Depth::Inlines } else { Depth::Names };
-        Places::new(&session.history, &found, &mut symbols, depth, &|p| bar.at(p.done as u64, p.total as u64))
-    } else {
-        Places::default()
+        let wish = places::Wish { depth, raw_names: typed.no_demangle };
+        let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
+        places::name(&session.history, &found, &mut symbols, wish, &progress)
     };
     let unwinding = Unwinding::new(&session.history, &symbols, &machine, typed.max_stack).like_perf();
-    let mut printing = Printing {
-        typed,
-        session: &session,
-        wanted: &wanted,
-        names: Names::new(&session),
-        stacker: Stacker::new(&wanted, has_copies.then_some(&unwinding as _)),
-        readings: Readings::default(),
-        places: &places,
-        writer: view::script::Writer::new(&layout, &places.all),
-        numbers: Vec::new(),
-    };
-    order::samples(&session, |raw, position| printing.sample(raw, position, &mut out))?;
+    let shown = shown_kinds(typed);
+    let mut printing = Printing::new(typed, &session, &wanted, (&found, &places), &symbols, &layout, kinds)
+        .unwinding(has_copies.then_some(&unwinding as _));
+    let wants = |kind| kind == kind::SAMPLE || shown.contains(&kind);
+    order::records(&session, wants, |raw, position| {
+        if raw.kind == kind::SAMPLE {
+            printing.sample(raw, position, &mut out)
+        } else {
+            printing.record(raw, position, &mut out)
+        }
+    })?;
+    printing.finish(&mut out)?;
     out.flush().map_err(written)?;
     Ok(Exit::Done)
 }
 
-struct Printing<'a> {
-    typed: &'a Script,
-    session: &'a Session,
-    wanted: &'a Wanted,
-    names: Names<'a>,
-    stacker: Stacker<'a>,
-    readings: Readings,
-    places: &'a Places,
-    writer: view::script::Writer<'a>,
-    numbers: Vec<u32>,
+fn layout(typed: &Script, session: &Session) -> Result<Layout> {
+    let features = session.reader.features();
+    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    Ok(Layout {
+        fields: fields::of(typed, session.reader.events())?,
+        events: session.reader.events().iter().map(Event::name).collect(),
+        nanoseconds: typed.ns,
+        clock: match (typed.reltime, typed.deltatime) {
+            (true, _) => Clock::SinceFirst,
+            (_, true) => Clock::SinceLast,
+            _ => Clock::Absolute,
+        },
+        wall: features
+            .clock_data
+            .as_ref()
+            .map(|clock| clock.wall_clock_ns.wrapping_sub(clock.clockid_time_ns) as i64),
+        has_chains: has_chains && !typed.hide_call_graph,
+        is_aarch64: features.arch.as_deref() == Some("aarch64"),
+        full_paths: typed.full_source_path,
+        stop_at: typed.stop_bt.clone(),
+        json: typed.json,
+    })
 }
 
-impl Printing<'_> {
-    fn sample(&mut self, raw: &RawRecord<'_>, position: Moment, out: &mut dyn Write) -> Result<()> {
-        let Some((event, sample)) = self.session.reader.layouts().sample(raw) else { return Ok(()) };
-        let time = sample.time().map(|time| time.0);
-        if !self.wanted.takes(&sample, time) {
-            return Ok(());
-        }
-        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
-        let thread = sample.thread();
-        let who = thread.unwrap_or_default();
-        let history = &self.session.history;
-        let comm = history.comm(who.pid, who.tid, moment);
-        if !self.wanted.takes_thread(who, comm) {
-            return Ok(());
-        }
-        let asked = &self.session.reader.events()[event].attr;
-        let unnamed;
-        let comm = match comm.and_then(|comm| self.names.named(comm.0)) {
-            Some(comm) => comm,
-            None => {
-                unnamed = format!(":{}", who.tid);
-                &unnamed
-            }
-        };
-        let sample_type = sample.layout().sample_type();
-        let has_chain = sample_type & bits::CALLCHAIN != 0 && !self.typed.hide_call_graph;
-        self.numbers.clear();
-        let layer = history.layer(who.pid, moment);
-        let words = self.stacker.chain(&sample, layer);
-        self.places.of(layer, words, self.typed.max_stack, &mut self.numbers);
-        let late = bits::RAW | bits::WEIGHT | bits::WEIGHT_STRUCT | bits::PHYS_ADDR;
-        let parts = if sample_type & late != 0 { sample.parts() } else { None }.unwrap_or_default();
-        let payload = parts.raw.filter(|_| asked.kind() == TRACEPOINT);
-        let trace = payload.and_then(|bytes| self.names.trace(event, bytes));
-        let asked_period = sample.period().unwrap_or_else(|| asked.period());
-        let members = if sample_type & bits::READ != 0 {
-            self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default()
-        } else {
-            vec![(event, asked_period)]
-        };
-        let entry = Entry {
-            comm,
-            pid: thread.map(|thread| thread.pid),
-            tid: thread.map(|thread| thread.tid),
-            cpu: sample.cpu(),
-            time,
-            period: Some(asked_period),
-            event,
-            addr: sample.addr(),
-            weight: parts.weight.map(|weight| weight.value()),
-            phys_addr: parts.phys_addr,
-            trace: trace.as_deref(),
-            places: &self.numbers,
-            has_chain,
-        };
-        for (event, period) in members {
-            let entry = Entry { event, period: Some(period), ..entry };
-            self.writer.write(out, &entry).map_err(|error| Error::output("the samples", error))?;
-        }
-        Ok(())
-    }
-}
-
-/// The fields of each event: perf's usual ones, as far as they were recorded, then what was typed.
-fn fields(typed: &Script, events: &[Event]) -> Result<Vec<Fields>> {
-    let mut changes: Vec<(char, Field)> = Vec::new();
-    for word in &typed.fields {
-        let word = word.trim();
-        let (sign, name) = match word.chars().next() {
-            Some(sign @ ('+' | '-')) => (sign, &word[1..]),
-            _ => ('=', word),
-        };
-        let Some((_, field)) = FIELDS.iter().find(|(known, _)| *known == name) else {
-            let names = || FIELDS.iter().map(|(name, _)| *name);
-            let error = Error::usage(format!("{name:?} is no field of a sample"));
-            let near = text::nearest(name, names(), 3);
-            return Err(match near.is_empty() {
-                false => error.try_this(format!("did you mean {}?", near.join(" or "))),
-                true => error.try_this(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
-            });
-        };
-        changes.push((sign, *field));
-    }
-    Ok(events.iter().map(|event| of_event(typed, event, &changes)).collect())
-}
-
-fn of_event(typed: &Script, event: &Event, changes: &[(char, Field)]) -> Fields {
-    let sample_type = event.attr.sample_type();
-    let has = |bit: u64| sample_type & bit != 0;
-    let is_tracepoint = event.attr.kind() == TRACEPOINT;
-    let mut usual = vec![Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event];
-    if is_tracepoint {
-        usual.push(Field::Trace);
-    } else {
-        usual.push(Field::Period);
-    }
-    if !is_tracepoint || has(bits::CALLCHAIN) && !typed.hide_call_graph {
-        usual.extend([Field::Ip, Field::Sym, Field::SymOff, Field::Dso]);
-    }
-    let mut fields = Fields::of(&usual);
-    if changes.iter().any(|(sign, _)| *sign == '=') {
-        fields = Fields::default();
-    }
-    for (sign, field) in changes {
-        fields.set(*field, *sign != '-');
-    }
-    for (field, bit) in [(Field::Cpu, bits::CPU), (Field::Time, bits::TIME), (Field::Addr, bits::ADDR)] {
-        if !has(bit) {
-            fields.set(field, false);
-        }
-    }
-    fields
+/// The kinds of records besides samples.
+fn shown_kinds(typed: &Script) -> Vec<u32> {
+    let choices: [(bool, &[u32]); 9] = [
+        (typed.show_task_events, &[kind::COMM, kind::FORK, kind::EXIT]),
+        (typed.show_mmap_events, &[kind::MMAP, kind::MMAP2]),
+        (typed.show_switch_events, &[kind::SWITCH, kind::SWITCH_CPU_WIDE]),
+        (typed.show_lost_events, &[kind::LOST, kind::LOST_SAMPLES]),
+        (typed.show_namespace_events, &[kind::NAMESPACES]),
+        (typed.show_cgroup_events, &[kind::CGROUP]),
+        (typed.show_bpf_events, &[kind::KSYMBOL, kind::BPF_EVENT]),
+        (typed.show_text_poke_events, &[kind::TEXT_POKE]),
+        (typed.show_round_events, &[kind::FINISHED_ROUND]),
+    ];
+    choices.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, kinds)| *kinds).copied().collect()
 }
 
 fn wanted(typed: &Script, session: &Session) -> Result<Wanted> {
@@ -233,4 +162,21 @@ fn wanted(typed: &Script, session: &Session) -> Result<Wanted> {
         comms: plan::comms(&typed.comms, session),
         ..Wanted::default()
     })
+}
+
+/// Numbers of the addresses at which one of these functions, in one of these modules, stands; `None`: all.
+fn leaves(typed: &Script, places: &Places) -> Option<Vec<bool>> {
+    if typed.symbols.is_empty() && typed.dsos.is_empty() {
+        return None;
+    }
+    let has = |list: &[String], name: Option<&str>| {
+        list.is_empty() || name.is_some_and(|name| list.iter().any(|wanted| wanted == name))
+    };
+    let is_wanted = |number| {
+        let Some(place) = places.at(number).last() else { return false };
+        let dso = place.dso.as_deref();
+        let short = dso.map(|path| path.rsplit('/').next().unwrap_or(path));
+        has(&typed.symbols, place.symbol.as_deref()) && (has(&typed.dsos, dso) || has(&typed.dsos, short))
+    };
+    Some((0..places.len() as u32).map(is_wanted).collect())
 }

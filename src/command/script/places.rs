@@ -1,92 +1,69 @@
 //! Every address of a recording, named once, before the first line is printed.
 
-use rustc_hash::FxHashMap;
-
 use crate::command::report::symbols::Symbols;
-use crate::profile::script::Place;
-use crate::record::Words;
-use crate::session::intern::Lists;
-use crate::session::{History, Layer, Level, Location, Samples, location};
+use crate::profile::script::{Place, Places};
+use crate::session::addresses::{Addresses, Question};
+use crate::session::{History, Level, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 
-/// An address in its context.
-type Question = (Layer, Level, u64);
-
-/// The places at each address.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    pub(super) all: Vec<Place>,
-    /// Where an address's places lie in `all`: innermost first.
-    at: FxHashMap<Question, (u32, u32)>,
+/// How names are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) depth: Depth,
+    pub(super) raw_names: bool,
 }
 
-fn question(layer: Layer, level: Level, address: u64) -> Question {
-    (if level == Level::User { layer } else { Layer::KERNEL }, level, address)
-}
-
-impl Places {
-    /// Names all addresses of the stacks of a recording.
-    pub(super) fn new(
-        history: &History,
-        samples: &Samples,
-        symbols: &mut Symbols,
-        depth: Depth,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Self {
-        let mut asked: Vec<Question> = Vec::new();
-        let mut places = Self::default();
-        for (layer, list) in samples.stacks.iter().flat_map(Lists::iter) {
-            location::walk(Words::new(list), usize::MAX, |level, address, _| {
-                let question = question(Layer(layer), level, address);
-                places.at.entry(question).or_insert_with(|| {
-                    asked.push(question);
-                    (0, 0)
-                });
-            });
+/// Names all addresses, in the order of their numbers.
+pub(super) fn name(
+    history: &History,
+    addresses: &Addresses,
+    symbols: &mut Symbols,
+    wish: Wish,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Places {
+    let locate = |question: &Question| {
+        location::locate(history, question.layer, question.level, question.address, question.in_call)
+    };
+    let locations: Vec<Location> = addresses.all().iter().map(locate).collect();
+    let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
+    let answers = symbols.answers(&locations, wish.depth, progress);
+    let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
+    let variables = symbols.answers(&data, Depth::Data, &|_| {});
+    let mut places = Places::default();
+    let mut next_data = 0;
+    for (number, (question, location)) in addresses.all().iter().zip(&locations).enumerate() {
+        let (frames, at) = if question.is_data {
+            next_data += 1;
+            variables.of(next_data - 1)
+        } else {
+            answers.of(number)
+        };
+        // What is printed stays the return address.
+        let step = u64::from(question.in_call);
+        let module = location.module.map(|module| &history.modules()[module as usize]);
+        let base = Place {
+            address: question.address,
+            offset: location.place.wrapping_add(step),
+            dso: module.map(|module| module.name_in_script()),
+            in_kernel: question.level != Level::User,
+            ..Place::default()
+        };
+        let own = frames.last().and_then(|frame| symbols.function(frame).start);
+        let into = at.zip(own).map_or(0, |(at, start)| at.wrapping_sub(start).wrapping_add(step));
+        if frames.is_empty() {
+            places.push([base]);
+        } else {
+            places.push(frames.iter().map(|frame| place(&base, frame, into, symbols, wish.raw_names)));
         }
-        // perf looks up the address as it is, also that of a return: where it is the next function's first, perf says so.
-        let locations: Vec<Location> = asked
-            .iter()
-            .map(|&(layer, level, address)| location::locate(history, layer, level, address, false))
-            .collect();
-        let answers = symbols.answers(&locations, depth, progress);
-        for ((number, &(layer, level, address)), location) in asked.iter().enumerate().zip(&locations) {
-            let first = places.all.len() as u32;
-            let module = location.module.map(|module| &history.modules()[module as usize]);
-            let base = Place {
-                address,
-                offset: location.place,
-                dso: module.map(|module| module.name_in_script()),
-                in_kernel: level != Level::User,
-                ..Place::default()
-            };
-            let (frames, at) = answers.of(number);
-            let own = frames.last().and_then(|frame| symbols.function(frame).start);
-            let into = at.zip(own).map_or(0, |(at, start)| at.wrapping_sub(start));
-            places.all.extend(frames.iter().map(|frame| place(&base, frame, into, symbols)));
-            if frames.is_empty() {
-                places.all.push(base);
-            }
-            places.at.insert((layer, level, address), (first, places.all.len() as u32));
-        }
-        places
     }
-
-    /// Appends the numbers of the places of a raw stack; at most `most`.
-    pub(super) fn of(&self, layer: Layer, words: Words<'_>, most: usize, numbers: &mut Vec<u32>) {
-        location::walk(words, most, |level, address, _| {
-            if let Some(&(from, to)) = self.at.get(&question(layer, level, address)) {
-                numbers.extend(from..to);
-            }
-        });
-    }
+    places
 }
 
-fn place(base: &Place, frame: &Frame, into: u64, symbols: &Symbols) -> Place {
+fn place(base: &Place, frame: &Frame, into: u64, symbols: &Symbols, raw_names: bool) -> Place {
     let function = symbols.function(frame);
     let names = symbols.symbolizer.names();
     Place {
-        symbol: Some(function.name.to_string()),
+        symbol: Some(if raw_names { &function.raw } else { &function.name }.to_string()),
         into,
         source: frame.source.map(|source| (names.file(source.file).to_string(), source.line)),
         inlined: frame.inlined,

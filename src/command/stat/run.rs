@@ -181,8 +181,9 @@ pub(super) fn measure(
     while !measuring.end.over() {
         let next_interval = measuring.interval.as_ref().map(|beat| beat.next);
         let deadline = [next_interval, delay_until, timeout_at, next_tick].into_iter().flatten().min();
-        wait(surroundings, deadline.map(|at| at.saturating_sub(monotonic_ns())))?;
-        measuring.signals(surroundings.signals)?;
+        if wait(surroundings, deadline.map(|at| at.saturating_sub(monotonic_ns())))? {
+            measuring.signals(surroundings.signals)?;
+        }
         if let Some(control) = surroundings.control.as_deref_mut() {
             measuring.orders(control, surroundings.hardware)?;
         }
@@ -374,8 +375,9 @@ fn read(set: &mut Set, readings: &mut Vec<Reading>) -> Result<()> {
     })
 }
 
-/// Waits for a signal, an order, or until so many nanoseconds have passed.
-fn wait(surroundings: &Surroundings<'_>, ns: Option<u64>) -> Result<()> {
+/// Waits for a signal, an order, or until so many nanoseconds have passed; whether there may be a signal (the end of the
+/// command is one).
+fn wait(surroundings: &Surroundings<'_>, ns: Option<u64>) -> Result<bool> {
     let timeout =
         ns.map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 });
     let signals = surroundings.signals.as_fd();
@@ -384,7 +386,7 @@ fn wait(surroundings: &Surroundings<'_>, ns: Option<u64>) -> Result<()> {
         fds.push(PollFd::from_borrowed_fd(orders, PollFlags::IN));
     }
     match poll(&mut fds, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!fds[0].revents().is_empty()),
         Err(error) => Err(Error::io("waiting", error)),
     }
 }

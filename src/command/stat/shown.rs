@@ -25,11 +25,12 @@ pub(super) struct Machine<'a> {
     pub(super) host: &'a Host,
     facts: OnceCell<Facts>,
     topology: OnceCell<Topology>,
+    first_cpu: OnceCell<Option<u32>>,
 }
 
 impl<'a> Machine<'a> {
     pub(super) fn new(host: &'a Host) -> Self {
-        Self { host, facts: OnceCell::new(), topology: OnceCell::new() }
+        Self { host, facts: OnceCell::new(), topology: OnceCell::new(), first_cpu: OnceCell::new() }
     }
 
     pub(super) fn facts(&self) -> &Facts {
@@ -40,6 +41,10 @@ impl<'a> Machine<'a> {
                 others.ok().and_then(|o| Some(format!("{} reserved the counters", o.first()?)));
             facts
         })
+    }
+
+    fn first_cpu(&self) -> Option<u32> {
+        *self.first_cpu.get_or_init(|| self.host.online_cpus().first())
     }
 
     fn topology(&self) -> &Topology {
@@ -204,8 +209,8 @@ impl Shown {
 
     /// Where a number that belongs to no place is shown: in the first row.
     fn tool_place(&self, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
-        let first = machine.host.online_cpus().first();
-        self.place(Spot { tid: None, cpu: first }, span, machine)
+        let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
+        self.place(Spot { tid: None, cpu }, span, machine)
     }
 
     fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {

@@ -10,6 +10,8 @@
 //!        │╰▸ 30: …
 //! ```
 
+use std::collections::BTreeMap;
+
 /// Most lanes that are drawn.
 pub const LANES: usize = 8;
 
@@ -56,29 +58,46 @@ impl Jump {
     }
 }
 
+/// What a lane holds: stretches that do not touch, by their first row, with the last row and the row where they lead.
+type Lane = BTreeMap<usize, (usize, usize)>;
+
+/// Puts a stretch into a lane if it is free there. Stretches that lead to one row all hold that row, so they make one.
+fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
+    let mut same = None;
+    for (&start, &(end, leads)) in lane.range(..=bottom).rev() {
+        if end < top {
+            break;
+        }
+        if leads != to {
+            return false;
+        }
+        same = Some((start, end));
+    }
+    let (mut first, mut last) = (top, bottom);
+    if let Some((start, end)) = same {
+        lane.remove(&start);
+        (first, last) = (first.min(start), last.max(end));
+    }
+    lane.insert(first, (last, to));
+    true
+}
+
 /// Gives lanes to jumps (from, to); says also how many lanes are taken. Jumps to one place share a lane where they can.
 pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
     jumps.sort_unstable_by_key(|(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();
-    // Spans that each lane holds, with the row where they lead.
-    let mut taken: Vec<Vec<(usize, usize, usize)>> = Vec::new();
+    let mut taken: Vec<Lane> = Vec::new();
     let mut all = Vec::new();
     for (from, to) in jumps {
         let (top, bottom) = (from.min(to), from.max(to));
-        let free = |lane: &Vec<(usize, usize, usize)>| {
-            lane.iter().all(|(other_top, other_bottom, other_to)| {
-                bottom < *other_top || *other_bottom < top || *other_to == to
-            })
-        };
-        let lane = match taken.iter().position(free) {
+        let lane = match taken.iter_mut().position(|lane| put(lane, top, bottom, to)) {
             Some(lane) => lane,
             None if taken.len() < LANES => {
-                taken.push(Vec::new());
+                taken.push(Lane::from([(top, (bottom, to))]));
                 taken.len() - 1
             }
             None => continue,
         };
-        taken[lane].push((top, bottom, to));
         all.push(Jump { from, to, lane });
     }
     all.sort_unstable_by_key(|jump| (jump.from, jump.to));
@@ -107,6 +126,13 @@ mod tests {
     fn jumps_to_one_place_share_a_lane() {
         let (all, count) = lanes(vec![(1, 9), (3, 9), (5, 9)]);
         assert_eq!((all.len(), count), (3, 1));
+    }
+
+    #[test]
+    fn very_many_jumps_are_no_burden() {
+        let jumps = (0..200_000usize).map(|n| (n, n.wrapping_mul(2_654_435_761) % 200_000)).collect();
+        let (all, count) = lanes(jumps);
+        assert!(count == LANES && all.len() > 1000, "{}", all.len());
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is missing.
 
 use super::{TextId, Texts};
-use crate::session::{Level, Location, Module};
+use crate::session::{Kind, Level, Location, Module};
 use crate::symbol::{Frame, Names};
 
 /// One function at a location.
@@ -89,6 +89,37 @@ impl Code {
         self.calls.extend_from_slice(calls);
         self.ends.push(self.calls.len() as u32);
         self.modules.push(module);
+    }
+
+    /// Writes down a location of data: a variable and the distance from its start, or the address.
+    pub fn add_data(
+        &mut self,
+        location: &Location,
+        module: Option<&Module>,
+        variable: Option<(&str, u64)>,
+        texts: &mut Texts,
+    ) {
+        // Memory without a file has the name that it was mapped with: nobody generates code there.
+        let name = |module: &Module| match module.kind {
+            Kind::Anonymous(_) if module.path.as_os_str() == "//anon" => "anon".to_owned(),
+            Kind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
+            _ => module.short_name(),
+        };
+        let symbol = match variable {
+            Some((name, into)) => format!("{name}+{into:#x}"),
+            None => format!("{:#018x}", location.data.unwrap_or(location.place)),
+        };
+        self.calls.push(Call {
+            dso: texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)),
+            symbol: texts.add(&symbol),
+            file: None,
+            line: 0,
+            level: location.level,
+            inlined: false,
+            named: variable.is_some(),
+        });
+        self.ends.push(self.calls.len() as u32);
+        self.modules.push(location.module);
     }
 
     /// Indices of the calls at a location, innermost first. There is always one.

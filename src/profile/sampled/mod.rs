@@ -9,7 +9,9 @@
 //!                                       '--> trust: roots reached, frames without names
 //! ```
 
+pub mod callers;
 pub mod code;
+mod place;
 pub mod query;
 pub mod sort;
 pub mod table;

@@ -23,6 +23,37 @@ pub enum SortKey {
     Weight,
     LocalWeight,
     Addr,
+    SymbolFrom,
+    SymbolTo,
+    DsoFrom,
+    DsoTo,
+    SrcLineFrom,
+    SrcLineTo,
+    AddrFrom,
+    AddrTo,
+    Mispredict,
+    InTx,
+    Abort,
+    Cycles,
+    SymbolDaddr,
+    DsoDaddr,
+    SymbolIaddr,
+    Mem,
+    Snoop,
+    Tlb,
+    Locked,
+    Blocked,
+    DCacheLine,
+    PhysDaddr,
+    DataPageSize,
+    CodePageSize,
+    InsLatency,
+    LocalInsLatency,
+    StageCycles,
+    LocalStageCycles,
+    Transaction,
+    CgroupId,
+    Parent,
 }
 
 /// Names that are typed, the key, the heading perf gives it.
@@ -43,6 +74,49 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("weight", SortKey::Weight, "Weight"),
     ("local_weight", SortKey::LocalWeight, "Local Weight"),
     ("addr", SortKey::Addr, "Data Address"),
+    ("symbol_from", SortKey::SymbolFrom, "Source Symbol"),
+    ("symbol_to", SortKey::SymbolTo, "Target Symbol"),
+    ("dso_from", SortKey::DsoFrom, "Source Shared Object"),
+    ("dso_to", SortKey::DsoTo, "Target Shared Object"),
+    ("srcline_from", SortKey::SrcLineFrom, "From Source:Line"),
+    ("srcline_to", SortKey::SrcLineTo, "To Source:Line"),
+    ("addr_from", SortKey::AddrFrom, "Source Address"),
+    ("addr_to", SortKey::AddrTo, "Target Address"),
+    ("mispredict", SortKey::Mispredict, "Branch Mispredicted"),
+    ("in_tx", SortKey::InTx, "Branch in transaction"),
+    ("abort", SortKey::Abort, "Transaction abort"),
+    ("cycles", SortKey::Cycles, "Basic Block Cycles"),
+    ("symbol_daddr", SortKey::SymbolDaddr, "Data Symbol"),
+    ("dso_daddr", SortKey::DsoDaddr, "Data Object"),
+    ("symbol_iaddr", SortKey::SymbolIaddr, "Code Symbol"),
+    ("mem", SortKey::Mem, "Memory access"),
+    ("snoop", SortKey::Snoop, "Snoop"),
+    ("tlb", SortKey::Tlb, "TLB access"),
+    ("locked", SortKey::Locked, "Locked"),
+    ("blocked", SortKey::Blocked, "Blocked"),
+    ("dcacheline", SortKey::DCacheLine, "Data Cacheline"),
+    ("phys_daddr", SortKey::PhysDaddr, "Data Physical Address"),
+    ("data_page_size", SortKey::DataPageSize, "Data Page Size"),
+    ("code_page_size", SortKey::CodePageSize, "Code Page Size"),
+    ("ins_lat", SortKey::InsLatency, "INSTR Latency"),
+    ("local_ins_lat", SortKey::LocalInsLatency, "Local INSTR Latency"),
+    ("p_stage_cyc", SortKey::StageCycles, "Pipeline Stage Cycle"),
+    ("local_p_stage_cyc", SortKey::LocalStageCycles, "Local Pipeline Stage Cycle"),
+    ("transaction", SortKey::Transaction, "Transaction"),
+    ("cgroup_id", SortKey::CgroupId, "cgroup id (dev/inode)"),
+    ("parent", SortKey::Parent, "Parent symbol"),
+];
+
+/// perf's keys that pmc has not, and why.
+pub const REFUSED: &[(&str, &str)] = &[
+    ("ipc_lbr", "it needs the length of every basic block"),
+    ("ipc_null", "it is perf's placeholder"),
+    ("symbol_size", "the size of a function says nothing about its cost"),
+    ("dso_size", "the size of a library says nothing about its cost"),
+    ("overhead_sys", "-s sym shows the kernel's functions with [k]"),
+    ("overhead_us", "-s sym shows the processes' functions with [.]"),
+    ("overhead_guest_sys", "it is for recordings of guests"),
+    ("overhead_guest_us", "it is for recordings of guests"),
 ];
 
 impl SortKey {
@@ -68,22 +142,71 @@ impl SortKey {
 
     /// Whether it is a property of the code, so that callers have values of their own.
     pub fn is_of_code(self) -> bool {
-        matches!(self, Self::Dso | Self::Symbol | Self::SrcLine | Self::SrcFile)
+        matches!(
+            self,
+            Self::Dso
+                | Self::Symbol
+                | Self::SrcLine
+                | Self::SrcFile
+                | Self::SymbolIaddr
+                | Self::SymbolTo
+                | Self::DsoTo
+                | Self::SrcLineTo
+        )
+    }
+
+    /// Whether it is a property of a branch.
+    pub fn is_of_branch(self) -> bool {
+        matches!(
+            self,
+            Self::SymbolFrom
+                | Self::SymbolTo
+                | Self::DsoFrom
+                | Self::DsoTo
+                | Self::SrcLineFrom
+                | Self::SrcLineTo
+                | Self::AddrFrom
+                | Self::AddrTo
+                | Self::Mispredict
+                | Self::InTx
+                | Self::Abort
+                | Self::Cycles
+        )
+    }
+
+    /// Whether it needs lines.
+    pub fn needs_lines(self) -> bool {
+        matches!(self, Self::SrcLine | Self::SrcFile | Self::SrcLineFrom | Self::SrcLineTo)
     }
 
     /// What pass 2 must keep for it.
     pub fn extra(self, slice: u64) -> Option<Extra> {
         Some(match self {
-            Self::Comm | Self::Dso | Self::Symbol | Self::SrcLine | Self::SrcFile => return None,
+            key if key.is_of_code() => return None,
+            Self::Comm => return None,
             Self::Pid => Extra::Pid,
             Self::Tid => Extra::Tid,
             Self::Cpu | Self::Socket => Extra::Cpu,
             Self::Time => Extra::Time(slice),
-            Self::Cgroup => Extra::Cgroup,
+            Self::Cgroup | Self::CgroupId => Extra::Cgroup,
             Self::Trace => Extra::Payload,
-            Self::Period => Extra::Period,
             Self::Weight | Self::LocalWeight => Extra::Weight,
             Self::Addr => Extra::Addr,
+            Self::SymbolFrom | Self::DsoFrom | Self::SrcLineFrom => Extra::From,
+            Self::AddrFrom => Extra::FromAddr,
+            Self::AddrTo => Extra::ToAddr,
+            Self::Mispredict | Self::InTx | Self::Abort | Self::Cycles => Extra::BranchFlags,
+            Self::SymbolDaddr | Self::DsoDaddr => Extra::Data,
+            Self::DCacheLine => Extra::DataLine,
+            Self::Mem | Self::Snoop | Self::Tlb | Self::Locked | Self::Blocked => Extra::DataSrc,
+            Self::PhysDaddr => Extra::PhysAddr,
+            Self::DataPageSize => Extra::DataPage,
+            Self::CodePageSize => Extra::CodePage,
+            Self::InsLatency | Self::LocalInsLatency => Extra::InsLatency,
+            Self::StageCycles | Self::LocalStageCycles => Extra::StageCycles,
+            Self::Transaction => Extra::Transaction,
+            Self::Parent => Extra::Parent,
+            _ => Extra::Period,
         })
     }
 }

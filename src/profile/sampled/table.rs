@@ -8,7 +8,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Cell, Code, SortKey, TextId, Texts, Value};
+use super::{Call, Cell, Code, SortKey, TextId, Texts, Value, place};
+use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
 use crate::session::intern::{Lists, words};
 use crate::session::samples::{Extra, Key};
@@ -60,14 +61,22 @@ pub struct Only {
     pub dsos: Option<Vec<String>>,
     /// Names of functions.
     pub symbols: Option<Vec<String>>,
+    /// A part of the function's name.
+    pub part: Option<String>,
+    /// Functions whose name was found.
+    pub named: bool,
 }
 
 impl Only {
-    fn keeps(&self, dso: &str, symbol: &str) -> bool {
+    fn keeps(&self, call: &Call, texts: &Texts) -> bool {
         let has = |list: &Option<Vec<String>>, name: &str| {
             list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
         };
-        has(&self.dsos, dso) && has(&self.symbols, symbol)
+        let (dso, symbol) = (texts.get(call.dso), texts.get(call.symbol));
+        has(&self.dsos, dso)
+            && has(&self.symbols, symbol)
+            && self.part.as_ref().is_none_or(|part| symbol.contains(part.as_str()))
+            && (call.named || !self.named)
     }
 }
 
@@ -103,21 +112,29 @@ pub fn tables(
     texts: &mut Texts,
 ) -> Vec<(Vec<Row>, Value)> {
     let mut of_code = Parts::default();
-    let part_of_call: Vec<u32> = input
-        .code
-        .calls()
-        .iter()
-        .map(|call| {
-            if !only.keeps(texts.get(call.dso), texts.get(call.symbol)) {
-                return NOT_WANTED;
+    let calls = input.code.calls();
+    // The function of one call at the line of another.
+    let mut part = |call: &Call, at: &Call, texts: &Texts| {
+        if !only.keeps(call, texts) {
+            return NOT_WANTED;
+        }
+        let cells = keys.iter().filter(|key| key.is_of_code()).map(|key| match key {
+            SortKey::Dso | SortKey::DsoTo => Cell::Text(call.dso),
+            SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
+                Cell::Symbol(call.level.letter(), call.symbol)
             }
-            let cells = keys.iter().filter(|key| key.is_of_code()).map(|key| match key {
-                SortKey::Dso => Cell::Text(call.dso),
-                SortKey::Symbol => Cell::Symbol(call.level.letter(), call.symbol),
-                SortKey::SrcLine => call.file.map_or(Cell::Unknown, |file| Cell::Line(file, call.line)),
-                _ => call.file.map_or(Cell::Unknown, Cell::Text),
-            });
-            of_code.add(cells.collect())
+            SortKey::SrcLine | SortKey::SrcLineTo => {
+                at.file.map_or(Cell::Unknown, |file| Cell::Line(file, at.line))
+            }
+            _ => at.file.map_or(Cell::Unknown, Cell::Text),
+        });
+        of_code.add(cells.collect())
+    };
+    let part_of_call: Vec<u32> = calls.iter().map(|call| part(call, call, texts)).collect();
+    // A sample counts for the function that has the code, at the line that was executed: the innermost, inlined or not.
+    let part_of_leaf: Vec<u32> = (0..input.code.len() as u32)
+        .map(|location| {
+            part(&calls[input.code.own(location)], &calls[input.code.range(location).start], texts)
         })
         .collect();
     let mut of_sample = Parts::default();
@@ -131,7 +148,7 @@ pub fn tables(
             .or_insert_with(|| of_sample.add(sample_cells(input, keys, key, texts)));
         let sums = &mut sums[key.event as usize];
         let Some(leaf) = input.resolved.stack(key.stack).next() else { continue };
-        let own = part_of_call[input.code.own(leaf)];
+        let own = part_of_leaf[leaf as usize];
         if own == NOT_WANTED {
             left_out[key.event as usize] += *value;
         } else {
@@ -142,6 +159,9 @@ pub fn tables(
             for location in input.resolved.stack(key.stack) {
                 seen.extend(input.code.range(location).map(|call| part_of_call[call]));
             }
+            // The leaf's own function is counted once, at its own line.
+            let innermost = input.code.range(leaf);
+            seen[innermost.len() - 1] = own;
             seen.sort_unstable();
             seen.dedup();
             for part in seen.iter().filter(|part| **part != NOT_WANTED) {
@@ -222,6 +242,37 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Text
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == Extra::Weight)),
             SortKey::Addr => word(|e| *e == Extra::Addr).map_or(Cell::Unknown, Cell::Address),
+            key if key.is_of_branch() => place::of_branch(*key, input, &word, texts),
+            SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
+                place::of_data(*sort_key, input, &word)
+            }
+            SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
+                let source = word(|e| *e == Extra::DataSrc).filter(|word| *word != u64::MAX);
+                source.map_or(Cell::Unknown, |word| place::of_source(*sort_key, word, texts))
+            }
+            SortKey::PhysDaddr => match word(|e| *e == Extra::PhysAddr) {
+                Some(word) if word != u64::MAX => Cell::Address(word),
+                _ => Cell::Unknown,
+            },
+            SortKey::DataPageSize | SortKey::CodePageSize => {
+                let size = match sort_key {
+                    SortKey::DataPageSize => word(|e| *e == Extra::DataPage),
+                    _ => word(|e| *e == Extra::CodePage),
+                };
+                Cell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
+            }
+            SortKey::InsLatency | SortKey::LocalInsLatency => number(word(|e| *e == Extra::InsLatency)),
+            SortKey::StageCycles | SortKey::LocalStageCycles => number(word(|e| *e == Extra::StageCycles)),
+            SortKey::Transaction => {
+                let (names, code) = transaction(word(|e| *e == Extra::Transaction).unwrap_or(0));
+                let code = if code == 0 { String::new() } else { format!(":{code:x}") };
+                Cell::Text(texts.add(&format!("{}{code}", names.join(" "))))
+            }
+            SortKey::CgroupId => number(word(|e| *e == Extra::Cgroup)),
+            SortKey::Parent => match word(|e| *e == Extra::Parent) {
+                Some(word) if word != u64::MAX => Cell::Text(TextId(word as u32)),
+                _ => Cell::Text(texts.add(super::callers::OTHER)),
+            },
             _ => number(word(|e| *e == Extra::Period)),
         });
     }

@@ -26,8 +26,34 @@ pub struct Trust {
     pub frames: u64,
     /// Those without a name.
     pub unnamed: u64,
+    /// Where stacks end that do not reach a root: the module of the outermost frame, and how many samples; most first.
+    pub broken: Vec<(String, u64)>,
+    /// Why copied stacks end.
+    pub ends: Ends,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
+}
+
+/// How the unwinding of copied stacks ended, in samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Copied stacks, all.
+    pub copied: u64,
+    /// The next frame lies beyond the copied bytes.
+    pub cut: u64,
+    /// The unwind tables led nowhere: they are wrong, or the stack is damaged.
+    pub lost: u64,
+    /// As long as chains are allowed to be (`--max-stack`).
+    pub long: u64,
+    /// Code without unwind tables stood in the way: its module (`None` where nothing was mapped), and how many; most first.
+    pub no_tables: Vec<(Option<String>, u64)>,
+}
+
+impl Ends {
+    /// Copied stacks that end before the program's own beginning.
+    pub fn early(&self) -> u64 {
+        self.cut + self.lost + self.long + self.no_tables.iter().map(|(_, samples)| samples).sum::<u64>()
+    }
 }
 
 /// What is known about a module with samples.
@@ -64,6 +90,8 @@ pub struct Quality {
     pub stacks: u64,
     /// See [`Trust::rooted`].
     pub rooted: u64,
+    /// Of the stacks that do not reach one: samples by the module of the outermost frame that lies in one.
+    pub broken: FxHashMap<Option<u32>, u64>,
     /// Frames and unnamed frames by module; `None` is memory where nothing was mapped.
     pub modules: FxHashMap<Option<u32>, (u64, u64)>,
 }
@@ -107,10 +135,12 @@ pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
             *roots.entry(id).or_insert_with(|| {
                 let name = texts.get(id);
                 let plain = name.split(['@']).next().unwrap_or(name);
-                let plain = if plain.starts_with("runtime.") {
-                    plain
-                } else {
-                    plain.split('.').next().unwrap_or(plain)
+                // Go's names have a dot in them, and say behind another how they are called.
+                let plain = match plain.strip_prefix("runtime.") {
+                    Some(of_go) => {
+                        &plain[..plain.len() - of_go.len() + of_go.find('.').unwrap_or(of_go.len())]
+                    }
+                    None => plain.split('.').next().unwrap_or(plain),
                 };
                 ROOTS.contains(&plain)
             })
@@ -125,6 +155,9 @@ pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
         let mut outward = stack().rev().map(|location| input.code.own(location));
         if outward.find(|call| input.code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;
+        } else {
+            let outermost = stack().rev().find_map(|location| input.code.module(location));
+            *quality.broken.entry(outermost).or_default() += value.samples;
         }
         for location in stack() {
             let counts = quality.modules.entry(input.code.module(location)).or_default();

@@ -4,6 +4,7 @@
 //! intervals are in [`distribution`].
 
 pub mod distribution;
+pub mod proportions;
 
 use distribution::{t_quantile, t_two_sided};
 

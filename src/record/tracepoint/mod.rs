@@ -273,6 +273,11 @@ impl Format {
                 return out;
             }
         }
+        self.print_fields(payload)
+    }
+
+    /// The fields by name, whatever `print fmt` says.
+    pub fn print_fields(&self, payload: Payload<'_>) -> String {
         let mut out = String::new();
         for field in self.fields.iter().filter(|field| !field.name.starts_with("common_")) {
             let _ = write!(out, "{}{}=", if out.is_empty() { "" } else { " " }, field.name);

@@ -8,7 +8,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use crate::profile::annotate::{Basis, Flow, Instruction, Listing};
+use crate::profile::annotate::{Basis, Flow, Instruction, Jump, Listing};
 use crate::text::clean;
 
 /// How listings are shown.
@@ -89,45 +89,100 @@ pub fn operands(listing: &Listing, instruction: &Instruction) -> String {
 
 /// The arrows beside a row: one column a lane and one for the head, the outermost lane first.
 pub fn arrows(listing: &Listing, row: usize) -> String {
-    let mut out = String::new();
+    let mut cells = Cells::default();
+    for jump in &listing.jumps {
+        cells.add(jump, row);
+    }
+    cells.draw(listing.lanes)
+}
+
+/// The arrows beside all rows: each jump is written down at its ends alone, and what runs between them follows by adding up.
+fn all_arrows(listing: &Listing) -> Vec<String> {
     if listing.lanes == 0 {
-        return out;
+        return Vec::new();
     }
-    let mut head = None;
-    // Whether a line runs from an arrow's end to the code.
-    let mut runs = false;
-    for lane in (0..listing.lanes).rev() {
-        let (mut up, mut down, mut ends) = (false, false, false);
-        for jump in listing.jumps.iter().filter(|jump| jump.lane == lane) {
-            let (top, bottom) = jump.span();
-            if row < top || row > bottom {
-                continue;
-            }
-            up |= row > top;
-            down |= row < bottom;
-            if row == jump.to {
-                head = Some('▸');
-            }
-            if row == jump.from || row == jump.to {
-                ends = true;
-                head = head.or(Some('─'));
-            }
+    let count = listing.rows.len();
+    let mut cells = vec![Cells::default(); count];
+    // By lane and row: how many arrows more than in the row above come from above, and go on below.
+    let mut steps = vec![vec![(0i32, 0i32); count + 1]; listing.lanes];
+    for jump in listing.jumps.iter().filter(|jump| jump.span().1 < count) {
+        let (top, bottom) = jump.span();
+        let lane = &mut steps[jump.lane];
+        lane[top + 1].0 += 1;
+        lane[bottom + 1].0 -= 1;
+        lane[top].1 += 1;
+        lane[bottom].1 -= 1;
+        cells[jump.from].add(jump, jump.from);
+        cells[jump.to].add(jump, jump.to);
+    }
+    for (lane, steps) in steps.iter().enumerate() {
+        let (mut up, mut down) = (0, 0);
+        for (cells, (up_step, down_step)) in cells.iter_mut().zip(steps) {
+            (up, down) = (up + up_step, down + down_step);
+            cells.up |= u32::from(up > 0) << lane;
+            cells.down |= u32::from(down > 0) << lane;
         }
-        out.push(match (up, down, ends, runs) {
-            (true, true, false, true) | (true, true, true, true) => '┼',
-            (true, true, true, false) => '├',
-            (true, true, false, false) => '│',
-            (false, true, true, true) => '┬',
-            (false, true, true, false) => '╭',
-            (true, false, true, true) => '┴',
-            (true, false, true, false) => '╰',
-            (_, _, true, _) | (_, _, _, true) => '─',
-            _ => ' ',
-        });
-        runs |= ends;
     }
-    out.push(head.unwrap_or(' '));
-    out
+    cells.iter().map(|cells| cells.draw(listing.lanes)).collect()
+}
+
+/// What arrows do in a row: a bit a lane.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cells {
+    /// They come from above.
+    up: u32,
+    /// They go on below.
+    down: u32,
+    /// They turn to the code.
+    ends: u32,
+    /// One of them leads here.
+    is_target: bool,
+}
+
+impl Cells {
+    fn add(&mut self, jump: &Jump, row: usize) {
+        let (top, bottom) = jump.span();
+        if row < top || row > bottom {
+            return;
+        }
+        let bit = 1 << jump.lane;
+        self.up |= if row > top { bit } else { 0 };
+        self.down |= if row < bottom { bit } else { 0 };
+        self.ends |= if row == jump.from || row == jump.to { bit } else { 0 };
+        self.is_target |= row == jump.to;
+    }
+
+    fn draw(&self, lanes: usize) -> String {
+        let mut out = String::new();
+        if lanes == 0 {
+            return out;
+        }
+        // Whether a line runs from an arrow's end further out to the code.
+        let mut runs = false;
+        for lane in (0..lanes).rev() {
+            let has = |bits: u32| bits >> lane & 1 == 1;
+            out.push(match (has(self.up), has(self.down), has(self.ends), runs) {
+                (true, true, _, true) => '┼',
+                (true, true, true, false) => '├',
+                (true, true, false, false) => '│',
+                (false, true, true, true) => '┬',
+                (false, true, true, false) => '╭',
+                (true, false, true, true) => '┴',
+                (true, false, true, false) => '╰',
+                (_, _, true, _) | (_, _, _, true) => '─',
+                _ => ' ',
+            });
+            runs |= has(self.ends);
+        }
+        out.push(if self.is_target {
+            '▸'
+        } else if runs {
+            '─'
+        } else {
+            ' '
+        });
+        out
+    }
 }
 
 /// A source line, harmless for a terminal, with tabs as spaces.
@@ -156,8 +211,8 @@ fn file_name(path: &str, full: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::annotate::Target;
     use crate::profile::annotate::arrows::lanes;
+    use crate::profile::annotate::{Kind, Row, Target};
 
     #[test]
     fn targets_have_their_names() {
@@ -189,6 +244,9 @@ mod tests {
         let drawn: Vec<String> = (0..6).map(|row| arrows(&listing, row)).collect();
         assert_eq!(drawn, ["╭──", "│  ", "│╭─", "│╰▸", "╰─▸", " ─▸"]);
         assert_eq!(arrows(&Listing::default(), 0), "");
+        let row = Row { kind: Kind::Address(0), values: Vec::new() };
+        let listing = Listing { rows: vec![row; 6], ..listing };
+        assert_eq!(all_arrows(&listing), drawn);
     }
 
     #[test]

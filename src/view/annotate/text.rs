@@ -15,7 +15,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::{Facts, Layout, arrows, file_name, operands, source_line};
+use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
 use crate::profile::annotate::{Event, Kind, Line, Listing, Row, Skid, Value};
 use crate::text::{clean, width};
 use crate::units::thousands;
@@ -205,8 +205,9 @@ impl<'a> Page<'a> {
         let rows = &self.listing.rows;
         let window = self.window(rows.len(), |at| if is_code(&rows[at]) { &rows[at].values } else { &[] });
         self.left_out(out, &rows[..window.start], "above")?;
+        let arrows = all_arrows(self.listing);
         for at in window.clone() {
-            self.row(out, at, &rows[at])?;
+            self.row(out, arrows.get(at).map_or("", String::as_str), &rows[at])?;
         }
         self.left_out(out, &rows[window.end..], "below")
     }
@@ -232,9 +233,8 @@ impl<'a> Page<'a> {
         start..start + size
     }
 
-    fn row(&self, out: &mut dyn Write, at: usize, row: &Row) -> io::Result<()> {
+    fn row(&self, out: &mut dyn Write, lanes: &str, row: &Row) -> io::Result<()> {
         let (dim, plain) = (self.paint(DIM), self.paint(PLAIN));
-        let lanes = if self.listing.lanes == 0 { String::new() } else { arrows(self.listing, at) };
         match &row.kind {
             Kind::Function { .. } | Kind::Source { .. } if !self.layout.source => Ok(()),
             Kind::Function { name, depth } => {

@@ -31,7 +31,7 @@ pub(super) fn separated(
         let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
         writeln!(out, "# {}", headings.join(separator))?;
         for line in lines(&events, layout).0 {
-            let fields = fields(profile, &events, &line, &columns, number);
+            let fields = fields(profile, layout, &events, &line, &columns, number);
             let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
             writeln!(out, "{}", fields.join(separator))?;
         }
@@ -50,7 +50,7 @@ pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io
     for event in &profile.events {
         let name = names(&[event]);
         for line in lines(&[event], layout).0 {
-            let fields = fields(profile, &[event], &line, &columns, number);
+            let fields = fields(profile, layout, &[event], &line, &columns, number);
             writer.write_record(std::iter::once(name.clone()).chain(fields))?;
         }
     }

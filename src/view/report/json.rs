@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Layout, cell_words};
+use super::{Layout, cell};
 use crate::profile::sampled::{Cell, Event, Profile, Tree, Value};
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
@@ -41,12 +41,23 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         write!(out, "{comma}\n{module}")?;
     }
     let trust = &profile.trust;
+    let ends = json!({
+        "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,
+        "no_tables": samples_by_module(trust.ends.no_tables.iter().map(|(name, samples)| (name.as_deref(), *samples))),
+    });
+    let broken =
+        samples_by_module(trust.broken.iter().map(|(name, samples)| (Some(name.as_str()), *samples)));
     let trust = json!({
         "samples": trust.samples, "lost_samples": trust.lost_samples, "lost_records": trust.lost_records,
         "throttled": trust.throttled, "unknown": trust.unknown, "stacks": trust.stacks, "rooted": trust.rooted,
         "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
+        "broken": broken, "ends": ends,
     });
     writeln!(out, "],\n\"trust\": {trust}\n}}")
+}
+
+fn samples_by_module<'a>(list: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec<Json> {
+    list.map(|(module, samples)| json!({"module": module, "samples": samples})).collect()
 }
 
 fn text(text: &str) -> io::Result<String> {
@@ -89,7 +100,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                 Cell::Time(ns) => Json::from(ns),
                 Cell::Line(id, line) => Json::from(format!("{}:{line}", profile.texts.get(id))),
                 Cell::Unknown => Json::Null,
-                Cell::Address(_) => Json::from(cell_words(profile, value)),
+                Cell::Address(_) => Json::from(cell(profile, layout, value)),
             };
             object.insert(key.name().into(), value);
         }

@@ -3,7 +3,10 @@
 //! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. Computes no shares of its own beyond
 //! asking the profile for them.
 
+mod chains;
+mod ends;
 mod fields;
+mod hierarchy;
 mod json;
 mod text;
 mod tree;
@@ -12,8 +15,10 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Texts, Value};
 use crate::text::clean;
+
+pub(super) use text::cut;
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +48,32 @@ pub enum Column {
     Key(SortKey),
 }
 
+/// How call chains are drawn in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// A tree whose percentages are of the whole.
+    #[default]
+    Tree,
+    /// A tree whose percentages are of the branch above.
+    Fractal,
+    /// Each chain by itself, a function a line.
+    Flat,
+    /// Each chain in one line.
+    Folded,
+}
+
+/// What stands before a call chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// Its share.
+    #[default]
+    Percent,
+    /// Its periods.
+    Period,
+    /// Its samples.
+    Count,
+}
+
 /// How the profile is shown.
 #[derive(Debug, Clone)]
 pub struct Layout {
@@ -66,6 +97,20 @@ pub struct Layout {
     pub widths: Vec<usize>,
     /// The tree has the sampled functions at its top.
     pub callee: bool,
+    /// How the tree is drawn.
+    pub shape: Shape,
+    /// What stands before its branches.
+    pub unit: Unit,
+    /// At most so many branches below each other in one place.
+    pub branches: Option<usize>,
+    /// Rows below rows, by sort key.
+    pub hierarchy: bool,
+    /// Source files with their folders.
+    pub full_paths: bool,
+    /// Times to the nanosecond.
+    pub nanoseconds: bool,
+    /// The member of a group that its table is sorted by.
+    pub sort_member: usize,
 }
 
 impl Layout {
@@ -139,6 +184,10 @@ fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
     lines.retain(|line| {
         events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
     });
+    if layout.sort_member > 0 && layout.sort_member < events.len() {
+        let cost = |line: &Line<'_>| line.rows[layout.sort_member].map_or(0, |row| row.total.period);
+        lines.sort_by_key(|line| std::cmp::Reverse(cost(line)));
+    }
     let all = lines.len();
     lines.truncate(layout.rows);
     (lines, all)
@@ -147,6 +196,7 @@ fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
 /// A field of each member, or one of the line.
 fn fields(
     profile: &Profile,
+    layout: &Layout,
     events: &[&Event],
     line: &Line<'_>,
     columns: &[Column],
@@ -159,7 +209,7 @@ fn fields(
             Column::Key(key) => {
                 let at = profile.keys.iter().position(|other| other == key);
                 let value = at.and_then(|at| line.cells.get(at));
-                fields.push(value.map(|value| cell_words(profile, value)).unwrap_or_default());
+                fields.push(value.map(|value| cell(profile, layout, value)).unwrap_or_default());
             }
             _ => fields.extend(
                 events
@@ -185,18 +235,38 @@ fn names(events: &[&Event]) -> String {
 }
 
 /// A cell's words, harmless for a terminal.
+fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
+    words(&profile.texts, cell, Spelling { full_paths: layout.full_paths, nanoseconds: layout.nanoseconds })
+}
+
+/// The same in the usual spelling.
 pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
-    let text = |id| clean(profile.texts.get(id)).into_owned();
+    words(&profile.texts, cell, Spelling::default())
+}
+
+/// How the cells of a row are spelt.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spelling {
+    /// Source files with their folders.
+    full_paths: bool,
+    /// Times to the nanosecond instead of the microsecond.
+    nanoseconds: bool,
+}
+
+/// The same, for whoever has cells and words without a profile.
+pub(super) fn words(texts: &Texts, cell: &Cell, spelling: Spelling) -> String {
+    let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),
         Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
         Cell::Line(id, line) => {
             let path = text(id);
-            let name = path.rsplit('/').next().unwrap_or(&path);
-            format!("{name}:{line}")
+            let last = path.rsplit('/').next().unwrap_or(&path);
+            format!("{}:{line}", if spelling.full_paths { &path } else { last })
         }
         Cell::Number(number) => number.to_string(),
         Cell::Address(address) => format!("{address:#x}"),
+        Cell::Time(ns) if spelling.nanoseconds => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
         Cell::Time(ns) => format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000),
         Cell::Unknown => "[unknown]".to_owned(),
     }

@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, fields, heading, lines, side_by_side, spread, tree};
+use super::{Column, Layout, Shape, chains, fields, heading, hierarchy, lines, side_by_side, spread, tree};
 use crate::profile::sampled::{Event, ModuleTrust, Profile, Row};
 use crate::text::{clean, width};
 use crate::units::{duration, thousands};
@@ -34,11 +34,18 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
             headline(out, event)?;
         }
         writeln!(out)?;
-        table(out, profile, &events, layout)?;
+        if layout.hierarchy {
+            hierarchy::write(out, profile, &events, layout)?;
+        } else {
+            table(out, profile, &events, layout)?;
+        }
         for event in events {
             if let Some(of_event) = &event.tree {
                 writeln!(out)?;
-                tree::write(out, profile, event, of_event, layout)?;
+                match layout.shape {
+                    Shape::Tree | Shape::Fractal => tree::write(out, profile, event, of_event, layout)?,
+                    Shape::Flat | Shape::Folded => chains::write(out, profile, event, of_event, layout)?,
+                }
             }
         }
     }
@@ -64,7 +71,7 @@ fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
     writeln!(out)
 }
 
-fn percent(event: &Event, period: u64) -> String {
+pub(super) fn percent(event: &Event, period: u64) -> String {
     let share = event.share(period);
     format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
 }
@@ -87,7 +94,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     let columns = spread(&typed, events.len());
     let (shown, all) = lines(events, layout);
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|c| heading(*c, profile).to_owned()).collect()];
-    lines.extend(shown.iter().map(|line| fields(profile, events, line, &typed, number)));
+    lines.extend(shown.iter().map(|line| fields(profile, layout, events, line, &typed, number)));
     let last = columns.len() - 1;
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| {
@@ -125,7 +132,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
 }
 
 /// The text in at most so many columns.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(in crate::view) fn cut(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
     }
@@ -174,6 +181,7 @@ fn trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     if trust.samples > 0 {
         writeln!(out, "       ± is the 95% confidence interval of sampling.")?;
     }
+    super::ends::write(out, trust)?;
     for note in &trust.notes {
         writeln!(out, "       {}.", clean(note))?;
     }

@@ -9,9 +9,9 @@
 
 use std::io::{self, Write};
 
-use super::Layout;
+use super::{Layout, Shape, Unit};
 use crate::profile::sampled::tree::Node;
-use crate::profile::sampled::{Event, Profile, Tree};
+use crate::profile::sampled::{Event, Profile, Tree, Value};
 use crate::text::clean;
 
 /// Cells of a full bar.
@@ -29,25 +29,29 @@ pub(super) fn write(
     layout: &Layout,
 ) -> io::Result<()> {
     let order = if layout.callee { "called function first" } else { "caller first" };
-    writeln!(out, "Call tree, {order}, branches from {}%", layout.branch_limit)?;
+    let of = if layout.shape == Shape::Fractal { " of the branch above" } else { "" };
+    writeln!(out, "Call tree, {order}, branches from {}%{of}", layout.branch_limit)?;
     writeln!(out, "   Total    Self")?;
     let percent = |period: u64| event.share(period) * 100.0;
-    // Each entry: a node, the lines to its left, and whether it is the last of its siblings.
-    let mut open: Vec<(u32, String, bool, usize)> = Vec::new();
-    let push = |open: &mut Vec<(u32, String, bool, usize)>, list: Vec<u32>, rails: &str, depth: usize| {
-        let count = list.len();
-        let items = list.into_iter().enumerate();
-        let entries: Vec<_> =
-            items.map(|(at, number)| (number, rails.to_owned(), at + 1 == count, depth)).collect();
-        open.extend(entries.into_iter().rev());
+    let mut open: Vec<Open> = Vec::new();
+    let push = |open: &mut Vec<Open>, list: &[u32], rails: &str, depth: usize, above: Value| {
+        let count = list.len().min(layout.branches.unwrap_or(usize::MAX));
+        let entries = list[..count].iter().enumerate().rev().map(|(at, number)| Open {
+            number: *number,
+            rails: rails.to_owned(),
+            is_last: at + 1 == count,
+            depth,
+            above,
+        });
+        open.extend(entries);
     };
-    push(&mut open, tree.roots.clone(), "", 0);
-    while let Some((number, rails, is_last, depth)) = open.pop() {
+    push(&mut open, &tree.roots, "", 0, event.total);
+    while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
         let mut node = &tree.nodes[number as usize];
-        let total = node.total.period;
+        let (total, whole) = (node.total.period, node.total);
         let mut names = vec![name(profile, node)];
         // A function that calls one other with all it cost is no branch.
-        let mut below = node.children.clone();
+        let mut below = &node.children;
         while let [only] = below[..] {
             let next = &tree.nodes[only as usize];
             let passes_on = event.share(next.total.period) >= 0.998 * event.share(total);
@@ -57,7 +61,7 @@ pub(super) fn write(
             }
             names.push(name(profile, next));
             node = next;
-            below = node.children.clone();
+            below = &node.children;
         }
         let filled = ((percent(total) / 100.0 * BAR as f64).round() as usize).min(BAR);
         let branch = match (depth, is_last) {
@@ -67,9 +71,9 @@ pub(super) fn write(
         };
         writeln!(
             out,
-            "  {:5.1}%  {:5.1}%  {}{}  {rails}{branch}{}",
-            percent(total),
-            percent(node.own.period),
+            "  {}  {}  {}{}  {rails}{branch}{}",
+            amount(event, layout, whole, above),
+            amount(event, layout, node.own, above),
             "█".repeat(filled),
             "░".repeat(BAR - filled),
             names.join(" › ")
@@ -80,7 +84,7 @@ pub(super) fn write(
             (_, false) => "│ ",
         };
         if depth < DEEPEST {
-            push(&mut open, below, &format!("{rails}{more}"), depth + 1);
+            push(&mut open, below, &format!("{rails}{more}"), depth + 1, whole);
         } else if !below.is_empty() {
             writeln!(out, "{:28}{rails}{more}…", "")?;
         }
@@ -88,7 +92,34 @@ pub(super) fn write(
     Ok(())
 }
 
-fn name(profile: &Profile, node: &Node) -> String {
+/// A branch that is still to be drawn.
+struct Open {
+    number: u32,
+    /// The lines to its left.
+    rails: String,
+    /// It is the last of its siblings.
+    is_last: bool,
+    depth: usize,
+    /// What the branch above cost.
+    above: Value,
+}
+
+/// What stands before a branch.
+pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value) -> String {
+    match layout.unit {
+        Unit::Period => format!("{:>14}", value.period),
+        Unit::Count => format!("{:>9}", value.samples),
+        Unit::Percent => {
+            let share = match layout.shape {
+                Shape::Fractal => value.period as f64 / above.period.max(1) as f64,
+                _ => event.share(value.period),
+            };
+            format!("{:5.1}%", share * 100.0)
+        }
+    }
+}
+
+pub(super) fn name(profile: &Profile, node: &Node) -> String {
     let symbol = profile.texts.get(node.symbol);
     let mut name = clean(symbol).into_owned();
     if symbol == crate::profile::sampled::code::UNKNOWN {

@@ -18,11 +18,11 @@ use crate::command::report::plan::Plan;
 use crate::command::report::symbols::Symbols;
 use crate::command::report::unwinding::Unwinding;
 use crate::command::report::words::Names;
-use crate::command::report::{add_remedies, modules, sources, trust_of};
+use crate::command::report::{add_remedies, change_stacks, modules, sources, trust_of};
 use crate::error::Result;
 use crate::perfdata::{Buffer, Reader};
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{SortKey, Texts, trust};
+use crate::profile::sampled::{Texts, trust};
 use crate::record::kind;
 use crate::record::layout::bits;
 use crate::session::samples::{self, Extra};
@@ -108,12 +108,13 @@ impl Loader {
             status.notes = notes;
         });
         let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
-        let ground = Arc::new(self.ground(&session, &symbols)?);
-        let has_chains = has_chains(&session);
+        let has_chains = plan.takes_chains() && has_chains(&session);
         // What typed keys show needs lines and inlined functions at once; else they come when names have.
         let last = plan.depth.unwrap_or(Depth::Inlines);
-        let needs_lines = plan.keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));
-        let depths = if last == Depth::Names || needs_lines { vec![last] } else { vec![Depth::Names, last] };
+        let is_one =
+            last == Depth::Names || plan.changes_stacks() || plan.keys.iter().any(|key| key.needs_lines());
+        let ground = self.ground(&session, &mut symbols, last)?;
+        let depths = if is_one { vec![last] } else { vec![Depth::Names, last] };
         for depth in depths {
             let what = if depth == Depth::Names { "finding names" } else { "finding inlined functions" };
             let stage = {
@@ -127,7 +128,7 @@ impl Loader {
         Ok(())
     }
 
-    fn ground(&self, session: &Arc<Session>, symbols: &Symbols) -> Result<Ground> {
+    fn ground(&self, session: &Arc<Session>, symbols: &mut Symbols, depth: Depth) -> Result<Arc<Ground>> {
         let mut wanted = self.plan.wanted(&self.typed, session)?;
         wanted.ignore_comms = false;
         let mut add = |extra: Extra, is_there: bool| {
@@ -144,16 +145,28 @@ impl Loader {
             let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
             add(Extra::Time((last.saturating_sub(first) / slices).max(1)), has_slices);
         }
-        let mut samples = {
+        let (mut samples, ends) = {
             let count = session.index.count(kind::SAMPLE);
             let teller = Teller::new(&self.board, "reading samples");
             let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
             let unwinding = Unwinding::new(&session.history, symbols, machine, self.plan.max_stack);
-            samples::collect(session, &wanted, Some(&unwinding), &|more| teller.more(more, count))?
+            let samples =
+                samples::collect(session, &wanted, Some(&unwinding), &|more| teller.more(more, count))?;
+            (samples, unwinding.ends())
         };
-        let resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
+        let mut resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
+        if self.plan.changes_stacks() {
+            let _teller = Teller::new(&self.board, "finding callers");
+            let mut texts = Texts::default();
+            let raw = self.typed.no_demangle;
+            let locations = &resolved.locations;
+            let code = symbols.name(&session.history, locations, depth, raw, &mut texts, &|_| {});
+            change_stacks(&self.plan, &wanted, &mut resolved, &mut samples, &code, &texts);
+        }
         let sources = sources(session, &samples);
-        Ok(Ground { session: session.clone(), samples, resolved, extras: wanted.extras, sources })
+        let ground =
+            Ground { session: session.clone(), samples, resolved, extras: wanted.extras, ends, sources };
+        Ok(Arc::new(ground))
     }
 
     fn stage(
@@ -182,7 +195,7 @@ impl Loader {
         if depth == Depth::Inlines {
             add_remedies(&mut stage.modules, session, symbols);
         }
-        stage.trust = trust_of(session, &ground.samples, &quality, has_chains);
+        stage.trust = trust_of(session, &ground.samples, &quality, ground.ends.clone(), has_chains);
         stage
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::command::report::words::Names;
 use crate::profile::sampled::query::Source;
 use crate::profile::sampled::table::Input;
+use crate::profile::sampled::trust::Ends;
 use crate::profile::sampled::{Code, ModuleTrust, Texts, Trust};
 use crate::session::samples::Extra;
 use crate::session::{Resolved, Samples, Session};
@@ -19,6 +20,8 @@ pub(super) struct Ground {
     pub(super) resolved: Resolved,
     /// What rows are told apart by.
     pub(super) extras: Vec<Extra>,
+    /// Where stacks ended that were unwound here.
+    pub(super) ends: Ends,
     /// The events.
     pub(super) sources: Vec<Source>,
 }

@@ -1,0 +1,133 @@
+//! `pmc diff`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Compare recordings: each function's share in both, the difference, and whether it is more than sampling noise.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc diff                                perf.data.old and perf.data
+  pmc diff before.data after.data -s sym  functions by name, whatever program they are in
+  pmc diff a.data b.data c.data           b and c, each against a
+  pmc diff --tree a.data b.data           where in the call tree it differs
+  pmc diff -c ratio -p a.data b.data      by how much the cost itself grew
+What counts as noise, and the fields of --json: docs/diff.md.")]
+pub struct Diff {
+    /// The recordings, the base first [default: perf.data.old perf.data]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report
+    #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
+    pub sort: Vec<String>,
+
+    /// What is computed: delta, delta-abs, ratio, or wdiff:W1,W2
+    #[arg(short, long, value_name = "HOW", default_value = "delta-abs")]
+    pub compute: String,
+
+    /// Sort by the base (0) or by the change of the first, second … recording after it
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    pub order: usize,
+
+    /// Only what the base has
+    #[arg(short, long)]
+    pub baseline_only: bool,
+
+    /// Show the sums of periods
+    #[arg(short, long)]
+    pub period: bool,
+
+    /// Show how each value was computed
+    #[arg(short = 'F', long)]
+    pub formula: bool,
+
+    /// Compare the call trees
+    #[arg(long)]
+    pub tree: bool,
+
+    /// Leave out rows below this percentage in all recordings
+    #[arg(long, value_name = "PERCENT")]
+    pub percent_limit: Option<f64>,
+
+    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]
+    #[arg(long, visible_alias = "top", value_name = "N")]
+    pub max_rows: Option<usize>,
+
+    /// Percentages of all samples (absolute) or of those that the filters left (relative)
+    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
+    pub percentage: String,
+
+    /// Only threads with these names
+    #[arg(short = 'C', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub comms: Vec<String>,
+
+    /// Only these programs and libraries
+    #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub dsos: Vec<String>,
+
+    /// Only these functions
+    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub symbols: Vec<String>,
+
+    /// Only these processes
+    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+
+    /// Only these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+
+    /// Only samples of these CPUs, such as 0-3,8
+    #[arg(long, value_name = "CPUS")]
+    pub cpu: Option<String>,
+
+    /// Only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock
+    #[arg(long, value_name = "SPAN")]
+    pub time: Option<String>,
+
+    /// Print plain text (the default)
+    #[arg(long)]
+    pub stdio: bool,
+
+    /// Print one JSON document
+    #[arg(short = 'j', long, conflicts_with_all = ["csv", "field_separator"])]
+    pub json: bool,
+
+    /// Print the rows as CSV
+    #[arg(long, conflicts_with = "field_separator")]
+    pub csv: bool,
+
+    /// Print fields with this between them
+    #[arg(short = 't', long, value_name = "SEP")]
+    pub field_separator: Option<String>,
+
+    /// A folder that stands for / of the recorded machine
+    #[arg(long, value_name = "DIR")]
+    pub symfs: Option<PathBuf>,
+
+    /// A copy of the recorded machine's /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// The recorded kernel's file with symbols
+    #[arg(short = 'k', long, value_name = "FILE")]
+    pub vmlinux: Option<PathBuf>,
+
+    /// Names as the compiler wrote them
+    #[arg(long)]
+    pub no_demangle: bool,
+
+    /// Do not keep results for the next time
+    #[arg(long)]
+    pub no_cache: bool,
+
+    /// Ask the servers in DEBUGINFOD_URLS for missing files
+    #[arg(long)]
+    pub debuginfod: bool,
+
+    /// Do not say what is not an error
+    #[arg(short, long)]
+    pub quiet: bool,
+}

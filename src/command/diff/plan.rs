@@ -1,0 +1,122 @@
+//! What was typed, turned into what it means: a plan without clap's types.
+
+use std::path::PathBuf;
+
+use crate::cli::diff::Diff;
+use crate::command::report::plan::sort_key;
+use crate::error::{Error, Result};
+use crate::profile::diff::Compute;
+use crate::profile::sampled::SortKey;
+use crate::profile::sampled::table::Only;
+use crate::view::diff::{Form, Layout};
+
+/// Rows of the text, unless more are asked for.
+const ROWS: usize = 20;
+
+/// What `pmc diff` does.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) keys: Vec<SortKey>,
+    pub(super) only: Only,
+    pub(super) compute: Compute,
+    pub(super) layout: Layout,
+}
+
+impl Plan {
+    pub(super) fn new(typed: &Diff) -> Result<Self> {
+        let files = match typed.files.as_slice() {
+            [] => vec!["perf.data.old".into(), "perf.data".into()],
+            [one] => vec!["perf.data.old".into(), one.clone()],
+            all => all.to_vec(),
+        };
+        if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            return Err(Error::usage("only one recording can come from standard input"));
+        }
+        if typed.order >= files.len() {
+            return Err(Error::usage(format!("-o {}: there are {} recordings", typed.order, files.len()))
+                .try_this("0 sorts by the base, 1 by the first recording after it"));
+        }
+        let mut keys: Vec<SortKey> = Vec::new();
+        for name in &typed.sort {
+            let key = sort_key(name)?;
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        if keys.is_empty() {
+            keys = vec![SortKey::Dso, SortKey::Symbol];
+        }
+        let form = match &typed.field_separator {
+            Some(separator) => Form::Separated(separator.clone()),
+            None if typed.csv => Form::Csv,
+            None if typed.json => Form::Json,
+            None => Form::Text,
+        };
+        let listed = |names: &[String]| (!names.is_empty()).then(|| names.to_vec());
+        let layout = Layout {
+            rows: match typed.max_rows {
+                Some(0) => usize::MAX,
+                Some(rows) => rows,
+                None if form != Form::Text => usize::MAX,
+                None => ROWS,
+            },
+            form,
+            limit: typed.percent_limit.unwrap_or(0.0) / 100.0,
+            period: typed.period,
+            formula: typed.formula,
+            baseline_only: typed.baseline_only,
+            colour: false,
+        };
+        Ok(Self {
+            files,
+            keys,
+            only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },
+            compute: compute(&typed.compute)?,
+            layout,
+        })
+    }
+}
+
+fn compute(text: &str) -> Result<Compute> {
+    let bad = |text: &str| {
+        Error::usage(format!("-c does not know {text:?}")).try_this("delta, delta-abs, ratio, or wdiff:W1,W2")
+    };
+    match text.split_once(':') {
+        Some(("wdiff", weights)) => {
+            let (first, second) = weights.split_once(',').ok_or_else(|| bad(text))?;
+            let weight = |word: &str| {
+                let number: f64 = word.trim().parse().map_err(|_| bad(text))?;
+                if number.is_finite() { Ok(number) } else { Err(bad(text)) }
+            };
+            Ok(Compute::Weighted(weight(first)?, weight(second)?))
+        }
+        None => match text {
+            "delta" => Ok(Compute::Delta),
+            "delta-abs" => Ok(Compute::DeltaAbs),
+            "ratio" => Ok(Compute::Ratio),
+            "wdiff" => Err(Error::usage("wdiff needs two weights").try_this("-c wdiff:1,2")),
+            "cycles" => {
+                Err(Error::usage("-c cycles compares cycles of basic blocks, which needs branch stacks")
+                    .why("pmc does not read those yet")
+                    .try_this("-c delta-abs -s srcline compares source lines"))
+            }
+            _ => Err(bad(text)),
+        },
+        _ => Err(bad(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn computations_are_read_as_perf_writes_them() {
+        assert_eq!(compute("wdiff:1,-2.5").unwrap(), Compute::Weighted(1.0, -2.5));
+        assert_eq!(compute("ratio").unwrap(), Compute::Ratio);
+        for bad in ["", "wdiff", "wdiff:1", "wdiff:a,b", "wdiff:nan,1", "cycles", "ratio:1", "deltas"] {
+            assert!(compute(bad).is_err(), "{bad}");
+        }
+    }
+}

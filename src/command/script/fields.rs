@@ -1,0 +1,178 @@
+//! `-F`: the fields of each kind of event, from perf's usual choice and what was typed.
+//!
+//! ```text
+//!   -F comm,ip            these, for all kinds          -F +addr,-period     the usual ones, changed
+//!   -F sw:comm,ip         these, for software events    -F trace:            tracepoints are not printed
+//! ```
+
+use crate::cli::script::Script;
+use crate::error::{Error, Result, say};
+use crate::perfdata::Event;
+use crate::profile::script::{FIELDS, Field, Fields};
+use crate::record::layout::bits;
+use crate::sys::attr::kind;
+use crate::text;
+
+/// perf's fields that pmc has not, and why.
+const REFUSED: [(&str, &str); 8] = [
+    ("insn", "it needs the bytes of the instructions"),
+    ("insnlen", "it needs the bytes of the instructions"),
+    ("brstackinsn", "it needs a disassembler; brstack and brstacksym show the same branches"),
+    ("brstackinsnlen", "it needs a disassembler; brstack and brstacksym show the same branches"),
+    ("metric", "pmc stat computes metrics"),
+    ("machine_pid", "it is for recordings of guests"),
+    ("vcpu", "it is for recordings of guests"),
+    ("retire_lat", "its place in a sample differs from one CPU to the next"),
+];
+
+/// The kinds that perf tells apart, by the name that stands before `:`.
+const KINDS: [(&str, u32); 5] = [
+    ("hw", kind::HARDWARE),
+    ("sw", kind::SOFTWARE),
+    ("trace", kind::TRACEPOINT),
+    ("raw", kind::RAW),
+    ("break", kind::BREAKPOINT),
+];
+
+/// One `-F`.
+#[derive(Debug)]
+struct Change {
+    /// Only for events of this kind.
+    kind: Option<u32>,
+    /// For no event that a recording can hold (`synth:`).
+    is_void: bool,
+    /// These fields are added to and taken from what was; else they replace it.
+    is_relative: bool,
+    fields: Vec<(bool, Field)>,
+}
+
+fn change(typed: &str) -> Result<Change> {
+    let (kind, is_void, list) = match typed.split_once(':') {
+        None => (None, false, typed),
+        Some(("synth", list)) => (None, true, list),
+        Some((name, list)) => {
+            let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name.trim()) else {
+                return Err(Error::usage(format!("{name:?} is no kind of event"))
+                    .try_this("hw, sw, trace, raw, break or synth, then a colon and fields"));
+            };
+            (Some(*kind), false, list)
+        }
+    };
+    let mut fields = Vec::new();
+    let (mut changes, mut plain) = (0, 0);
+    for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let (is_added, name) = match word.as_bytes()[0] {
+            b'+' => (true, &word[1..]),
+            b'-' => (false, &word[1..]),
+            _ => (true, word),
+        };
+        if name.len() == word.len() {
+            plain += 1
+        } else {
+            changes += 1
+        }
+        fields.push((is_added, field(name)?));
+    }
+    if changes > 0 && plain > 0 {
+        return Err(Error::usage(format!("-F {typed:?} both changes the usual fields and replaces them"))
+            .try_this("a sign before each name, or before none"));
+    }
+    if fields.is_empty() && kind.is_none() && !is_void {
+        return Err(Error::usage("-F names no field").try_this("pmc script -F comm,tid,time,ip,sym"));
+    }
+    Ok(Change { kind, is_void, is_relative: changes > 0, fields })
+}
+
+fn field(name: &str) -> Result<Field> {
+    if let Some((_, field)) = FIELDS.iter().find(|(known, _)| *known == name) {
+        return Ok(*field);
+    }
+    if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
+        return Err(Error::usage(format!("pmc has no field {name:?}")).why(*why));
+    }
+    let names = || FIELDS.iter().map(|(name, _)| *name);
+    let error = Error::usage(format!("{name:?} is no field of a sample"));
+    let near = text::nearest(name, names(), 3);
+    Err(match near.is_empty() {
+        false => error.try_this(format!("did you mean {}?", near.join(" or "))),
+        true => error.try_this(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
+    })
+}
+
+/// What a field needs in the recording.
+const NEEDS: [(Field, u64); 18] = [
+    (Field::Pid, bits::TID),
+    (Field::Tid, bits::TID),
+    (Field::Cpu, bits::CPU),
+    (Field::Time, bits::TIME),
+    (Field::Addr, bits::ADDR),
+    (Field::Weight, bits::WEIGHT | bits::WEIGHT_STRUCT),
+    (Field::InsLat, bits::WEIGHT_STRUCT),
+    (Field::DataSrc, bits::DATA_SRC),
+    (Field::PhysAddr, bits::PHYS_ADDR),
+    (Field::DataPageSize, bits::DATA_PAGE_SIZE),
+    (Field::CodePageSize, bits::CODE_PAGE_SIZE),
+    (Field::UserRegs, bits::REGS_USER),
+    (Field::IntrRegs, bits::REGS_INTR),
+    (Field::BrStack, bits::BRANCH_STACK),
+    (Field::BrStackSym, bits::BRANCH_STACK),
+    (Field::BrStackOff, bits::BRANCH_STACK),
+    (Field::Cgroup, bits::CGROUP),
+    (Field::Tod, bits::TIME),
+];
+
+/// The fields of each event.
+///
+/// # Errors
+/// When a word means nothing.
+pub(super) fn of(typed: &Script, events: &[Event]) -> Result<Vec<Fields>> {
+    let changes: Vec<Change> = typed.fields.iter().map(|text| change(text)).collect::<Result<_>>()?;
+    Ok(events.iter().map(|event| of_event(typed, event, &changes)).collect())
+}
+
+fn usual(typed: &Script, event: &Event) -> Fields {
+    let sample_type = event.attr.sample_type();
+    let mut usual = vec![Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event];
+    let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
+    usual.push(if is_tracepoint { Field::Trace } else { Field::Period });
+    if !is_tracepoint || sample_type & bits::CALLCHAIN != 0 && !typed.hide_call_graph {
+        usual.extend([Field::Ip, Field::Sym, Field::SymOff, Field::Dso]);
+    }
+    if event.attr.kind() == kind::SOFTWARE {
+        usual.push(Field::BpfOutput);
+    }
+    if event.attr.kind() == kind::RAW {
+        usual.extend([Field::Addr, Field::DataSrc, Field::Weight, Field::PhysAddr, Field::DataPageSize]);
+        usual.extend([Field::CodePageSize, Field::InsLat]);
+    }
+    Fields::of(&usual)
+}
+
+fn of_event(typed: &Script, event: &Event, changes: &[Change]) -> Fields {
+    let mut fields = usual(typed, event);
+    let mut asked = Vec::new();
+    let mine = |change: &&Change| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
+    for change in changes.iter().filter(mine) {
+        if !change.is_relative {
+            fields = Fields::default();
+        }
+        for (is_added, field) in &change.fields {
+            fields.set(*field, *is_added);
+            asked.push(*field);
+        }
+    }
+    let sample_type = event.attr.sample_type();
+    for (field, bits) in NEEDS {
+        if fields.has(field) && sample_type & bits == 0 {
+            fields.set(field, false);
+            if asked.contains(&field) {
+                let name = FIELDS.iter().find(|(_, other)| *other == field).map_or("", |(name, _)| name);
+                say::note_once(format!(
+                    "{} was recorded without {name}: the field is left out",
+                    event.name()
+                ));
+            }
+        }
+    }
+    fields
+}

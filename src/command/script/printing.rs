@@ -1,0 +1,270 @@
+//! From a record to an entry: who it was, what it passed, what else it holds; then it is the view's.
+
+use std::io::Write;
+
+use super::leaves;
+use crate::cli::script::Script;
+use crate::command::report::symbols::Symbols;
+use crate::command::report::words::Names;
+use crate::error::{Error, Result};
+use crate::profile::script::{Branch, Entry, Field, Fields, Places};
+use crate::record::decode::DataSource;
+use crate::record::layout::bits;
+use crate::record::{Parts, RawRecord, Record, Sample, Thread};
+use crate::session::addresses::{Addresses, Kinds, Question};
+use crate::session::samples::{Readings, Stacker, Unwind, Wanted};
+use crate::session::{CommId, Moment, Session, location};
+use crate::sys::attr::kind;
+use crate::view::script::{Layout, Writer};
+
+/// Software event that a BPF program writes into.
+const BPF_OUTPUT: u64 = 10;
+/// Software events whose address is that of data: page faults of all kinds, alignment faults do not.
+const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
+
+/// Prints records.
+pub(super) struct Printing<'a> {
+    typed: &'a Script,
+    session: &'a Session,
+    wanted: &'a Wanted,
+    names: Names<'a>,
+    stacker: Stacker<'a>,
+    readings: Readings,
+    addresses: &'a Addresses,
+    kinds: Kinds,
+    fields: &'a [Fields],
+    /// Of each event: the addresses of its samples are of data.
+    has_data: Vec<bool>,
+    leaves: Option<Vec<bool>>,
+    writer: Writer<'a>,
+    numbers: Vec<u32>,
+    branches: Vec<Branch>,
+}
+
+/// What is needed of a sample behind its first fields.
+const LATE: u64 = bits::RAW
+    | bits::WEIGHT
+    | bits::WEIGHT_STRUCT
+    | bits::DATA_SRC
+    | bits::PHYS_ADDR
+    | bits::DATA_PAGE_SIZE
+    | bits::CODE_PAGE_SIZE
+    | bits::CGROUP
+    | bits::REGS_USER
+    | bits::REGS_INTR
+    | bits::BRANCH_STACK;
+
+impl<'a> Printing<'a> {
+    pub(super) fn new(
+        typed: &'a Script,
+        session: &'a Session,
+        wanted: &'a Wanted,
+        (addresses, places): (&'a Addresses, &'a Places),
+        symbols: &'a Symbols,
+        layout: &'a Layout,
+        kinds: Kinds,
+    ) -> Self {
+        let is_of_data = |event: &crate::perfdata::Event| {
+            typed.json || event.attr.kind() == kind::SOFTWARE && PAGE_FAULTS.contains(&event.attr.config())
+        };
+        Self {
+            typed,
+            session,
+            wanted,
+            names: Names::new(session).with_symbols(symbols),
+            stacker: Stacker::new(wanted, None).joining(&session.deferred),
+            readings: Readings::default(),
+            addresses,
+            kinds,
+            fields: &layout.fields,
+            has_data: session.reader.events().iter().map(is_of_data).collect(),
+            leaves: leaves(typed, places),
+            writer: Writer::new(layout, places),
+            numbers: Vec::new(),
+            branches: Vec::new(),
+        }
+    }
+
+    pub(super) fn unwinding(self, unwind: Option<&'a dyn Unwind>) -> Self {
+        Self { stacker: Stacker::new(self.wanted, unwind).joining(&self.session.deferred), ..self }
+    }
+
+    pub(super) fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        self.writer.finish(out).map_err(|error| Error::output("the samples", error))
+    }
+
+    pub(super) fn sample(
+        &mut self,
+        raw: &RawRecord<'_>,
+        position: Moment,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let Some((event, sample)) = self.session.reader.layouts().sample(raw) else { return Ok(()) };
+        let fields = self.fields[event];
+        let time = sample.time().map(|time| time.0);
+        if !self.wanted.takes(&sample, time) || fields.is_empty() && !self.typed.json {
+            return Ok(());
+        }
+        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let thread = sample.thread();
+        let who = thread.unwrap_or_default();
+        let comm = self.session.history.comm(who.pid, who.tid, moment);
+        if !self.wanted.takes_thread(who, comm) {
+            return Ok(());
+        }
+        let asked = &self.session.reader.events()[event].attr;
+        let sample_type = sample.layout().sample_type();
+        let has_chain = sample_type & bits::CALLCHAIN != 0 && !self.typed.hide_call_graph;
+        self.numbers.clear();
+        if self.kinds.chains {
+            let layer = self.session.history.layer(who.pid, moment);
+            let (addresses, numbers) = (self.addresses, &mut self.numbers);
+            let (chain, in_calls) = (self.stacker.chain(&sample, layer), self.kinds.in_calls);
+            location::walk(chain, self.typed.max_stack, |level, address, is_caller| {
+                let question = Question::code(layer, level, address).returned_to(in_calls && is_caller);
+                numbers.extend(addresses.find(question));
+            });
+        }
+        if let Some(leaves) = &self.leaves {
+            let leaf = self.numbers.first().and_then(|number| leaves.get(*number as usize));
+            if !leaf.copied().unwrap_or(false) {
+                return Ok(());
+            }
+        }
+        let parts = if sample_type & LATE != 0 { sample.parts() } else { None }.unwrap_or_default();
+        self.find_branches(&parts, who, moment);
+        let unnamed;
+        let comm = match comm.and_then(|comm| self.names.named(comm.0)) {
+            Some(comm) => comm,
+            None => {
+                unnamed = format!(":{}", who.tid);
+                &unnamed
+            }
+        };
+        let payload = parts
+            .raw
+            .filter(|_| asked.kind() == kind::TRACEPOINT && (self.typed.json || fields.has(Field::Trace)));
+        let trace = payload.and_then(|bytes| self.names.trace(event, bytes));
+        let is_bpf = asked.kind() == kind::SOFTWARE && asked.config() == BPF_OUTPUT;
+        let cgroup = parts.cgroup.map(|id| self.cgroup(id));
+        let period = sample.period().unwrap_or_else(|| asked.period());
+        let entry = Entry {
+            comm,
+            pid: thread.map(|thread| thread.pid),
+            tid: thread.map(|thread| thread.tid),
+            cpu: sample.cpu(),
+            time,
+            period: Some(period),
+            event,
+            misc: raw.misc,
+            addr: sample.addr(),
+            addr_at: self.data_address(event, &sample, who, moment),
+            weight: parts.weight,
+            data_src: parts.data_src.map(DataSource),
+            phys_addr: parts.phys_addr,
+            data_page: parts.data_page_size,
+            code_page: parts.code_page_size,
+            cgroup: cgroup.as_deref(),
+            user_regs: parts.user_regs,
+            intr_regs: parts.intr_regs,
+            branches: &self.branches,
+            trace: trace.as_deref(),
+            bpf: parts.raw.filter(|_| is_bpf),
+            places: &self.numbers,
+            has_chain,
+        };
+        let written = |error| Error::output("the samples", error);
+        if sample_type & bits::READ == 0 {
+            return self.writer.write(out, &entry).map_err(written);
+        }
+        let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();
+        for (event, period) in members {
+            let entry = Entry { event, period: Some(period), ..entry };
+            self.writer.write(out, &entry).map_err(written)?;
+        }
+        Ok(())
+    }
+
+    fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, moment: Moment) {
+        self.branches.clear();
+        let Some(branches) = parts.branches.filter(|_| self.kinds.branches || self.typed.json) else {
+            return;
+        };
+        let layer = self.session.history.layer(who.pid, moment);
+        let number =
+            |address| self.addresses.find(Question::by_half(layer, None, address)).unwrap_or(u32::MAX);
+        self.branches.extend(branches.iter().map(|branch| Branch {
+            from: branch.from,
+            to: branch.to,
+            flags: branch.flags,
+            from_at: number(branch.from),
+            to_at: number(branch.to),
+        }));
+    }
+
+    fn data_address(&self, event: usize, sample: &Sample<'_>, who: Thread, moment: Moment) -> Option<u32> {
+        if !self.kinds.data || !self.has_data[event] {
+            return None;
+        }
+        let layer = self.session.history.layer(who.pid, moment);
+        let data = self.session.history.data_layer(who.pid, moment);
+        self.addresses.find(Question::by_half(layer, Some(data), sample.addr()?))
+    }
+
+    fn cgroup(&self, id: u64) -> String {
+        match self.session.cgroups.get(&id) {
+            Some(path) => String::from_utf8_lossy(path).into_owned(),
+            None => "unknown".to_owned(),
+        }
+    }
+
+    /// A record that is no sample: whose it is it says itself, or its trailer does.
+    pub(super) fn record(
+        &mut self,
+        raw: &RawRecord<'_>,
+        position: Moment,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let Some(record) = raw.parse() else { return Ok(()) };
+        let id = self.session.reader.layouts().sample_id(raw);
+        let owner = match &record {
+            Record::Mmap(map) => Some(map.thread),
+            Record::Mmap2(map) => Some(map.map.thread),
+            Record::Comm(comm) => Some(comm.thread),
+            Record::Fork(task) | Record::Exit(task) => Some(task.thread),
+            Record::Namespaces(spaces) => Some(spaces.thread),
+            _ => id.thread,
+        };
+        let who = owner.unwrap_or_default();
+        let time = id.time.map(|time| time.0);
+        let is_round = matches!(record, Record::FinishedRound);
+        let in_time = self.wanted.times.is_empty()
+            || self.wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
+        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        // A task begins with its parent's name; its own may follow at the same moment.
+        let named = if let Record::Fork(task) = &record { task.parent } else { who };
+        let number = self.session.history.comm(named.pid, named.tid, moment);
+        if !is_round && (!in_time || !self.wanted.takes_thread(who, number)) {
+            return Ok(());
+        }
+        let own = match &record {
+            Record::Comm(comm) => Some(String::from_utf8_lossy(comm.comm).into_owned()),
+            _ => None,
+        };
+        let named = own.or_else(|| number.and_then(|CommId(n)| self.names.named(n)).map(str::to_owned));
+        let comm = named.unwrap_or_else(|| format!(":{}", who.tid));
+        let event = id.id.and_then(|id| self.session.reader.layouts().event_of(id)).unwrap_or(0);
+        let entry = Entry {
+            comm: &comm,
+            pid: id.thread.or(owner).map(|thread| thread.pid),
+            tid: id.thread.or(owner).map(|thread| thread.tid),
+            cpu: id.cpu,
+            time,
+            event,
+            misc: raw.misc,
+            ..Entry::default()
+        };
+        let written = self.writer.write_record(out, &entry, raw.kind, &record);
+        written.map_err(|error| Error::output("the records", error))
+    }
+}

@@ -1,0 +1,161 @@
+//! Lines: the rows of all recordings by their sort keys, compared and sorted.
+
+use rustc_hash::FxHashMap;
+
+use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
+use crate::profile::sampled::{Cell, Row, Value};
+
+/// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was not recorded. Rows
+/// are sorted by the change of recording `order` (1 is the first after the base; 0 sorts by the base's own share).
+pub fn compare(name: &str, sides: &[Option<(Value, Vec<Row>)>], compute: Compute, order: usize) -> Event {
+    let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
+    let mut lines: Vec<Line> = Vec::new();
+    for (side, of) in sides.iter().enumerate() {
+        for row in of.iter().flat_map(|(_, rows)| rows).filter(|row| row.own.samples > 0) {
+            let at = *known.entry(&row.cells).or_insert_with(|| {
+                let values = vec![Value::default(); sides.len()];
+                lines.push(Line { cells: row.cells.clone(), values, changes: Vec::new() });
+                lines.len() - 1
+            });
+            lines[at].values[side] += row.own;
+        }
+    }
+    let totals: Vec<Option<Value>> =
+        sides.iter().map(|side| side.as_ref().map(|(total, _)| *total)).collect();
+    changes(compute, &totals, lines.iter_mut().map(|line| (&line.values[..], &mut line.changes)));
+    lines.sort_by(|a, b| {
+        let share = |line: &Line, side: usize| {
+            totals[side].map_or(0.0, |total| super::part(total, &line.values[side]).share)
+        };
+        let key = |line: &Line| match order {
+            0 => share(line, 0),
+            _ => weight(compute, line.changes.get(order - 1).and_then(Option::as_ref)),
+        };
+        // Of equal changes (two recordings of nothing, say) the costlier stands first.
+        let biggest = |line: &Line| (0..totals.len()).map(|side| share(line, side)).fold(0.0, f64::max);
+        key(b)
+            .total_cmp(&key(a))
+            .then_with(|| biggest(b).total_cmp(&biggest(a)))
+            .then_with(|| a.cells.cmp(&b.cells))
+    });
+    Event { name: name.to_owned(), totals, lines, tree: None }
+}
+
+/// What lines are sorted by.
+fn weight(compute: Compute, change: Option<&Change>) -> f64 {
+    let value = |change: &Change| match (compute, change.value) {
+        // The ratios of a few samples are the largest and mean nothing.
+        (Compute::Ratio, _) if change.verdict == Verdict::Noise => -1.0,
+        (Compute::DeltaAbs, Some(value)) => value.abs(),
+        (_, Some(value)) => value,
+        // A ratio to nothing.
+        (_, None) => f64::INFINITY,
+    };
+    change.map_or(f64::NEG_INFINITY, value)
+}
+
+/// Works out the changes of all lines (or nodes) together: each recording is one family of tests.
+pub(super) fn changes<'a>(
+    compute: Compute,
+    totals: &[Option<Value>],
+    all: impl Iterator<Item = (&'a [Value], &'a mut Vec<Option<Change>>)>,
+) {
+    let Some((&Some(base), others)) = totals.split_first() else { return };
+    let mut places: Vec<&mut Vec<Option<Change>>> = Vec::new();
+    // By recording, then by line.
+    let mut tests: Vec<Vec<Option<Test>>> = vec![Vec::new(); others.len()];
+    for (values, into) in all {
+        into.clear();
+        for (side, total) in others.iter().enumerate() {
+            let both = total.map(|total| change(compute, (base, total), (values[0], values[side + 1])));
+            into.push(both.map(|(change, _)| change));
+            tests[side].push(both.map(|(_, test)| test));
+        }
+        places.push(into);
+    }
+    for (side, tests) in tests.into_iter().enumerate() {
+        let pairs = places.iter_mut().zip(tests);
+        let mut family: Vec<_> =
+            pairs.filter_map(|(place, test)| Some((place[side].as_mut()?, test?))).collect();
+        judge(&mut family);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::sampled::TextId;
+
+    fn value(samples: u64) -> Value {
+        Value { samples, period: samples * 7, squares: samples as f64 * 49.0, weight: 0 }
+    }
+
+    fn side(rows: &[(u32, u64)]) -> Option<(Value, Vec<Row>)> {
+        let row = |(name, samples): &(u32, u64)| Row {
+            cells: vec![Cell::Text(TextId(*name))],
+            own: value(*samples),
+            total: value(*samples),
+        };
+        Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
+    }
+
+    fn seen(event: &Event) -> Vec<(u32, Verdict)> {
+        let name = |line: &Line| match line.cells[0] {
+            Cell::Text(TextId(name)) => name,
+            _ => 0,
+        };
+        event.lines.iter().map(|line| (name(line), line.changes[0].unwrap().verdict)).collect()
+    }
+
+    #[test]
+    fn changes_are_found_and_chance_is_not() {
+        let base = side(&[(1, 5000), (2, 3000), (3, 2000), (5, 60), (7, 1)]);
+        let new = side(&[(1, 3000), (2, 5050), (3, 2010), (4, 50), (8, 1)]);
+        let event = compare("cycles", &[base, new], Compute::DeltaAbs, 1);
+        let rows = seen(&event);
+        assert_eq!(rows[..2], [(2, Verdict::More), (1, Verdict::Less)]);
+        for want in [
+            (3, Verdict::Noise),
+            (4, Verdict::New),
+            (5, Verdict::Gone),
+            (7, Verdict::Noise),
+            (8, Verdict::Noise),
+        ] {
+            assert!(rows.contains(&want), "{want:?} is not in {rows:?}");
+        }
+        let change = event.lines[0].changes[0].unwrap();
+        assert!((change.share.value - 0.2).abs() < 0.01 && change.adjusted < 1e-9, "{change:?}");
+    }
+
+    #[test]
+    fn totals_of_another_size_are_made_alike() {
+        let (base, new) = (side(&[(1, 500), (2, 300), (3, 200)]), side(&[(1, 5000), (2, 3000), (3, 2000)]));
+        let event = compare("cycles", &[base, new], Compute::Delta, 1);
+        assert!(event.lines.iter().all(|line| line.changes[0].unwrap().verdict == Verdict::Noise));
+        assert!(event.lines.iter().all(|line| line.changes[0].unwrap().share.value.abs() < 1e-9));
+    }
+
+    #[test]
+    fn ratios_and_weighted_differences_are_of_periods() {
+        let sides = [side(&[(1, 1000), (2, 1000), (3, 10)]), side(&[(1, 2000), (2, 1010), (4, 40)])];
+        let event = compare("cycles", &sides, Compute::Ratio, 1);
+        let rows = seen(&event);
+        assert_eq!(rows[0], (4, Verdict::New), "a ratio to nothing is the largest");
+        assert_eq!(rows[1], (1, Verdict::More));
+        assert!(rows.contains(&(2, Verdict::Noise)));
+        let two = event.lines[1].changes[0].unwrap();
+        assert!(two.value == Some(2.0) && two.interval.0 > 1.8 && two.interval.1 < 2.2, "{two:?}");
+        let event = compare("cycles", &sides, Compute::Weighted(2.0, 1.0), 1);
+        let one = event.lines.iter().find(|line| line.cells[0] == Cell::Text(TextId(1))).unwrap();
+        assert_eq!(one.changes[0].unwrap().value, Some(0.0));
+    }
+
+    #[test]
+    fn an_event_that_one_recording_lacks_has_no_change_there() {
+        let event = compare("cycles", &[side(&[(1, 10)]), None, side(&[(1, 20)])], Compute::Delta, 2);
+        assert!(event.lines[0].changes[0].is_none() && event.lines[0].changes[1].is_some());
+        let by_base =
+            compare("cycles", &[side(&[(1, 10), (2, 90)]), side(&[(1, 90), (2, 10)])], Compute::Delta, 0);
+        assert_eq!(seen(&by_base)[0].0, 2);
+    }
+}

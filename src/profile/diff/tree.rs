@@ -1,0 +1,151 @@
+//! The call trees of all recordings laid over one another: nodes are the same when their ways from the root are.
+
+use rustc_hash::FxHashMap;
+
+use super::rows::changes;
+use super::{Change, Compute};
+use crate::profile::sampled::{self, TextId, Value};
+use crate::session::Level;
+
+/// A function in its context, in all recordings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The function.
+    pub symbol: TextId,
+    /// Its module's short name.
+    pub dso: TextId,
+    /// Where it ran.
+    pub level: Level,
+    /// Inlined into the next outer function.
+    pub inlined: bool,
+    /// The node above.
+    pub parent: Option<u32>,
+    /// How far below a root.
+    pub depth: u32,
+    /// Its cost with all below it, by recording.
+    pub values: Vec<Value>,
+    /// Changes of `values` against the base.
+    pub changes: Vec<Option<Change>>,
+    /// Numbers of the nodes below, largest change first.
+    pub children: Vec<u32>,
+}
+
+/// All nodes; parents stand before their children.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tree {
+    /// By number.
+    pub nodes: Vec<Node>,
+    /// Numbers of the top ones, largest change first.
+    pub roots: Vec<u32>,
+}
+
+/// Lays trees over one another, the base first; a recording without the event has none.
+pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], compute: Compute) -> Tree {
+    let mut out = Tree::default();
+    let mut known: FxHashMap<(Option<u32>, TextId, TextId, Level, bool), u32> = FxHashMap::default();
+    for (side, tree) in trees.iter().enumerate() {
+        let Some(tree) = tree else { continue };
+        // Each entry: a node of this tree, and the node of ours above it.
+        let mut open: Vec<(u32, Option<u32>)> = tree.roots.iter().rev().map(|root| (*root, None)).collect();
+        while let Some((number, parent)) = open.pop() {
+            let node = &tree.nodes[number as usize];
+            let key = (parent, node.symbol, node.dso, node.level, node.inlined);
+            let ours = *known.entry(key).or_insert_with(|| {
+                let ours = out.nodes.len() as u32;
+                out.nodes.push(Node {
+                    symbol: node.symbol,
+                    dso: node.dso,
+                    level: node.level,
+                    inlined: node.inlined,
+                    parent,
+                    depth: parent.map_or(0, |parent| out.nodes[parent as usize].depth + 1),
+                    values: vec![Value::default(); trees.len()],
+                    changes: Vec::new(),
+                    children: Vec::new(),
+                });
+                match parent {
+                    Some(parent) => out.nodes[parent as usize].children.push(ours),
+                    None => out.roots.push(ours),
+                }
+                ours
+            });
+            out.nodes[ours as usize].values[side] += node.total;
+            open.extend(node.children.iter().rev().map(|child| (*child, Some(ours))));
+        }
+    }
+    changes(compute, totals, out.nodes.iter_mut().map(|node| (&node.values[..], &mut node.changes)));
+    sort(&mut out);
+    out
+}
+
+fn sort(tree: &mut Tree) {
+    let weights: Vec<f64> = tree
+        .nodes
+        .iter()
+        .map(|node| node.changes.iter().flatten().map(|change| change.share.value.abs()).fold(0.0, f64::max))
+        .collect();
+    let sort = |list: &mut Vec<u32>| {
+        list.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then_with(|| a.cmp(b)));
+    };
+    sort(&mut tree.roots);
+    for node in &mut tree.nodes {
+        sort(&mut node.children);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+    use crate::profile::sampled::tree::Node as One;
+
+    fn value(samples: u64) -> Value {
+        Value { samples, period: samples, squares: samples as f64, weight: 0 }
+    }
+
+    fn node(symbol: u32, samples: u64, children: &[u32]) -> One {
+        One {
+            symbol: TextId(symbol),
+            dso: TextId(0),
+            level: Level::User,
+            inlined: false,
+            own: Value::default(),
+            total: value(samples),
+            children: children.to_vec(),
+        }
+    }
+
+    #[test]
+    fn nodes_with_the_same_way_are_one() {
+        // base: main -> a -> c, main -> b; new: main -> b -> c, main -> a -> c
+        let base = sampled::Tree {
+            nodes: vec![node(1, 1000, &[1, 2]), node(2, 700, &[3]), node(3, 300, &[]), node(4, 700, &[])],
+            roots: vec![0],
+        };
+        let new = sampled::Tree {
+            nodes: vec![
+                node(1, 1000, &[1, 2]),
+                node(3, 600, &[3]),
+                node(2, 400, &[4]),
+                node(4, 600, &[]),
+                node(4, 400, &[]),
+            ],
+            roots: vec![0],
+        };
+        let totals = [Some(value(1000)), Some(value(1000))];
+        let tree = overlay(&[Some(base), Some(new)], &totals, Compute::DeltaAbs);
+        assert_eq!(tree.nodes.len(), 5);
+        let seen: Vec<_> = tree
+            .nodes
+            .iter()
+            .map(|n| {
+                (n.symbol.0, n.depth, n.values[0].samples, n.values[1].samples, n.changes[0].unwrap().verdict)
+            })
+            .collect();
+        assert!(seen.contains(&(1, 0, 1000, 1000, Verdict::Noise)), "{seen:?}");
+        assert!(seen.contains(&(2, 1, 700, 400, Verdict::Less)), "{seen:?}");
+        assert!(seen.contains(&(4, 2, 700, 400, Verdict::Less)), "{seen:?}");
+        assert!(seen.contains(&(4, 2, 0, 600, Verdict::New)), "{seen:?}");
+        assert!(tree.nodes.iter().enumerate().all(|(at, n)| n.parent.is_none_or(|p| (p as usize) < at)));
+    }
+}

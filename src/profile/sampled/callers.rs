@@ -1,0 +1,97 @@
+//! Stacks changed by the names in them: `--ignore-callees` cuts them, `--parent` marks them.
+//!
+//! Receives resolved stacks and what stands at their locations; hands the same on, changed, before tables and trees are
+//! made of them.
+//!
+//! ```text
+//!   main  f  g  h      --ignore-callees f:   main f          (what f called counts as f's own)
+//!                      --parent '^(f|g)$':   parent g        (the innermost function that the pattern finds)
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use super::{Code, TextId, Texts, Value};
+use crate::session::Resolved;
+use crate::session::intern::{Lists, bytes, words};
+use crate::session::samples::Extra;
+
+/// The parent of stacks in which the pattern finds none.
+pub const OTHER: &str = "[other]";
+
+/// Asks whether a name is meant.
+pub type Matches<'a> = dyn Fn(&str) -> bool + 'a;
+
+/// Of each call: whether its name is meant. Each name is asked for once.
+fn matching(code: &Code, texts: &Texts, matches: &Matches<'_>) -> Vec<bool> {
+    let mut known: FxHashMap<TextId, bool> = FxHashMap::default();
+    let mut ask = |id: TextId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
+    code.calls().iter().map(|call| call.named && ask(call.symbol)).collect()
+}
+
+/// Cuts off what functions called: a stack begins with the outermost one that is meant.
+pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &Texts, matches: &Matches<'_>) {
+    let is_meant = matching(code, texts, matches);
+    let mut stacks = Lists::default();
+    let mut number_of = Vec::with_capacity(resolved.stacks.len());
+    let mut scratch = Vec::new();
+    for number in 0..resolved.stacks.len() as u32 {
+        let stack: Vec<u32> = resolved.stack(number).collect();
+        let found = |location: &u32| code.range(*location).any(|call| is_meant[call]);
+        let first = stack.iter().rposition(found).unwrap_or(0);
+        scratch.clear();
+        scratch.extend(stack[first..].iter().flat_map(|location| location.to_ne_bytes()));
+        number_of.push(stacks.add(0, &scratch));
+    }
+    resolved.stacks = stacks;
+    for (key, _) in &mut resolved.rows {
+        key.stack = number_of[key.stack as usize];
+    }
+    resolved.rejoin();
+}
+
+/// Writes each row's parent into its extras.
+pub fn mark_parents(
+    resolved: &mut Resolved,
+    extras: &mut Lists,
+    kinds: &[Extra],
+    code: &Code,
+    texts: &Texts,
+    matches: &Matches<'_>,
+) {
+    let Some(at) = kinds.iter().position(|extra| *extra == Extra::Parent) else { return };
+    let is_meant = matching(code, texts, matches);
+    let mut parents: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut marked = Lists::default();
+    let mut scratch = Vec::new();
+    let mut rows = std::mem::take(&mut resolved.rows);
+    for (key, _) in &mut rows {
+        let parent = *parents.entry(key.stack).or_insert_with(|| {
+            let mut calls = resolved.stack(key.stack).flat_map(|location| code.range(location));
+            let found = calls.find(|call| is_meant[*call]);
+            found.map_or(u64::MAX, |call| code.calls()[call].symbol.0.into())
+        });
+        let mut list: Vec<u64> = words(extras.get(key.extra).1).iter().collect();
+        if let Some(word) = list.get_mut(at) {
+            *word = parent;
+        }
+        bytes(&list, &mut scratch);
+        key.extra = marked.add(0, &scratch);
+    }
+    *extras = marked;
+    resolved.rows = rows;
+    resolved.rejoin();
+}
+
+/// Takes out the rows that have no parent; their sums by event.
+pub fn without_others(resolved: &mut Resolved, extras: &Lists, kinds: &[Extra]) -> Vec<(usize, Value)> {
+    let Some(at) = kinds.iter().position(|extra| *extra == Extra::Parent) else { return Vec::new() };
+    let mut gone = Vec::new();
+    resolved.rows.retain(|(key, value)| {
+        let is_found = words(extras.get(key.extra).1).get(at).is_some_and(|word| word != u64::MAX);
+        if !is_found {
+            gone.push((key.event as usize, *value));
+        }
+        is_found
+    });
+    gone
+}

@@ -1,0 +1,79 @@
+//! Cells of branches and of data: what stands at the other address of a sample.
+
+use super::table::Input;
+use super::{Call, Cell, SortKey, Texts};
+use crate::record::decode::{BranchFlags, DataSource};
+use crate::session::samples::Extra;
+
+/// Asks for a word of a row's extras.
+type Word<'a> = dyn Fn(fn(&Extra) -> bool) -> Option<u64> + 'a;
+
+/// What stands at a location that an extra names.
+fn call<'a>(input: &Input<'a>, word: Option<u64>) -> Option<&'a Call> {
+    let location = u32::try_from(word?).ok()?;
+    if location as usize >= input.code.len() {
+        return None;
+    }
+    input.code.calls().get(input.code.own(location))
+}
+
+/// A cell of where a branch came from, or of its flags.
+pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts: &mut Texts) -> Cell {
+    let address = |word: Option<u64>| match word {
+        Some(word) if word != u64::MAX => Cell::Address(word),
+        _ => Cell::Unknown,
+    };
+    match key {
+        SortKey::AddrFrom => return address(word(|e| *e == Extra::FromAddr)),
+        SortKey::AddrTo => return address(word(|e| *e == Extra::ToAddr)),
+        SortKey::SymbolFrom | SortKey::DsoFrom | SortKey::SrcLineFrom => {
+            let Some(call) = call(input, word(|e| *e == Extra::From)) else { return Cell::Unknown };
+            return match key {
+                SortKey::SymbolFrom => Cell::Symbol(call.level.letter(), call.symbol),
+                SortKey::DsoFrom => Cell::Text(call.dso),
+                _ => call.file.map_or(Cell::Unknown, |file| Cell::Line(file, call.line)),
+            };
+        }
+        _ => {}
+    }
+    let Some(flags) = word(|e| *e == Extra::BranchFlags).filter(|word| *word != u64::MAX) else {
+        return Cell::Unknown;
+    };
+    let flags = BranchFlags(flags);
+    let mut letter = |letter: &str| Cell::Text(texts.add(letter));
+    // perf's letters.
+    match key {
+        SortKey::Mispredict if flags.is_predicted() => letter("N"),
+        SortKey::Mispredict if flags.is_mispredicted() => letter("Y"),
+        SortKey::Mispredict => letter("N/A"),
+        SortKey::InTx => letter(if flags.in_tx() { "T" } else { "." }),
+        SortKey::Abort => letter(if flags.is_abort() { "A" } else { "." }),
+        _ if flags.cycles() == 0 => letter("-"),
+        _ => Cell::Number(flags.cycles().into()),
+    }
+}
+
+/// A cell of the data that a sample is about.
+pub(super) fn of_data(key: SortKey, input: &Input<'_>, word: &Word<'_>) -> Cell {
+    let word = match key {
+        SortKey::DCacheLine => word(|e| *e == Extra::DataLine),
+        _ => word(|e| *e == Extra::Data),
+    };
+    let Some(call) = call(input, word) else { return Cell::Unknown };
+    match key {
+        SortKey::DsoDaddr => Cell::Text(call.dso),
+        _ => Cell::Symbol(call.level.letter(), call.symbol),
+    }
+}
+
+/// A cell of where the data came from, in perf's words.
+pub(super) fn of_source(key: SortKey, word: u64, texts: &mut Texts) -> Cell {
+    let source = DataSource(word);
+    Cell::Text(match key {
+        SortKey::Mem => texts.add(&source.level_words()),
+        SortKey::Snoop => texts.add(&source.snoop_words()),
+        SortKey::Tlb => texts.add(&source.tlb_words()),
+        SortKey::Locked => texts.add(source.lock_words()),
+        _ => texts.add(source.blocked_words().trim_start()),
+    })
+}

@@ -1,0 +1,205 @@
+//! Two shares that sampling gave: how far they differ, how sure that is, and what many such tests together say.
+//!
+//! Receives shares with the number of draws behind them; hands on a [`Difference`]. Intervals are Newcombe's (1998, method
+//! 10: made of both Wilson intervals). The test is the pooled score test; where few samples are expected it is the exact one
+//! given their sum. [`adjusted`] is Benjamini and Hochberg's (1995) correction.
+
+use super::distribution::{incomplete_beta, t_two_sided};
+
+/// The normal distribution's 97.5 % quantile.
+const Z: f64 = 1.959_964;
+/// Below so many expected samples on a side the exact test is taken.
+const FEW: f64 = 10.0;
+
+/// A share (0 to 1) and the number of equally weighted samples behind it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// The share.
+    pub share: f64,
+    /// Samples of the whole; need not be an integer, since unequal periods count for fewer.
+    pub draws: f64,
+}
+
+/// What two shares say together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// The second share less the first.
+    pub value: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided probability of so large a difference if there were none.
+    pub p: f64,
+}
+
+impl Difference {
+    /// Half the width of the interval.
+    pub fn error(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+impl Part {
+    /// Wilson's 95 % interval.
+    pub fn interval(&self) -> (f64, f64) {
+        let Self { share, draws } = *self;
+        if draws <= 0.0 {
+            return (0.0, 1.0);
+        }
+        let z2 = Z * Z;
+        let middle = (share + z2 / (2.0 * draws)) / (1.0 + z2 / draws);
+        let half = Z / (1.0 + z2 / draws)
+            * (share * (1.0 - share) / draws + z2 / (4.0 * draws * draws)).max(0.0).sqrt();
+        ((middle - half).clamp(0.0, share), (middle + half).clamp(share, 1.0))
+    }
+
+    fn count(&self) -> f64 {
+        self.share * self.draws
+    }
+}
+
+/// Compares two shares.
+pub fn difference(first: Part, second: Part) -> Difference {
+    let value = second.share - first.share;
+    let ((low1, high1), (low2, high2)) = (first.interval(), second.interval());
+    let low = value - (second.share - low2).hypot(high1 - first.share);
+    let high = value + (high2 - second.share).hypot(first.share - low1);
+    Difference { value, low: low.max(-1.0), high: high.min(1.0), p: probability(first, second) }
+}
+
+fn probability(first: Part, second: Part) -> f64 {
+    let draws = first.draws + second.draws;
+    if first.draws <= 0.0 || second.draws <= 0.0 {
+        return 1.0;
+    }
+    let count = first.count() + second.count();
+    let pooled = count / draws;
+    if pooled <= 0.0 || pooled >= 1.0 {
+        return 1.0;
+    }
+    let fewest = first.draws.min(second.draws);
+    if pooled * fewest < FEW || (1.0 - pooled) * fewest < FEW {
+        // What is rare decides: of almost all, the rest.
+        let (rare, sum) = if pooled <= 0.5 {
+            (second.count(), count)
+        } else {
+            (second.draws - second.count(), draws - count)
+        };
+        return binomial(rare, sum, second.draws / draws);
+    }
+    let z = (second.share - first.share)
+        / (pooled * (1.0 - pooled) * (1.0 / first.draws + 1.0 / second.draws)).sqrt();
+    normal_two_sided(z)
+}
+
+/// Two-sided probability of `hits` or what is less likely, out of `all` draws that hit with probability `chance`: twice the
+/// smaller tail.
+pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
+    let misses = all - hits;
+    let above = if hits <= 0.0 { 1.0 } else { incomplete_beta(chance, hits, misses + 1.0) };
+    let below = if misses <= 0.0 { 1.0 } else { incomplete_beta(1.0 - chance, misses, hits + 1.0) };
+    (2.0 * above.min(below)).min(1.0)
+}
+
+/// Probability that a normal variable lies further from 0 than `z`, on either side.
+pub fn normal_two_sided(z: f64) -> f64 {
+    // Student's distribution with so many degrees of freedom is the normal one to six digits where it matters.
+    t_two_sided(z, 1e6)
+}
+
+/// Probabilities of many tests, made larger so that of those below a level at most that part is found by chance; where
+/// nothing differs, the level is the chance that anything at all is below it.
+pub fn adjusted(all: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|a, b| all[*b].total_cmp(&all[*a]));
+    let mut out = vec![1.0; all.len()];
+    let mut least = 1.0f64;
+    for (from_last, at) in order.into_iter().enumerate() {
+        let rank = all.len() - from_last;
+        least = least.min(all[at] * all.len() as f64 / rank as f64);
+        out[at] = least;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn near(got: f64, want: f64, within: f64) {
+        assert!((got - want).abs() <= within, "{got} is not {want}");
+    }
+
+    #[test]
+    fn intervals_are_those_of_newcombe() {
+        // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 less 48/80 and 9/10 less 3/10, method 10.
+        let of = |k: f64, n: f64| Part { share: k / n, draws: n };
+        let d = difference(of(48.0, 80.0), of(56.0, 70.0));
+        near(d.value, 0.2, 1e-12);
+        near(d.low, 0.0524, 5e-5);
+        near(d.high, 0.3339, 5e-5);
+        let d = difference(of(3.0, 10.0), of(9.0, 10.0));
+        near(d.low, 0.1705, 5e-5);
+        near(d.high, 0.8090, 5e-5);
+    }
+
+    #[test]
+    fn the_test_is_the_pooled_one_or_exact() {
+        let of = |k: f64, n: f64| Part { share: k / n, draws: n };
+        // z = 0.2 / sqrt(104/150 · 46/150 · (1/70 + 1/80)) = 2.650; P(|Z| > 2.650) = 0.00805.
+        near(difference(of(48.0, 80.0), of(56.0, 70.0)).p, 0.008_05, 5e-5);
+        // 0 of 1000 against 5 of 1000: 2 · (1/2)^5.
+        near(difference(of(0.0, 1000.0), of(5.0, 1000.0)).p, 0.0625, 1e-9);
+        near(difference(of(1000.0, 1000.0), of(995.0, 1000.0)).p, 0.0625, 1e-9);
+        near(normal_two_sided(1.959_964), 0.05, 1e-6);
+        assert_eq!(difference(of(0.0, 10.0), of(0.0, 10.0)).p, 1.0);
+        assert_eq!(difference(Part { share: 0.0, draws: 0.0 }, of(5.0, 10.0)).p, 1.0);
+    }
+
+    #[test]
+    fn many_tests_are_corrected_as_in_the_paper() {
+        // Benjamini and Hochberg (1995), section 3.2: of these 15, the first four pass at 0.05.
+        let all = [
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719,
+            0.6528, 0.7590, 1.0,
+        ];
+        let out = adjusted(&all);
+        assert_eq!(out.iter().filter(|p| **p <= 0.05).count(), 4);
+        near(out[0], 0.0015, 1e-12);
+        assert!(adjusted(&[]).is_empty());
+    }
+
+    #[test]
+    fn chance_alone_is_claimed_as_often_as_said() {
+        // Two samples of 2000 draws from one distribution, by a generator with a fixed start.
+        let mut state = 88_172_645_463_325_252u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let mut claimed = 0;
+        for _ in 0..400 {
+            let mut draw =
+                || Part { share: (0..2000).filter(|_| next() < 0.3).count() as f64 / 2000.0, draws: 2000.0 };
+            claimed += usize::from(difference(draw(), draw()).p < 0.05);
+        }
+        assert!((8..=36).contains(&claimed), "{claimed} of 400, 20 expected");
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_hold_the_value_and_turning_around_turns_the_sign(
+            a in 0.0f64..=1.0, b in 0.0f64..=1.0, m in 0.0f64..1e6, n in 0.0f64..1e6,
+        ) {
+            let (first, second) = (Part { share: a, draws: m }, Part { share: b, draws: n });
+            let (d, e) = (difference(first, second), difference(second, first));
+            prop_assert!(d.low <= d.value && d.value <= d.high, "{:?}", d);
+            prop_assert!((0.0..=1.0).contains(&d.p), "{:?}", d);
+            prop_assert!((d.low + e.high).abs() < 1e-9 && (d.p - e.p).abs() < 1e-6, "{:?} {:?}", d, e);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The mount namespace in which a process saw its files: under which root they can be opened now.
+//!
+//! Receives a module with its process and, where the recording says it, the number of that process's mount namespace. A process that still
+//! runs there leads to its files; when the recorded one is gone, any other in the same namespace does (a container's other processes).
+//! Without the number the process is believed by its pid alone.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::{Module, Options};
+
+/// Where a process's files are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum View {
+    /// Below the root of this process.
+    Of(u32),
+    /// Where we see them ourselves.
+    Ours,
+    /// In a namespace in which no process is left.
+    Gone,
+}
+
+impl View {
+    /// How a module's files are seen.
+    pub fn of(module: &Module, options: &Options) -> Self {
+        if !options.live {
+            return Self::Ours;
+        }
+        let by_pid = module.pid.map_or(Self::Ours, Self::Of);
+        let Some(wanted) = module.mount else { return by_pid };
+        // The process may be gone and its pid another's.
+        match module.pid {
+            Some(pid) if namespace(&pid.to_string()) == Some(wanted) => by_pid,
+            _ if namespace("self") == Some(wanted) => Self::Ours,
+            _ => anybody_in(wanted).map_or(Self::Gone, Self::Of),
+        }
+    }
+
+    /// The root, if it is not ours.
+    pub fn root(&self) -> Option<PathBuf> {
+        match self {
+            Self::Of(pid) => Some(format!("/proc/{pid}/root").into()),
+            Self::Ours | Self::Gone => None,
+        }
+    }
+}
+
+/// The number (inode) of a process's mount namespace; `None` when it is gone or not ours to look at.
+fn namespace(process: &str) -> Option<u64> {
+    std::fs::metadata(format!("/proc/{process}/ns/mnt")).ok().map(|link| link.ino())
+}
+
+/// When the machine was looked over, and the oldest process of each namespace: of a container, its first.
+type Looked = (Instant, FxHashMap<u64, u32>);
+
+/// A recording of many containers asks for each of their modules: one look at all processes answers for a while.
+static LOOKED: Mutex<Option<Looked>> = Mutex::new(None);
+const A_WHILE: Duration = Duration::from_secs(1);
+
+fn anybody_in(wanted: u64) -> Option<u32> {
+    let mut looked = LOOKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh = looked.as_ref().is_some_and(|(when, _)| when.elapsed() < A_WHILE);
+    if !fresh {
+        *looked = Some((Instant::now(), oldest_by_namespace()));
+    }
+    looked.as_ref()?.1.get(&wanted).copied()
+}
+
+fn oldest_by_namespace() -> FxHashMap<u64, u32> {
+    let mut oldest = FxHashMap::default();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        if let Some(number) = namespace(&pid.to_string()) {
+            let kept: &mut u32 = oldest.entry(number).or_insert(pid);
+            *kept = pid.min(*kept);
+        }
+    }
+    oldest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_believed_only_in_its_own_namespace() {
+        let options = Options { live: true, ..Options::from_environment() };
+        let own = namespace("self").unwrap();
+        let module = |pid, mount| Module { pid, mount, ..Module::file("/bin/sh") };
+        let me = std::process::id();
+        assert_eq!(View::of(&module(Some(me), None), &options), View::Of(me));
+        assert_eq!(View::of(&module(Some(me), Some(own)), &options), View::Of(me));
+        // A pid that nobody has: our own view is the same.
+        assert_eq!(View::of(&module(Some(u32::MAX), Some(own)), &options), View::Ours);
+        // Namespaces are numbered from 0xf0000000 on.
+        assert_eq!(View::of(&module(Some(me), Some(1)), &options), View::Gone);
+        let elsewhere = Options { live: false, ..options };
+        assert_eq!(View::of(&module(Some(me), None), &elsewhere), View::Ours);
+    }
+}

@@ -1,0 +1,93 @@
+//! Rows for programs: fields with a separator, and CSV. Both have the same fields.
+
+use std::io::{self, Write};
+
+use super::{Layout, formula, heading, wanted};
+use crate::profile::diff::{Comparison, Compute, Event, Line};
+use crate::text::clean;
+use crate::view::report::{Spelling, words};
+
+fn titles(comparison: &Comparison, layout: &Layout) -> Vec<String> {
+    let mut titles = vec!["Event".to_owned(), "Baseline".to_owned()];
+    if layout.period {
+        titles.push("Baseline period".to_owned());
+    }
+    let others = comparison.files.len() - 1;
+    for number in 1..=others {
+        let mark = if others > 1 { format!(" {number}") } else { String::new() };
+        for title in ["New", heading(comparison.compute), "Low", "High", "p", "Verdict"] {
+            titles.push(format!("{title}{mark}"));
+        }
+        if layout.period {
+            titles.push(format!("Period{mark}"));
+        }
+        if layout.formula {
+            titles.push(format!("Formula{mark}"));
+        }
+    }
+    titles.extend(comparison.keys.iter().map(|key| key.heading().to_owned()));
+    titles
+}
+
+fn fields(comparison: &Comparison, event: &Event, line: &Line, layout: &Layout) -> Vec<String> {
+    let share = |file: usize| format!("{:.2}%", event.part(file, &line.values[file]).share * 100.0);
+    let mut fields = vec![clean(&event.name).into_owned(), share(0)];
+    if layout.period {
+        fields.push(line.values[0].period.to_string());
+    }
+    let number = |value: f64| match comparison.compute {
+        _ if !value.is_finite() => String::new(),
+        Compute::Delta | Compute::DeltaAbs => format!("{:+.2}", value * 100.0),
+        Compute::Ratio => format!("{value:.6}"),
+        Compute::Weighted(..) => format!("{value:.0}"),
+    };
+    for (at, change) in line.changes.iter().enumerate() {
+        match change {
+            Some(change) => {
+                fields.push(share(at + 1));
+                fields.push(change.value.map(number).unwrap_or_default());
+                fields.extend([number(change.interval.0), number(change.interval.1)]);
+                fields.push(format!("{:.3e}", change.adjusted));
+                fields.push(change.verdict.word().to_owned());
+            }
+            None => fields.extend(std::iter::repeat_n(String::new(), 6)),
+        }
+        if layout.period {
+            fields.push(line.values[at + 1].period.to_string());
+        }
+        if layout.formula {
+            fields.push(formula(comparison.compute, event, line, at + 1));
+        }
+    }
+    fields.extend(line.cells.iter().map(|cell| words(&comparison.texts, cell, Spelling::default())));
+    fields
+}
+
+/// A comment line with the titles, then the rows; a dot stands for a separator inside a field.
+pub(super) fn separated(
+    out: &mut dyn Write,
+    comparison: &Comparison,
+    layout: &Layout,
+    separator: &str,
+) -> io::Result<()> {
+    writeln!(out, "# {}", titles(comparison, layout).join(separator))?;
+    for event in &comparison.events {
+        for line in wanted(event, layout).into_iter().take(layout.rows) {
+            let fields = fields(comparison, event, line, layout);
+            let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
+            writeln!(out, "{}", fields.join(separator))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn csv(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(titles(comparison, layout))?;
+    for event in &comparison.events {
+        for line in wanted(event, layout).into_iter().take(layout.rows) {
+            writer.write_record(fields(comparison, event, line, layout))?;
+        }
+    }
+    writer.flush()
+}

@@ -1,0 +1,143 @@
+//! The document: recordings, events, rows with changes, the tree. docs/diff.md explains each field.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Layout, wanted};
+use crate::profile::diff::{Change, Comparison, Compute, Event, Line, SIGNIFICANCE, VERSION};
+use crate::profile::sampled::{Cell, Value};
+use crate::text::clean_json;
+
+pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
+    let files: Json = comparison
+        .files
+        .iter()
+        .map(|file| json!({"path": file.path, "samples": file.samples, "lost": file.lost}))
+        .collect();
+    let compute = match comparison.compute {
+        Compute::Delta => json!("delta"),
+        Compute::DeltaAbs => json!("delta-abs"),
+        Compute::Ratio => json!("ratio"),
+        Compute::Weighted(w1, w2) => json!(format!("wdiff:{w1},{w2}")),
+    };
+    writeln!(out, "{{\n\"version\": {VERSION},\n\"files\": {},", text(&files))?;
+    write!(out, "\"compute\": {compute},\n\"significance\": {SIGNIFICANCE},\n\"events\": [")?;
+    for (number, event) in comparison.events.iter().enumerate() {
+        let totals: Json = event
+            .totals
+            .iter()
+            .map(|total| total.map(|total| json!({"samples": total.samples, "period": total.period})))
+            .collect();
+        let comma = if number == 0 { "" } else { "," };
+        write!(out, "{comma}\n{{\"name\": {}, \"totals\": {totals},\n\"rows\": [", text(&json!(event.name)))?;
+        let lines = wanted(event, layout).into_iter().take(layout.rows);
+        list(out, lines.map(|line| row(comparison, event, line)))?;
+        write!(out, "],\n\"tree\": ")?;
+        match &event.tree {
+            None => write!(out, "null}}")?,
+            Some(_) => {
+                write!(out, "[")?;
+                list(out, nodes(comparison, event, layout))?;
+                write!(out, "]}}")?;
+            }
+        }
+    }
+    writeln!(out, "],\n\"notes\": {}\n}}", text(&json!(comparison.notes)))
+}
+
+fn text(value: &Json) -> String {
+    clean_json(&value.to_string()).into_owned()
+}
+
+fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
+    for (number, item) in items.enumerate() {
+        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, text(&item))?;
+    }
+    Ok(())
+}
+
+fn points(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+fn costs(event: &Event, values: &[Value]) -> Json {
+    let cost = |(file, value): (usize, &Value)| {
+        let part = event.part(file, value);
+        let (low, high) = part.interval();
+        json!({
+            "percent": points(part.share), "error": points((high - low) / 2.0),
+            "samples": value.samples, "period": value.period,
+        })
+    };
+    let recorded = |(file, _): &(usize, &Value)| event.totals[*file].is_some();
+    values.iter().enumerate().map(|side| recorded(&side).then(|| cost(side))).collect()
+}
+
+fn changes(comparison: &Comparison, changes: &[Option<Change>]) -> Json {
+    let change = |change: &Change| {
+        let mut object = json!({
+            "delta": points(change.share.value), "error": points(change.share.error()),
+            "low": points(change.share.low), "high": points(change.share.high),
+            "p": change.share.p, "p_adjusted": change.adjusted, "verdict": change.verdict.word(),
+        });
+        if !matches!(comparison.compute, Compute::Delta | Compute::DeltaAbs) {
+            object["computed"] =
+                json!({"value": change.value, "low": change.interval.0, "high": change.interval.1});
+        }
+        object
+    };
+    changes.iter().map(|of| of.as_ref().map(change)).collect()
+}
+
+fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
+    let mut object = Map::new();
+    for (key, cell) in comparison.keys.iter().zip(&line.cells) {
+        let value = match *cell {
+            Cell::Symbol(letter, id) => {
+                object.insert("level".into(), json!(letter.to_string()));
+                json!(comparison.texts.get(id))
+            }
+            Cell::Text(id) => json!(comparison.texts.get(id)),
+            Cell::Line(id, line) => json!(format!("{}:{line}", comparison.texts.get(id))),
+            Cell::Number(number) => json!(number),
+            Cell::Time(ns) => json!(ns),
+            Cell::Address(address) => json!(format!("{address:#x}")),
+            Cell::Unknown => Json::Null,
+        };
+        object.insert(key.name().into(), value);
+    }
+    object.insert("costs".into(), costs(event, &line.values));
+    object.insert("changes".into(), changes(comparison, &line.changes));
+    Json::Object(object)
+}
+
+/// Each node after its parent, whose index it names; those below the limit in all recordings are left out with what is below them.
+fn nodes<'a>(
+    comparison: &'a Comparison,
+    event: &'a Event,
+    layout: &'a Layout,
+) -> impl Iterator<Item = Json> + 'a {
+    let tree = event.tree.as_ref();
+    let mut open: Vec<(u32, Option<usize>)> =
+        tree.iter().flat_map(|tree| tree.roots.iter().rev().map(|root| (*root, None))).collect();
+    let mut index = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let (number, parent) = open.pop()?;
+            let node = &tree?.nodes[number as usize];
+            let shares = node.values.iter().enumerate().map(|(file, value)| event.part(file, value).share);
+            if shares.fold(0.0, f64::max) < layout.limit {
+                continue;
+            }
+            open.extend(node.children.iter().rev().map(|child| (*child, Some(index))));
+            index += 1;
+            return Some(json!({
+                "parent": parent, "depth": node.depth, "symbol": comparison.texts.get(node.symbol),
+                "dso": comparison.texts.get(node.dso), "level": node.level.letter().to_string(),
+                "inlined": node.inlined, "costs": costs(event, &node.values),
+                "changes": changes(comparison, &node.changes),
+            }));
+        }
+    })
+}

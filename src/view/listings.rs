@@ -1,0 +1,103 @@
+//! Lists of what a recording holds besides samples: records by kind, tasks, mappings, in perf's columns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use crate::profile::recording::{Count, Task};
+use crate::text::clean;
+
+/// Records by kind, with their share.
+///
+/// # Errors
+/// Those of `out`.
+pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::Result<()> {
+    let all: u64 = kinds.iter().map(|(_, count)| count).sum::<u64>() + unknown;
+    writeln!(out, "\nAggregated stats:")?;
+    writeln!(out, "{:>16} events: {all:10}", "TOTAL")?;
+    let share = |count: u64| count as f64 / all.max(1) as f64 * 100.0;
+    for (name, count) in kinds {
+        writeln!(out, "{:>16} events: {count:10}  ({:4.1}%)", clean(name), share(*count))?;
+    }
+    if unknown > 0 {
+        writeln!(out, "{:>16} events: {unknown:10}  ({:4.1}%)", "UNKNOWN", share(unknown))?;
+    }
+    Ok(())
+}
+
+/// Tasks below those that made them, with their mappings.
+///
+/// # Errors
+/// Those of `out`.
+pub fn tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
+    writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
+    let known: BTreeSet<i32> = tasks.iter().map(|task| task.tid).collect();
+    let mut below: BTreeMap<i32, Vec<&Task>> = BTreeMap::new();
+    let mut open: Vec<(&Task, usize)> = Vec::new();
+    for task in tasks {
+        // Whose maker is not there, or is itself, stands at the top.
+        match task.parent.filter(|parent| known.contains(parent) && *parent != task.tid) {
+            Some(parent) => below.entry(parent).or_default().push(task),
+            None => open.push((task, 0)),
+        }
+    }
+    open.reverse();
+    let mut shown = BTreeSet::new();
+    loop {
+        while let Some((task, depth)) = open.pop() {
+            if !shown.insert(task.tid) {
+                continue;
+            }
+            one(out, task, depth)?;
+            let children = below.get(&task.tid).into_iter().flatten().rev();
+            open.extend(children.map(|child| (*child, depth + 1)));
+        }
+        // Tasks that made each other, which only a damaged recording says.
+        match tasks.iter().find(|task| !shown.contains(&task.tid)) {
+            Some(task) => open.push((task, 0)),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Deeper tasks are not indented further.
+const DEEPEST: usize = 40;
+
+fn one(out: &mut dyn Write, task: &Task, depth: usize) -> io::Result<()> {
+    let (parent, indent) = (task.parent.unwrap_or(-1), depth.min(DEEPEST));
+    writeln!(out, "  {:8} {:8} {parent:8}  {:indent$}|{}", task.pid, task.tid, "", clean(&task.comm))?;
+    for map in &task.maps {
+        let path = clean(&map.path);
+        writeln!(out, "{:32}{:indent$}{:x}-{:x} {:08x} {path}", "", "", map.start, map.end, map.offset)?;
+    }
+    Ok(())
+}
+
+/// What threads' counters said when they ended: a row a thread, a column an event.
+///
+/// # Errors
+/// Those of `out`.
+pub fn counts(out: &mut dyn Write, counts: &[Count]) -> io::Result<()> {
+    if counts.is_empty() {
+        return writeln!(out, "\nNo thread's counters were recorded at its end (pmc record -s).");
+    }
+    let events: BTreeSet<&str> = counts.iter().map(|count| count.event.as_str()).collect();
+    let mut rows: BTreeMap<(i32, i32), BTreeMap<&str, u64>> = BTreeMap::new();
+    for count in counts {
+        let sum = rows.entry((count.pid, count.tid)).or_default().entry(&count.event).or_default();
+        *sum = sum.saturating_add(count.value);
+    }
+    write!(out, "\n# {:>8} {:>8}", "PID", "TID")?;
+    for event in &events {
+        write!(out, "  {:>14}", clean(event))?;
+    }
+    writeln!(out)?;
+    for ((pid, tid), values) in rows {
+        write!(out, "  {pid:8} {tid:8}")?;
+        for event in &events {
+            let width = clean(event).chars().count().max(14);
+            write!(out, "  {:>width$}", values.get(event).copied().unwrap_or(0))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Call chains one by one, the costliest first: `-g flat` (a function a line) and `-g folded` (a chain a line, for tools).
+
+use std::io::{self, Write};
+
+use super::{Layout, Shape, tree};
+use crate::profile::sampled::{Event, Profile, Tree, Value};
+
+/// Longer chains are cut at this many functions.
+const LONGEST: usize = 1024;
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    profile: &Profile,
+    event: &Event,
+    tree: &Tree,
+    layout: &Layout,
+) -> io::Result<()> {
+    let order = if layout.callee { "called function first" } else { "caller first" };
+    writeln!(out, "Call chains, {order}, from {}%", layout.branch_limit)?;
+    let mut ends: Vec<(u32, Value)> = Vec::new();
+    let mut above: Vec<Option<u32>> = vec![None; tree.nodes.len()];
+    for (number, node) in tree.nodes.iter().enumerate() {
+        node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));
+        // Whatever no branch below accounts for ends here: the sampled function itself, or small branches.
+        if node.own.samples > 0 && event.share(node.own.period) * 100.0 >= layout.branch_limit {
+            ends.push((number as u32, node.own));
+        }
+    }
+    ends.sort_by_key(|(number, value)| (std::cmp::Reverse(value.period), *number));
+    ends.truncate(layout.branches.unwrap_or(usize::MAX));
+    for (end, value) in ends {
+        let mut names = Vec::new();
+        let mut at = Some(end);
+        while let Some(number) = at.filter(|_| names.len() < LONGEST) {
+            names.push(tree::name(profile, &tree.nodes[number as usize]));
+            at = above[number as usize];
+        }
+        names.reverse();
+        let amount = tree::amount(event, layout, value, event.total);
+        if layout.shape == Shape::Folded {
+            let names: Vec<String> = names.iter().map(|name| name.replace(';', ":")).collect();
+            writeln!(out, "{} {}", amount.trim(), names.join(";"))?;
+        } else {
+            writeln!(out, "  {amount}")?;
+            for name in names {
+                writeln!(out, "      {name}")?;
+            }
+        }
+    }
+    Ok(())
+}

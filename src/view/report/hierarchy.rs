@@ -1,0 +1,87 @@
+//! Rows below rows (`--hierarchy`): all that agree in the first sort key are added up, below them those that agree in
+//! the second too, and so on. Costs are their own: what functions called is in the tree.
+//!
+//! ```text
+//!    Self  Command / Shared Object / Symbol
+//!  100.0%  deep
+//!   97.6%    deep
+//!   71.4%      [.] leaf
+//! ```
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use super::text::percent;
+use super::{Layout, cell};
+use crate::profile::sampled::{Cell, Event, Profile, Row, Value};
+use crate::units::thousands;
+
+/// Rows that agree in their first cells.
+#[derive(Default)]
+struct Branch {
+    cell: Option<Cell>,
+    own: Value,
+    below: Vec<usize>,
+}
+
+fn branches(rows: &[Row], depth: usize) -> Vec<Branch> {
+    let mut all = vec![Branch::default()];
+    let mut known: FxHashMap<(usize, Cell), usize> = FxHashMap::default();
+    for row in rows.iter().filter(|row| row.own.samples > 0) {
+        let mut at = 0;
+        all[0].own += row.own;
+        for cell in row.cells.iter().take(depth) {
+            let next = all.len();
+            let number = *known.entry((at, *cell)).or_insert(next);
+            if number == next {
+                all.push(Branch { cell: Some(*cell), ..Branch::default() });
+                all[at].below.push(number);
+            }
+            all[number].own += row.own;
+            at = number;
+        }
+    }
+    for at in 0..all.len() {
+        let mut below = std::mem::take(&mut all[at].below);
+        below.sort_by_key(|number| (std::cmp::Reverse(all[*number].own.period), *number));
+        all[at].below = below;
+    }
+    all
+}
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    profile: &Profile,
+    events: &[&Event],
+    layout: &Layout,
+) -> io::Result<()> {
+    let headings: Vec<&str> = profile.keys.iter().map(|key| key.heading()).collect();
+    for event in events {
+        let more = if layout.show_samples { "     Samples" } else { "" };
+        writeln!(out, "         Self {more} {}", headings.join(" / "))?;
+        let all = branches(&event.rows, profile.keys.len());
+        let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
+        let mut shown = 0;
+        while let Some((number, depth)) = open.pop() {
+            let branch = &all[number];
+            if event.share(branch.own.period) * 100.0 < layout.row_limit {
+                continue;
+            }
+            if shown == layout.rows {
+                writeln!(out, "  … and more rows (--max-rows 0 shows all)")?;
+                break;
+            }
+            shown += 1;
+            let words = branch.cell.as_ref().map(|value| cell(profile, layout, value)).unwrap_or_default();
+            let samples = match layout.show_samples {
+                true => format!("{:>12}", thousands(branch.own.samples)),
+                false => String::new(),
+            };
+            let share = percent(event, branch.own.period);
+            writeln!(out, " {share:>12} {samples} {:depth$}{words}", "", depth = depth * 2)?;
+            open.extend(branch.below.iter().rev().map(|below| (*below, depth + 1)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! One JSON object a line. Fields that were not recorded, or not asked for by `-F`, are left out or null.
+
+use std::io;
+
+use serde_json::{Map, Value, json};
+
+use super::Layout;
+use crate::profile::script::{Branch, Entry, Place, Places};
+use crate::record::sample::Registers;
+use crate::record::{Record, kind};
+use crate::text::clean_json;
+
+fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
+    let text = serde_json::to_string(object)?;
+    out.extend(clean_json(&text).bytes());
+    out.push(b'\n');
+    Ok(())
+}
+
+fn place(place: &Place) -> Value {
+    json!({
+        "ip": place.address, "symbol": place.symbol, "offset": place.into, "dso": place.dso,
+        "inlined": place.inlined,
+        "file": place.source.as_ref().map(|(file, _)| file),
+        "line": place.source.as_ref().map(|(_, line)| line),
+    })
+}
+
+/// A sample.
+pub(super) fn sample(
+    out: &mut Vec<u8>,
+    entry: &Entry<'_>,
+    layout: &Layout,
+    places: &Places,
+) -> io::Result<()> {
+    let stack = entry.places.iter().flat_map(|number| places.at(*number)).map(place);
+    let mut object = json!({
+        "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu, "time": entry.time,
+        "event": layout.events[entry.event], "period": entry.period, "addr": entry.addr,
+        "weight": entry.weight.map(|weight| weight.value()), "phys_addr": entry.phys_addr, "trace": entry.trace,
+        "stack": stack.collect::<Vec<_>>(),
+    });
+    if let Some(object) = object.as_object_mut() {
+        more(object, entry, layout, places);
+    }
+    line(out, &object)
+}
+
+/// What few samples have.
+fn more(object: &mut Map<String, Value>, entry: &Entry<'_>, layout: &Layout, places: &Places) {
+    let mut say = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            object.insert(name.to_owned(), value);
+        }
+    };
+    let registers = |registers: Registers<'_>| {
+        let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
+        let pairs = numbers.zip(registers.values.iter());
+        let named = pairs
+            .map(|(number, value)| (super::parts::register(number, layout.is_aarch64), Value::from(value)));
+        Value::Object(named.collect())
+    };
+    let end = |number: u32| places.at(number).last().and_then(|place| place.symbol.clone());
+    let branch = |branch: &Branch| {
+        let flags = branch.flags;
+        json!({
+            "from": branch.from, "to": branch.to, "from_symbol": end(branch.from_at),
+            "to_symbol": end(branch.to_at), "mispredicted": flags.is_mispredicted(),
+            "predicted": flags.is_predicted(), "in_tx": flags.in_tx(), "abort": flags.is_abort(),
+            "cycles": flags.cycles(), "type": flags.kind(),
+        })
+    };
+    say("addr_symbol", entry.addr_at.and_then(end).map(Value::from));
+    say("data_src", entry.data_src.map(|source| json!(source.0)));
+    say("data_page_size", entry.data_page.map(Value::from));
+    say("code_page_size", entry.code_page.map(Value::from));
+    say("cgroup", entry.cgroup.map(Value::from));
+    say("user_regs", entry.user_regs.map(registers));
+    say("intr_regs", entry.intr_regs.map(registers));
+    if !entry.branches.is_empty() {
+        say("branches", Some(entry.branches.iter().map(branch).collect()));
+    }
+}
+
+/// A record that is no sample.
+pub(super) fn record(
+    out: &mut Vec<u8>,
+    entry: &Entry<'_>,
+    number: u32,
+    record: &Record<'_>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    super::records::text(&mut text, number, entry.misc, record);
+    let text = String::from_utf8_lossy(&text);
+    let name = kind::name(number).unwrap_or("UNKNOWN");
+    let words = text.strip_prefix("PERF_RECORD_").and_then(|text| text.strip_prefix(name)).unwrap_or(&text);
+    let object = json!({
+        "record": name, "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu,
+        "time": entry.time, "text": words.trim(),
+    });
+    line(out, &object)
+}

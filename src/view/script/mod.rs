@@ -1,0 +1,282 @@
+//! Samples one by one as text, as perf script prints them, or as JSON lines.
+//!
+//! Receives [`Entry`]s and records in order; decides columns and widths, which are perf's. What stands at an address is put
+//! into words once and copied for every sample that passes there: most of the output is such lines.
+//!
+//! ```text
+//!   comm  pid/tid misc [cpu]   time:     period event: …
+//!   deep  25485 U [000]  1042.425166:    500000 cpu-clock:          <- mod, parts
+//!           1167 other+0x17 (/tmp/deep)                             <- places
+//!   deep  25485   1042.424169: PERF_RECORD_COMM exec: deep:1/1      <- records
+//! ```
+
+mod digits;
+mod json;
+mod parts;
+mod places;
+mod records;
+
+use std::io::{self, Write};
+
+use crate::profile::script::{Entry, Field, Fields, Places};
+use crate::record::{Record, misc};
+use crate::text::clean;
+use digits::{decimal, padded, signed};
+use places::Lines;
+
+/// Which time is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// The recording's.
+    #[default]
+    Absolute,
+    /// Since the first line.
+    SinceFirst,
+    /// Since the line before.
+    SinceLast,
+}
+
+/// How samples are printed.
+#[derive(Debug, Clone, Default)]
+pub struct Layout {
+    /// The fields of each event.
+    pub fields: Vec<Fields>,
+    /// Names of the events; foreign text.
+    pub events: Vec<String>,
+    /// Nanoseconds instead of microseconds.
+    pub nanoseconds: bool,
+    /// Which time.
+    pub clock: Clock,
+    /// Nanoseconds from the recording's clock to the time of day, for the field `tod`.
+    pub wall: Option<i64>,
+    /// Some event has call chains, and they are shown.
+    pub has_chains: bool,
+    /// The machine's registers are those of `aarch64`, not of `x86_64`.
+    pub is_aarch64: bool,
+    /// Source files with their folders.
+    pub full_paths: bool,
+    /// Chains are cut off behind the first of these functions.
+    pub stop_at: Vec<String>,
+    /// One JSON object a line.
+    pub json: bool,
+}
+
+/// Lines are gathered up to this many bytes.
+const FULL: usize = 256 << 10;
+
+/// Prints samples and records.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    layout: &'a Layout,
+    places: &'a Places,
+    lines: Lines,
+    /// Which choice of fields each event has: an index into the lines' choices.
+    choices: Vec<usize>,
+    events: Vec<String>,
+    width: usize,
+    out: Vec<u8>,
+    first: Option<u64>,
+    before: Option<u64>,
+    data_src_width: usize,
+    code: parts::SourceCode,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer for samples that pass these places.
+    pub fn new(layout: &'a Layout, places: &'a Places) -> Self {
+        let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
+        let width = events.iter().map(String::len).max().unwrap_or(0);
+        let mut distinct: Vec<Fields> = Vec::new();
+        let choice = |fields: &Fields| {
+            distinct.iter().position(|other| other == fields).unwrap_or_else(|| {
+                distinct.push(*fields);
+                distinct.len() - 1
+            })
+        };
+        let choices = layout.fields.iter().map(choice).collect();
+        Self {
+            layout,
+            places,
+            lines: Lines::new(distinct, places, layout),
+            choices,
+            events,
+            width,
+            out: Vec::with_capacity(FULL + (64 << 10)),
+            first: None,
+            before: None,
+            data_src_width: 0,
+            code: parts::SourceCode::default(),
+        }
+    }
+
+    /// Prints one sample.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&mut self, out: &mut dyn Write, entry: &Entry<'_>) -> io::Result<()> {
+        if self.layout.json {
+            json::sample(&mut self.out, entry, self.layout, self.places)?;
+        } else {
+            self.text(entry);
+        }
+        self.flush_full(out)
+    }
+
+    /// Prints a record that is no sample. `entry` says whose it is and when it came.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_record(
+        &mut self,
+        out: &mut dyn Write,
+        entry: &Entry<'_>,
+        kind: u32,
+        record: &Record<'_>,
+    ) -> io::Result<()> {
+        if self.layout.json {
+            json::record(&mut self.out, entry, kind, record)?;
+        } else if matches!(record, Record::FinishedRound) {
+            self.out.extend(b"PERF_RECORD_FINISHED_ROUND\n");
+        } else {
+            let fields = self.layout.fields.get(entry.event).copied().unwrap_or_default();
+            self.start(entry, fields, Some(kind));
+            records::text(&mut self.out, kind, entry.misc, record);
+        }
+        self.flush_full(out)
+    }
+
+    /// Hands on what is left.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let result = out.write_all(&self.out);
+        self.out.clear();
+        result
+    }
+
+    fn flush_full(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if self.out.len() < FULL {
+            return Ok(());
+        }
+        self.finish(out)
+    }
+
+    fn text(&mut self, entry: &Entry<'_>) {
+        let fields = self.layout.fields[entry.event];
+        if fields.is_empty() {
+            return;
+        }
+        let has = |field| fields.has(field);
+        self.start(entry, fields, None);
+        if let Some(period) = entry.period.filter(|_| has(Field::Period)) {
+            decimal(&mut self.out, period, 10, b' ');
+            self.out.push(b' ');
+        }
+        if has(Field::Event) {
+            padded(&mut self.out, self.events[entry.event].as_bytes(), self.width, b' ');
+            self.out.extend(b": ");
+        }
+        if has(Field::Flags) {
+            // They come from traces of instructions, which pmc does not read.
+            self.out.resize(self.out.len() + parts::FLAGS, b' ');
+        }
+        if let Some(trace) = entry.trace.filter(|_| has(Field::Trace)) {
+            self.out.extend(clean(trace).bytes());
+        }
+        self.before_places(entry, fields);
+        if has(Field::Ip) || has(Field::Sym) && !has(Field::Addr) {
+            self.places(entry, fields);
+        }
+        self.behind_places(entry, fields);
+        self.out.push(b'\n');
+        if has(Field::SrcCode)
+            && let Some(place) = entry.places.first().and_then(|number| self.places.at(*number).first())
+        {
+            self.code.print(&mut self.out, entry.tid, place);
+        }
+    }
+
+    /// Who, where and when.
+    fn start(&mut self, entry: &Entry<'_>, fields: Fields, kind: Option<u32>) {
+        let has = |field| fields.has(field);
+        if has(Field::Comm) {
+            let comm = clean(entry.comm);
+            if has(Field::Ip) && self.layout.has_chains {
+                self.out.extend_from_slice(comm.as_bytes());
+            } else {
+                padded(&mut self.out, comm.as_bytes(), 16, b' ');
+            }
+            self.out.push(b' ');
+        }
+        match (entry.pid.filter(|_| has(Field::Pid)), entry.tid.filter(|_| has(Field::Tid))) {
+            (Some(pid), Some(tid)) => {
+                signed(&mut self.out, pid, 5);
+                self.out.push(b'/');
+                let start = self.out.len();
+                signed(&mut self.out, tid, 0);
+                let used = self.out.len() - start;
+                self.out.resize(self.out.len() + 5usize.saturating_sub(used) + 1, b' ');
+            }
+            (Some(id), None) | (None, Some(id)) => {
+                signed(&mut self.out, id, 5);
+                self.out.push(b' ');
+            }
+            (None, None) => {}
+        }
+        if let Some(cpu) = entry.cpu.filter(|_| has(Field::Cpu)) {
+            self.out.push(b'[');
+            decimal(&mut self.out, cpu.into(), 3, b'0');
+            self.out.extend(b"] ");
+        }
+        if has(Field::Misc) {
+            self.misc(entry.misc, kind);
+        }
+        if has(Field::Tod)
+            && let Some((time, offset)) = entry.time.zip(self.layout.wall)
+        {
+            parts::time_of_day(&mut self.out, time, offset, self.layout.nanoseconds);
+        }
+        if let Some(time) = entry.time.filter(|_| has(Field::Time)) {
+            let time = self.shown(time);
+            let (seconds, ns) = (time / 1_000_000_000, time % 1_000_000_000);
+            decimal(&mut self.out, seconds, 5, b' ');
+            self.out.push(b'.');
+            if self.layout.nanoseconds {
+                decimal(&mut self.out, ns, 9, b'0');
+            } else {
+                decimal(&mut self.out, ns / 1000, 6, b'0');
+            }
+            self.out.extend(b": ");
+        }
+    }
+
+    fn shown(&mut self, time: u64) -> u64 {
+        match self.layout.clock {
+            Clock::Absolute => time,
+            Clock::SinceFirst => time.wrapping_sub(*self.first.get_or_insert(time)),
+            Clock::SinceLast => time.wrapping_sub(self.before.replace(time).unwrap_or(time)),
+        }
+    }
+
+    /// perf's letters for the bits: it asks for each mode's bits by themselves, so that `U` and `H` also stand for 3.
+    fn misc(&mut self, bits: u16, kind: Option<u32>) {
+        use crate::record::kind as k;
+        let start = self.out.len();
+        let modes = [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')];
+        self.out.extend(modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| letter));
+        match kind {
+            Some(k::MMAP | k::MMAP2) if bits & misc::MMAP_DATA != 0 => self.out.push(b'M'),
+            Some(k::COMM) if bits & misc::COMM_EXEC != 0 => self.out.push(b'E'),
+            Some(k::SWITCH | k::SWITCH_CPU_WIDE) if bits & misc::SWITCH_OUT != 0 => {
+                self.out.push(b'S');
+                if bits & misc::SWITCH_OUT_PREEMPT != 0 {
+                    self.out.push(b'p');
+                }
+            }
+            _ => {}
+        }
+        let used = self.out.len() - start;
+        self.out.resize(start + used.max(5) + 1, b' ');
+    }
+}

@@ -1,0 +1,250 @@
+//! The less usual fields: data addresses, costs, registers, branches, a BPF program's bytes, lines of source.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
+
+use super::Writer;
+use super::digits::{decimal, hex, padded};
+use super::places::{dso, symbol};
+use crate::profile::script::{Branch, Entry, Field, Fields, Place};
+use crate::record::decode::page_size;
+use crate::record::sample::Registers;
+use crate::text::clean;
+
+/// Columns of the field `flags`.
+pub(super) const FLAGS: usize = 24;
+
+impl Writer<'_> {
+    pub(super) fn before_places(&mut self, entry: &Entry<'_>, fields: Fields) {
+        let has = |field| fields.has(field);
+        if let Some(addr) = entry.addr.filter(|_| has(Field::Addr)) {
+            hex(&mut self.out, addr, 16);
+            let place = entry.addr_at.and_then(|number| self.places.at(number).last());
+            if entry.addr_at.is_some() {
+                let nothing = Place::default();
+                if has(Field::Sym) {
+                    self.out.push(b' ');
+                    symbol(&mut self.out, place.unwrap_or(&nothing), has(Field::SymOff));
+                }
+                if has(Field::Dso) {
+                    self.out.push(b' ');
+                    dso(&mut self.out, place);
+                }
+            }
+        }
+        if let Some(source) = entry.data_src.filter(|_| has(Field::DataSrc)) {
+            let text = format!("{:16x} {}", source.0, source.in_perfs_words());
+            // As wide as the widest so far, as perf has it.
+            self.data_src_width = self.data_src_width.max(text.len());
+            let _ = write!(self.out, "{text:<0$}", self.data_src_width);
+        }
+        if let Some(weight) = entry.weight {
+            if has(Field::Weight) {
+                decimal(&mut self.out, weight.value(), 16, b' ');
+            }
+            if let Some((latency, _)) = weight.more().filter(|_| has(Field::InsLat)) {
+                decimal(&mut self.out, latency.into(), 16, b' ');
+            }
+        }
+    }
+
+    pub(super) fn behind_places(&mut self, entry: &Entry<'_>, fields: Fields) {
+        let has = |field| fields.has(field);
+        for (field, registers) in [(Field::IntrRegs, entry.intr_regs), (Field::UserRegs, entry.user_regs)] {
+            if let Some(registers) = registers.filter(|_| has(field)) {
+                self.registers(&registers);
+            }
+        }
+        if has(Field::BrStack) || has(Field::BrStackOff) && !has(Field::BrStackSym) {
+            for branch in entry.branches {
+                self.branch(branch, fields);
+            }
+        } else if has(Field::BrStackSym) {
+            for branch in entry.branches {
+                self.named_branch(branch, fields);
+            }
+        }
+        if let Some(bytes) = entry.bpf.filter(|_| has(Field::BpfOutput)) {
+            bpf_output(&mut self.out, bytes);
+        }
+        if let Some(addr) = entry.phys_addr.filter(|_| has(Field::PhysAddr)) {
+            hex(&mut self.out, addr, 16);
+        }
+        for (field, size) in [(Field::DataPageSize, entry.data_page), (Field::CodePageSize, entry.code_page)]
+        {
+            if let Some(size) = size.filter(|_| has(field)) {
+                let _ = write!(self.out, " {}", page_size(size));
+            }
+        }
+        if let Some(path) = entry.cgroup.filter(|_| has(Field::Cgroup)) {
+            let _ = write!(self.out, " {}", clean(path));
+        }
+    }
+
+    fn registers(&mut self, registers: &Registers<'_>) {
+        let _ = write!(self.out, " ABI:{} ", registers.abi);
+        let numbers = (0..64).filter(|number| registers.mask >> number & 1 == 1);
+        for (number, value) in numbers.zip(registers.values.iter()) {
+            let name = register(number, self.layout.is_aarch64);
+            let _ = write!(self.out, "{name:>5}:{value:#x} ");
+        }
+    }
+
+    fn branch(&mut self, branch: &Branch, fields: Fields) {
+        let end = |out: &mut Vec<u8>, address: u64, place: Option<&Place>| {
+            out.extend(b"0x");
+            hex(out, address, 0);
+            if fields.has(Field::Dso) {
+                dso(out, place);
+            }
+        };
+        let (from, to) = (self.places.at(branch.from_at).last(), self.places.at(branch.to_at).last());
+        self.out.push(b' ');
+        end(&mut self.out, branch.from, from);
+        self.out.push(b'/');
+        end(&mut self.out, branch.to, to);
+        self.flags(branch);
+    }
+
+    fn named_branch(&mut self, branch: &Branch, fields: Fields) {
+        let nothing = Place::default();
+        let (from, to) = (self.places.at(branch.from_at).last(), self.places.at(branch.to_at).last());
+        for (place, behind) in [(from, b"/".as_slice()), (to, b"")] {
+            symbol(&mut self.out, place.unwrap_or(&nothing), place.is_some_and(|p| p.symbol.is_some()));
+            if fields.has(Field::Dso) {
+                dso(&mut self.out, place);
+            }
+            self.out.extend(behind);
+        }
+        self.flags(branch);
+    }
+
+    fn flags(&mut self, branch: &Branch) {
+        let flags = branch.flags;
+        let guess = match (flags.is_mispredicted(), flags.is_predicted()) {
+            (false, false) => '-',
+            (_, true) => 'P',
+            (true, false) => 'M',
+        };
+        let mark = |is: bool, letter: char| if is { letter } else { '-' };
+        let (in_tx, abort) = (mark(flags.in_tx(), 'X'), mark(flags.is_abort(), 'A'));
+        let _ = write!(self.out, "/{guess}/{in_tx}/{abort}/{}/{} ", flags.cycles(), flags.kind());
+    }
+}
+
+/// perf's name of a register.
+pub(super) fn register(number: u32, is_aarch64: bool) -> String {
+    const X86: [&str; 24] = [
+        "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS",
+        "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
+    ];
+    match (is_aarch64, number) {
+        (true, 0..30) => format!("x{number}"),
+        (true, 30) => "lr".to_owned(),
+        (true, 31) => "sp".to_owned(),
+        (true, 32) => "pc".to_owned(),
+        (true, 46) => "vg".to_owned(),
+        (false, 32..64) => format!("XMM{}", (number - 32) / 2),
+        (false, _) if (number as usize) < X86.len() => X86[number as usize].to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// Seconds since 1970, in UTC where perf has the local zone.
+pub(super) fn time_of_day(out: &mut Vec<u8>, time: u64, offset: i64, nanoseconds: bool) {
+    let at = (time as i128 + i128::from(offset)).max(0);
+    let (seconds, ns) = ((at / 1_000_000_000) as u64, (at % 1_000_000_000) as u64);
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    // Days since 0000-03-01, so that the leap day ends a year (Howard Hinnant's civil_from_days).
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let _ = write!(out, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.");
+    let _ = if nanoseconds { write!(out, "{ns:09} ") } else { write!(out, "{:06} ", ns / 1000) };
+}
+
+/// Eight bytes a line, then the whole as text where it is one.
+fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
+    const WIDE: usize = 8;
+    out.push(b'\n');
+    let printable = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    for (line, row) in bytes.chunks(WIDE).enumerate() {
+        padded(out, if line == 0 { b"BPF output:" } else { b"           " }, 17, b' ');
+        let _ = write!(out, " {:04x}:", line * WIDE);
+        row.iter().for_each(|byte| {
+            let _ = write!(out, " {byte:02x}");
+        });
+        out.resize(out.len() + 3 * (WIDE - row.len()), b' ');
+        out.extend(b"  ");
+        out.extend(row.iter().map(|byte| if printable(*byte) { *byte } else { b'.' }));
+        out.resize(out.len() + WIDE - row.len() + 1, b' ');
+        out.pop();
+        out.push(b'\n');
+    }
+    let text = bytes.iter().position(|byte| *byte == 0).map(|end| &bytes[..end]);
+    if let Some(text) = text.filter(|text| text.iter().all(|byte| printable(*byte))) {
+        padded(out, b"BPF string:", 17, b' ');
+        let _ = writeln!(out, " \"{}\"", String::from_utf8_lossy(text));
+    }
+}
+
+/// Source files larger than this are not read.
+const LARGEST: u64 = 16 << 20;
+
+/// Lines of source files, and which was printed last for each thread: it is not printed twice in a row.
+#[derive(Debug, Default)]
+pub(super) struct SourceCode {
+    files: FxHashMap<String, Option<Vec<String>>>,
+    last: FxHashMap<Option<i32>, (String, u32)>,
+}
+
+impl SourceCode {
+    pub(super) fn print(&mut self, out: &mut Vec<u8>, thread: Option<i32>, place: &Place) {
+        let Some((file, line)) = &place.source else { return };
+        if self.last.get(&thread).is_some_and(|last| (&last.0, last.1) == (file, *line)) {
+            return;
+        }
+        let lines = self.files.entry(file.clone()).or_insert_with(|| read(file));
+        let text = (*line as usize).checked_sub(1).and_then(|at| lines.as_ref()?.get(at));
+        if let Some(text) = text {
+            let _ = writeln!(out, "|{line:<8} {}", clean(text));
+            self.last.insert(thread, (file.clone(), *line));
+        }
+    }
+}
+
+/// The name is the compiler's, so it may be anything: only plain files of a sensible size are read.
+fn read(path: &str) -> Option<Vec<String>> {
+    let path = PathBuf::from(path);
+    let meta = std::fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST)?;
+    let mut bytes = Vec::new();
+    File::open(&path).ok()?.take(meta.len()).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_their_dates() {
+        let shown = |seconds: u64| {
+            let mut out = Vec::new();
+            time_of_day(&mut out, seconds * 1_000_000_000, 0, false);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(shown(0), "1970-01-01 00:00:00.000000 ");
+        assert_eq!(shown(951_782_400), "2000-02-29 00:00:00.000000 ");
+        assert_eq!(shown(1_709_251_199), "2024-02-29 23:59:59.000000 ");
+        assert_eq!(shown(4_107_542_400), "2100-03-01 00:00:00.000000 ");
+    }
+}

@@ -1,0 +1,133 @@
+//! The lines of call chains: what stands at an address is put into words once, then copied.
+
+use std::io::Write as _;
+
+use super::digits::hex;
+use super::{Layout, Writer};
+use crate::profile::script::{Entry, Field, Fields, Place, Places};
+use crate::text::clean;
+
+/// The words of each address for each choice of fields.
+///
+/// ```text
+///   made   (start, length) of address 0 in choice 0, choice 1, address 1 in choice 0, …; length 0: not made yet
+///   text   …\t           113c leaf+0x13 (/tmp/deep)\n…
+/// ```
+#[derive(Debug)]
+pub(super) struct Lines {
+    choices: Vec<Fields>,
+    made: Vec<(usize, u32)>,
+    text: Vec<u8>,
+    full_paths: bool,
+    /// Addresses behind which a chain is cut off.
+    stops: Vec<bool>,
+}
+
+impl Lines {
+    pub(super) fn new(choices: Vec<Fields>, places: &Places, layout: &Layout) -> Self {
+        let stop_at = &layout.stop_at;
+        let made = vec![(0, 0); places.len() * choices.len()];
+        let is_stop =
+            |place: &Place| place.symbol.as_ref().is_some_and(|name| stop_at.iter().any(|stop| stop == name));
+        let stops = if stop_at.is_empty() {
+            Vec::new()
+        } else {
+            (0..places.len() as u32).map(|number| places.at(number).iter().any(is_stop)).collect()
+        };
+        Self { choices, made, text: Vec::new(), full_paths: layout.full_paths, stops }
+    }
+
+    fn of(&mut self, places: &Places, number: u32, choice: usize) -> &[u8] {
+        let at = number as usize * self.choices.len() + choice;
+        let Some(&(start, length)) = self.made.get(at) else { return &[] };
+        if length > 0 {
+            return &self.text[start..start + length as usize];
+        }
+        let (start, fields) = (self.text.len(), self.choices[choice]);
+        for place in places.at(number) {
+            if fields.has(Field::Ip) {
+                self.text.push(b'\t');
+                hex(&mut self.text, if place.in_kernel { place.address } else { place.offset }, 16);
+            }
+            words(&mut self.text, place, fields, self.full_paths);
+            self.text.push(b'\n');
+        }
+        let length = u32::try_from(self.text.len() - start).unwrap_or(0);
+        self.made[at] = (start, length);
+        &self.text[start..]
+    }
+}
+
+impl Writer<'_> {
+    pub(super) fn places(&mut self, entry: &Entry<'_>, fields: Fields) {
+        if entry.has_chain {
+            self.out.push(b'\n');
+            let choice = self.choices[entry.event];
+            for &number in entry.places {
+                let line = self.lines.of(self.places, number, choice);
+                self.out.extend_from_slice(line);
+                if self.lines.stops.get(number as usize).copied().unwrap_or(false) {
+                    return;
+                }
+            }
+            return;
+        }
+        self.out.push(b' ');
+        if let Some(place) = entry.places.last().and_then(|number| self.places.at(*number).last()) {
+            if fields.has(Field::Ip) {
+                hex(&mut self.out, place.address, 16);
+            }
+            words(&mut self.out, place, fields, self.layout.full_paths);
+        }
+    }
+}
+
+/// What follows the address: function, module, line.
+fn words(line: &mut Vec<u8>, place: &Place, fields: Fields, full_paths: bool) {
+    if fields.has(Field::Sym) {
+        line.push(b' ');
+        symbol(line, place, fields.has(Field::SymOff));
+    }
+    if fields.has(Field::Dso) && !place.inlined {
+        line.push(b' ');
+        dso(line, Some(place));
+    }
+    if fields.has(Field::SrcLine) {
+        match (&place.source, &place.dso) {
+            (Some((file, number)), _) => {
+                let name = if full_paths { file } else { file.rsplit('/').next().unwrap_or(file) };
+                let _ = write!(line, "\n  {}:{number}", clean(name));
+            }
+            (None, Some(dso)) => {
+                let name = dso.rsplit('/').next().unwrap_or(dso);
+                let _ = write!(line, "\n  {}[{:x}]", clean(name), place.offset);
+            }
+            (None, None) => {}
+        }
+    }
+    if place.inlined {
+        line.extend(b" (inlined)");
+    }
+}
+
+/// The function, with the distance from its start.
+pub(super) fn symbol(line: &mut Vec<u8>, place: &Place, with_offset: bool) {
+    match &place.symbol {
+        Some(symbol) => {
+            line.extend(clean(symbol).bytes());
+            if with_offset {
+                line.extend(b"+0x");
+                hex(line, place.into, 0);
+            }
+        }
+        None => line.extend(b"[unknown]"),
+    }
+}
+
+/// The module in brackets.
+pub(super) fn dso(line: &mut Vec<u8>, place: Option<&Place>) {
+    let name = place.and_then(|place| place.dso.as_deref()).unwrap_or("[unknown]");
+    line.push(b'(');
+    line.extend(clean(name).bytes());
+    line.push(b')');
+}

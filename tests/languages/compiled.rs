@@ -1,0 +1,138 @@
+//! Languages that are compiled ahead: C++, Rust, Go.
+
+use super::*;
+
+/// Ends in `main` whatever lies behind it.
+const CPP: &[Wanted] = &[
+    inlined("shop::Till<long>::ring", "ring"),
+    at("shop::serve", "serve"),
+    at("day", "day"),
+    at("main", "main"),
+];
+
+#[track_caller]
+fn cpp(flags: &[&str], options: &[&str]) {
+    if !ready(&["g++"]) {
+        return;
+    }
+    let (lab, source) = (Lab::new(), source("shop.cpp"));
+    let program = lab.text("prog");
+    lab.run("g++", &[&["-O2", "-g", source.to_str().unwrap(), "-o", &program], flags].concat());
+    let file = lab.record(options, &[&program]);
+    expect_stack(&file, &source, CPP);
+    expect_row(&file, &source, "prog", "shop::serve", "ring");
+}
+
+const FP: &[&str] = &["--call-graph", "fp"];
+const DWARF: &[&str] = &["--call-graph", "dwarf"];
+
+#[test]
+fn cpp_with_frame_pointers_that_lies_anywhere() {
+    cpp(&["-fno-omit-frame-pointer", "-pie", "-fPIE"], FP);
+}
+
+#[test]
+fn cpp_with_frame_pointers_static() {
+    cpp(&["-fno-omit-frame-pointer", "-static", "-no-pie", "-fno-pie"], FP);
+}
+
+#[test]
+fn cpp_without_frame_pointers_that_lies_anywhere() {
+    cpp(&["-fomit-frame-pointer", "-pie", "-fPIE"], DWARF);
+}
+
+#[test]
+fn cpp_without_frame_pointers_static() {
+    cpp(&["-fomit-frame-pointer", "-static", "-no-pie", "-fno-pie"], DWARF);
+}
+
+#[test]
+fn cpp_without_frame_pointers_static_that_lies_anywhere() {
+    cpp(&["-fomit-frame-pointer", "-static-pie", "-fPIE"], DWARF);
+}
+
+#[test]
+fn cpp_with_compressed_debug_information_of_the_former_version() {
+    cpp(&["-fno-omit-frame-pointer", "-gdwarf-4", "-gz=zlib"], FP);
+}
+
+#[track_caller]
+fn rust(flags: &[&str], options: &[&str], ring: &'static str) {
+    if !ready(&["rustc"]) {
+        return;
+    }
+    let (lab, source) = (Lab::new(), source("shop.rs"));
+    let program = lab.text("prog");
+    let always = ["--edition", "2021", "-O", "-g", source.to_str().unwrap(), "-o", &program];
+    lab.run("rustc", &[&always, flags].concat());
+    let file = lab.record(options, &[&program]);
+    let wanted = [
+        inlined(ring, "ring"),
+        at("shop::serve", "serve"),
+        at("shop::week::day", "day"),
+        at("shop::main", "main"),
+    ];
+    expect_stack(&file, &source, &wanted);
+    expect_row(&file, &source, "prog", "shop::serve", "ring");
+}
+
+#[test]
+fn rust_with_frame_pointers() {
+    rust(&["-Cforce-frame-pointers=yes"], FP, "shop::Till<T>::ring");
+}
+
+#[test]
+fn rust_without_frame_pointers_in_the_new_scheme_of_names() {
+    rust(&["-Cforce-frame-pointers=no", "-Csymbol-mangling-version=v0"], DWARF, "<shop::Till<u32>>::ring");
+}
+
+#[test]
+fn go_by_frame_pointers_and_by_tables() {
+    if !ready(&["go"]) {
+        return;
+    }
+    let (lab, source) = (Lab::new(), source("shop.go"));
+    let program = lab.text("prog");
+    // Go's own debug information is compressed.
+    lab.run("go", &["build", "-o", &program, source.to_str().unwrap()]);
+    let below = [
+        at("main.serve", "serve"),
+        at("main.day", "day"),
+        at("main.main", "main"),
+        named("runtime.main"),
+        named("runtime.goexit.abi0"),
+    ];
+    for options in [FP, DWARF] {
+        let file = lab.record(options, &[&program]);
+        let document = report(&file);
+        let trust = &document["trust"];
+        let (rooted, whole) = (trust["rooted"].as_u64().unwrap(), trust["stacks"].as_u64().unwrap());
+        assert!(rooted * 10 > whole * 9, "goexit begins a stack: {trust}");
+        // The loop and what is inlined into it take turns; all have the same stack below.
+        let lines = ["ring", "serve", "loop"].map(|mark| place(&source, mark));
+        let stacks = stacks(&file);
+        let hot = |stack: &&Vec<Frame>| stack.iter().any(|frame| frame.symbol == "main.serve");
+        let hot: Vec<&Vec<Frame>> = stacks.iter().filter(hot).collect();
+        let inner = |frame: &Frame| frame.place.as_ref().is_some_and(|place| lines.contains(place));
+        let good = hot.iter().filter(|stack| inner(&stack[0])).count();
+        assert!(hot.len() * 10 >= stacks.len() * 6 && good * 10 >= hot.len() * 6, "{good} of {}", hot.len());
+        assert!(stacks.iter().any(|stack| stack[0].symbol == "main.(*Till).ring" && stack[0].inlined));
+        expect_callers_of(&hot, &source, &below);
+    }
+}
+
+/// From the first of these functions on, the stacks have these frames.
+#[track_caller]
+fn expect_callers_of(stacks: &[&Vec<Frame>], source: &Path, wanted: &[Wanted]) {
+    let whole = |stack: &Vec<Frame>| {
+        let from = stack.iter().position(|frame| frame.symbol == wanted[0].symbol).unwrap_or(0);
+        // The loop's own line may be another than that of what is inlined into it.
+        stack[from + 1..].iter().zip(&wanted[1..]).all(|(frame, wanted)| {
+            let line = wanted.mark.map(|mark| place(source, mark));
+            frame.symbol == wanted.symbol && (line.is_none() || frame.place == line)
+        }) && stack.len() - from == wanted.len()
+    };
+    let good = stacks.iter().filter(|stack| whole(stack)).count();
+    let other = stacks.iter().find(|stack| !whole(stack));
+    assert!(good * 10 >= stacks.len() * 9, "{good} of {} have {wanted:?}; one is {other:#?}", stacks.len());
+}

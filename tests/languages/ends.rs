@@ -1,0 +1,84 @@
+//! Stacks that end early: the report says where and why.
+
+use super::*;
+
+/// Recursion whose frames are larger than the usual copy of a stack.
+const DEEP: &str = r#"
+volatile long sink;
+__attribute__((noinline)) long down(int depth) {
+    volatile char room[400];
+    room[depth] = 1;
+    if (depth == 0)
+        for (long i = 0; i < 400000; i++) sink += i;
+    else
+        sink += down(depth - 1);
+    return room[depth];
+}
+int main(void) {
+    for (int i = 0; i < 800; i++) sink += down(100);
+    return sink == 42;
+}
+"#;
+
+#[track_caller]
+fn build(lab: &Lab, flags: &[&str]) -> String {
+    std::fs::write(lab.path("deep.c"), DEEP).unwrap();
+    let program = lab.text("prog");
+    lab.run("gcc", &[&["-O1", "-g", "deep.c", "-o", &program], flags].concat());
+    program
+}
+
+/// The report's document and text.
+#[track_caller]
+fn reports(file: &Path) -> (Value, String) {
+    let text = kit::run(&["report", "--stdio", "--no-cache", "-i", file.to_str().unwrap()]).expect(0);
+    (report_of_stacks(file), text.stdout)
+}
+
+#[track_caller]
+fn report_of_stacks(file: &Path) -> Value {
+    let ran = kit::run(&["report", "--json", "--no-cache", "-i", file.to_str().unwrap()]);
+    serde_json::from_str(&ran.expect(0).stdout).unwrap()
+}
+
+#[test]
+fn a_copy_that_is_too_small_is_said() {
+    if !ready(&["gcc"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let program = build(&lab, &["-fomit-frame-pointer"]);
+    let file = lab.record(&["--call-graph", "dwarf,8192"], &[&program]);
+    let (document, text) = reports(&file);
+    let ends = &document["trust"]["ends"];
+    let (copied, cut) = (ends["copied"].as_u64().unwrap(), ends["cut"].as_u64().unwrap());
+    assert!(copied >= 50 && cut * 10 >= copied * 8, "{ends}");
+    assert!(text.contains("where the copy of the stack ends"), "{text}");
+    assert!(text.contains("--call-graph dwarf,65528"), "{text}");
+
+    // What it advises helps.
+    let file = lab.record(&["--call-graph", "dwarf,65528"], &[&program]);
+    let (document, text) = reports(&file);
+    let ends = &document["trust"]["ends"];
+    assert!(ends["cut"].as_u64().unwrap() * 20 < ends["copied"].as_u64().unwrap(), "{ends}");
+    assert!(!text.contains("where the copy of the stack ends"), "{text}");
+}
+
+#[test]
+fn chains_that_reach_no_root_are_laid_at_a_modules_door() {
+    if !ready(&["gcc"]) {
+        return;
+    }
+    let lab = Lab::new();
+    // The register that a chain of frame pointers begins in holds something else.
+    let program = build(&lab, &["-fomit-frame-pointer"]);
+    let file = lab.record(&["--call-graph", "fp"], &[&program]);
+    let (document, text) = reports(&file);
+    let trust = &document["trust"];
+    let broken = trust["broken"].as_array().unwrap();
+    let sum: u64 = broken.iter().map(|row| row["samples"].as_u64().unwrap()).sum();
+    let (stacks, rooted) = (trust["stacks"].as_u64().unwrap(), trust["rooted"].as_u64().unwrap());
+    assert_eq!(sum, stacks - rooted, "{trust}");
+    assert!(sum * 10 > stacks * 5 && broken[0]["module"] == "prog", "{trust}");
+    assert!(text.contains("in prog") && text.contains("try: record --call-graph dwarf"), "{text}");
+}

@@ -1,0 +1,195 @@
+//! Programs whose file is not simply there: stripped, deleted, or in another mount namespace.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+const STACK: &[Wanted] = &[
+    inlined("shop::Till<long>::ring", "ring"),
+    at("shop::serve", "serve"),
+    at("day", "day"),
+    at("main", "main"),
+];
+
+/// The program with frame pointers and debug information.
+#[track_caller]
+fn build(lab: &Lab) -> (PathBuf, String) {
+    let (source, program) = (source("shop.cpp"), lab.text("prog"));
+    let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", &program];
+    lab.run("g++", &[&flags, &[source.to_str().unwrap()][..]].concat());
+    (source, program)
+}
+
+/// A child that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a command and waits until this process is the program of that name.
+#[track_caller]
+fn start(command: &[&str], name: &str) -> Running {
+    let child = Command::new(command[0]).args(&command[1..]).stdin(Stdio::null()).spawn().unwrap();
+    let (pid, began) = (child.id(), Instant::now());
+    let running = Running(child);
+    let exe = format!("/proc/{pid}/exe");
+    while !std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name().is_some_and(|file| file == name)) {
+        assert!(began.elapsed() < Duration::from_secs(20), "{command:?} does not become {name}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    running
+}
+
+#[test]
+fn what_is_stripped_is_said_and_separate_files_help() {
+    if !ready(&["g++", "objcopy", "strip", "xz", "nm"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, program) = build(&lab);
+    std::fs::copy(&program, lab.path("whole")).unwrap();
+    lab.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
+    lab.run("strip", &["prog"]);
+    let file = lab.record(FP, &[&program]);
+
+    // Nothing but what dynamic linking needs: the report says so, and what would help.
+    let document = report(&file);
+    let bare = module(&document, "prog");
+    let build_id = bare["build_id"].as_str().unwrap();
+    assert!(bare["unnamed"].as_u64() > Some(50), "{bare}");
+    assert!(bare["missing"][0].as_str().unwrap().ends_with("prog is stripped"), "{bare}");
+    let remedy = bare["remedy"].as_str().unwrap();
+    assert!(
+        remedy.contains("-g") && remedy.contains(build_id) && remedy.contains("--debuginfod"),
+        "{remedy}"
+    );
+    let text = kit::run(&["report", "--stdio", "--no-cache", "-i", file.to_str().unwrap()]).expect(0);
+    text.prints(&["Trust:", "prog is stripped", "try: build it with -g"]);
+
+    // The separate debug file beside the program, by its link.
+    lab.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
+    expect_stack(&file, &source, STACK);
+    expect_row(&file, &source, "prog", "shop::serve", "ring");
+    std::fs::remove_file(lab.path("prog.debug")).unwrap();
+
+    // The table of functions that Fedora packs into its programs: names, and a word about the lines.
+    let text = Command::new("nm").args(["--defined-only", "--format=posix"]).arg(lab.path("whole")).output();
+    let text = String::from_utf8(text.unwrap().stdout).unwrap();
+    let functions = text.lines().filter(|line| line.contains(" t ") || line.contains(" T "));
+    let names: Vec<&str> = functions.filter_map(|line| line.split(' ').next()).collect();
+    std::fs::write(lab.path("names"), names.join("\n")).unwrap();
+    lab.run("objcopy", &["-S", "--keep-symbols=names", "whole", "mini"]);
+    lab.run("xz", &["mini"]);
+    lab.run("objcopy", &["--add-section", ".gnu_debugdata=mini.xz", "prog"]);
+    expect_stack(&file, &source, &[named("shop::serve"), named("day"), named("main")]);
+    let document = report(&file);
+    let mini = module(&document, "prog");
+    assert_eq!((&mini["unnamed"], &mini["lines"]), (&Value::from(0), &Value::from(false)), "{mini}");
+    assert!(mini["missing"][0].as_str().unwrap().ends_with("prog has no line information"), "{mini}");
+}
+
+const FP: &[&str] = &["--call-graph", "fp"];
+
+#[test]
+fn what_is_deleted_is_read_through_its_process() {
+    if !ready(&["g++"]) || !kit::need_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let source = source("shop.cpp");
+    let (library, program) = (lab.text("libshop.so"), lab.text("prog"));
+    let flags = ["-O2", "-g", "-fno-omit-frame-pointer"];
+    let path = source.to_str().unwrap();
+    lab.run("g++", &[&flags, &["-shared", "-fPIC", "-Dmain=open_shop", path, "-o", &library][..]].concat());
+    let stub =
+        "int open_shop(int, char **); int main(int c, char **v) { int r = open_shop(c, v); return r + 1; }";
+    std::fs::write(lab.path("stub.cpp"), stub).unwrap();
+    lab.run("g++", &[&flags, &["stub.cpp", &library, "-o", &program][..]].concat());
+
+    let running = start(&[&program, "100000000"], "prog");
+    // The library is mapped by the time that the program takes time.
+    std::thread::sleep(Duration::from_millis(200));
+    for gone in [&library, &program] {
+        std::fs::remove_file(gone).unwrap();
+    }
+    let pid = running.0.id().to_string();
+    let file = lab.record(&["-g", "-p", &pid, "--timeout", "400"], &[]);
+    let stack = [STACK[0], STACK[1], STACK[2], at("open_shop", "main"), named("main")];
+    expect_stack(&file, &source, &stack);
+    let document = report(&file);
+    let trust = &document["trust"];
+    assert!(trust["unnamed"].as_u64().unwrap() * 20 < trust["frames"].as_u64().unwrap(), "{trust}");
+}
+
+/// Puts the program where only another mount namespace sees it, then does the rest there.
+fn in_a_namespace(lab: &Lab, rest: &str) -> Vec<String> {
+    let inner = lab.text("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let script = format!(
+        "mount -t tmpfs none {inner} && cp {prog} {inner}/hidden && rm {prog} && {rest}",
+        prog = lab.text("prog"),
+    );
+    ["unshare", "-m", "sh", "-c", &script].map(str::to_owned).into()
+}
+
+#[track_caller]
+fn can_unshare() -> bool {
+    let works = || Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success());
+    ready(&["g++", "unshare", "mount"])
+        && kit::need_root()
+        && kit::need("mount_namespaces", works(), "this machine lets nobody make a mount namespace")
+}
+
+#[test]
+fn files_of_a_living_process_in_another_mount_namespace_are_found() {
+    if !can_unshare() {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, _) = build(&lab);
+    let command = in_a_namespace(&lab, &format!("exec {}/hidden 100000000", lab.text("inner")));
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let running = start(&words, "hidden");
+    assert!(!lab.path("inner/hidden").exists(), "we see it too");
+    let pid = running.0.id().to_string();
+    let file = lab.record(&["-g", "-p", &pid, "--timeout", "400"], &[]);
+    expect_stack(&file, &source, STACK);
+    expect_row(&file, &source, "hidden", "shop::serve", "ring");
+}
+
+#[test]
+fn files_of_a_process_that_is_gone_are_found_through_another_of_its_namespace() {
+    if !can_unshare() {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, _) = build(&lab);
+    let pid_file = lab.text("pid");
+    let rest = format!(
+        "{{ sleep 600 >{pid_file}.out 2>&1 & echo $! >{pid_file}; {}/hidden; exit 0; }}",
+        lab.text("inner")
+    );
+    let command = in_a_namespace(&lab, &rest);
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let file = lab.record(&["-g", "--namespaces"], &words);
+    let sleeper: u32 = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    // What is asserted below must not leave it behind.
+    let seen = std::panic::catch_unwind(|| expect_stack(&file, &source, STACK));
+    let killed = Command::new("kill").arg(sleeper.to_string()).status().unwrap();
+    assert!(killed.success());
+    seen.unwrap();
+    // With the last process the namespace is gone, and the report says that.
+    let began = Instant::now();
+    while Path::new(&format!("/proc/{sleeper}/ns/mnt")).exists() && began.elapsed() < Duration::from_secs(10)
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let document = report(&file);
+    let lost = module(&document, "hidden");
+    assert!(lost["missing"][0].as_str().unwrap().contains("another mount namespace"), "{lost}");
+}
