@@ -506,7 +506,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -d -S -C -t -j -w -k -q -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --dsos --symbols --pid --tid --cpu --time --time-quantum --header --header-only --inline --no-inline --no-demangle --collapse-recursion --field-separator --group --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --help"
+            opts="-i -s -F -g -G -n -c -d -S -U -b -p -C -T -t -j -w -k -q -f -I -v -m -M -D -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --dsos --symbols --pid --tid --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --cpu --time --time-quantum --ns --header --header-only --stats --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --show-info --verbose --modules --skip-empty --demangle-kernel --disable-order --stdio-color --pretty --samples --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --ignore-vmlinux --total-cycles --itrace --switch-on --switch-off --show-on-off-events --show-cpu-utilization --branch-history --show-ref-call-graph --stitch-lbr --dump-raw-trace --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -596,6 +596,26 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --symbol-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --parent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-callees)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cpu)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -620,6 +640,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --group-sort-idx)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --column-widths)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -641,6 +665,54 @@ _pmc() {
                     return 0
                     ;;
                 -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stdio-color)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pretty)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --samples)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disassembler-style)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --objdump)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix-strip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --percent-type)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-off)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -670,7 +742,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -c -C -j -k -h --input --fields --hide-call-graph --max-stack --time --comms --pid --tid --cpu --ns --header --inline --no-inline --json --symfs --kallsyms --vmlinux --no-cache --help"
+            opts="-i -F -G -S -c -C -j -k -f -I -v -a -s -g -l -L -d -D -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --time --comms --pid --tid --cpu --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --force --show-info --verbose --all-cpus --demangle-kernel --show-kernel-path --script --gen-script --list --Latency --debug-mode --dump-raw-trace --dump-unsorted-raw-trace --itrace --insn-trace --call-trace --call-ret-trace --graph-function --xed --dlfilter --list-dlfilters --max-blocks --per-event-dump --addr-range --switch-on --switch-off --show-on-off-events --stitch-lbr --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -689,6 +761,22 @@ _pmc() {
                     return 0
                     ;;
                 -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stop-bt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symbols)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -S)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dsos)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -737,6 +825,62 @@ _pmc() {
                     return 0
                     ;;
                 -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --script)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --gen-script)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -g)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --insn-trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-ret-trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --graph-function)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dlfilter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-blocks)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --addr-range)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-off)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -160,9 +160,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say 
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, weight, addr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none, and the smallest percentage shown in it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
@@ -173,32 +173,79 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Only th
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Only functions with this in their names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-callees -d 'What these functions called counts as their own' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time, in milliseconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d 'Widths of the columns' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s M -l disassembler-style -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'The call tree from the caller down'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count what functions called as theirs too (default with call chains)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s b -l branch-stack -d 'Each branch of the recorded branch stacks counts once (default where there are some)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'Count samples, not their branches'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Show how many records of each kind there are, and nothing else'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l collapse-recursion -d 'Join direct recursion into one branch of the tree'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group -d 'Print the members of a group of events side by side'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain text, on a terminal too'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l asm-raw
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
@@ -270,7 +317,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the 
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Cut call chains off behind these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s S -l symbols -d 'Only samples taken in these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dsos -d 'Only samples taken in these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-stack -d 'Longest call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s c -l comms -d 'Only threads with these names' -r
@@ -280,13 +330,56 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s C -l cpu -d 'Only sam
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Leave out callers'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Times to the nanosecond'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l reltime -d 'Times since the first line'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l deltatime -d 'Times since the line before'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-task-events -d 'Show forks, exits and new names too'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-mmap-events -d 'Show what was mapped too'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-switch-events -d 'Show context switches too, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-lost-events -d 'Show what was lost too'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-namespace-events -d 'Show namespaces too, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-cgroup-events -d 'Show cgroups too, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-bpf-events -d 'Show BPF programs that came and went too, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events -d 'Show changes of the kernel\'s code too, if recorded'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Show where the recorder\'s rounds end too'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
