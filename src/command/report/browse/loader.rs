@@ -154,6 +154,7 @@ impl Loader {
                 samples::collect(session, &wanted, Some(&unwinding), &|more| teller.more(more, count))?;
             (samples, unwinding.ends())
         };
+        let _teller = Teller::new(&self.board, "looking up addresses");
         let mut resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
         if self.plan.changes_stacks() {
             let _teller = Teller::new(&self.board, "finding callers");
