@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
     let tables = tables(&input, &plan.keys, false, &plan.only, count, texts);
     let mut trees: Vec<Option<Tree>> = if has_tree {
         // A branch that is too small in one recording may be large in the other: none is left out here.
-        let growth = tree::Growth { order: Order::Caller, collapse: false, limit: 0.0, root: None };
+        let growth = tree::Growth { order: Order::Caller, ..tree::Growth::default() };
         let totals: Vec<u64> = found.totals.iter().map(|total| total.period).collect();
         tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
     } else {

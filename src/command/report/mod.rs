@@ -42,6 +42,7 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
     let reader = open(&plan.input)?;
     if plan.browses && screen::is_there() {
         plan.symbols.live = is_from_here(&reader);
+        plan.settle(reader.events())?;
         return browse::run(typed, plan, reader);
     }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
@@ -60,7 +61,7 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
         out.flush().map_err(written)?;
         return Ok(Exit::Done);
     }
-    plan.settle(&session)?;
+    plan.settle(session.reader.events())?;
     let profile = profile(typed, &plan, &session)?;
     view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
     if typed.threads && matches!(plan.layout.form, view::report::Form::Text) {

@@ -165,10 +165,6 @@ impl Plan {
             relative: typed.percentage == "relative",
             browses: !(typed.stdio || parseable || typed.header || typed.header_only || typed.group)
                 && !(typed.stats || typed.tasks || typed.mmaps || typed.threads || typed.hierarchy)
-                && !(typed.branch_stack || typed.mem_mode || of_branch || typed.raw_trace)
-                && typed.parent.is_none()
-                && typed.ignore_callees.is_none()
-                && !typed.exclude_other
                 && typed.max_rows.is_none()
                 && typed.fields.is_empty()
                 && typed.column_widths.is_empty(),
@@ -195,10 +191,9 @@ impl Plan {
     ///
     /// # Errors
     /// When branches were asked for and none were recorded.
-    pub(super) fn settle(&mut self, session: &Session) -> Result<()> {
+    pub(super) fn settle(&mut self, events: &[Event]) -> Result<()> {
         /// The branches are a call chain that the hardware kept.
         const CALL_STACK: u64 = 1 << 11;
-        let events = session.reader.events();
         let has_branches = events.iter().any(|event| event.attr.sample_type() & bits::BRANCH_STACK != 0);
         let are_chains = |event: &Event| event.attr.branch_sample_type() & CALL_STACK != 0;
         match self.branches {
@@ -236,6 +231,11 @@ impl Plan {
             self.keys = usual.iter().copied().chain(parent).collect();
         }
         Ok(())
+    }
+
+    /// Whether names have a say in the stacks.
+    pub(super) fn changes_stacks(&self) -> bool {
+        self.parent.is_some() || self.ignore_callees.is_some()
     }
 
     /// Whether the samples' call chains count: those of branches do not.

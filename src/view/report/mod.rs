@@ -252,6 +252,11 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     words(&profile.texts, cell, Spelling { full_paths: layout.full_paths, nanoseconds: layout.nanoseconds })
 }
 
+/// The same in the usual spelling.
+pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
+    words(&profile.texts, cell, Spelling::default())
+}
+
 /// How the cells of a row are spelt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spelling {

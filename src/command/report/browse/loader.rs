@@ -18,7 +18,7 @@ use crate::command::report::plan::Plan;
 use crate::command::report::symbols::Symbols;
 use crate::command::report::unwinding::Unwinding;
 use crate::command::report::words::Names;
-use crate::command::report::{add_remedies, modules, sources, trust_of};
+use crate::command::report::{add_remedies, change_stacks, modules, sources, trust_of};
 use crate::error::Result;
 use crate::perfdata::{Buffer, Reader};
 use crate::profile::annotate::Listing;
@@ -108,12 +108,13 @@ impl Loader {
             status.notes = notes;
         });
         let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
-        let ground = Arc::new(self.ground(&session, &symbols)?);
-        let has_chains = has_chains(&session);
+        let has_chains = plan.takes_chains() && has_chains(&session);
         // What typed keys show needs lines and inlined functions at once; else they come when names have.
         let last = plan.depth.unwrap_or(Depth::Inlines);
-        let needs_lines = plan.keys.iter().any(|key| key.needs_lines());
-        let depths = if last == Depth::Names || needs_lines { vec![last] } else { vec![Depth::Names, last] };
+        let is_one =
+            last == Depth::Names || plan.changes_stacks() || plan.keys.iter().any(|key| key.needs_lines());
+        let ground = self.ground(&session, &mut symbols, last)?;
+        let depths = if is_one { vec![last] } else { vec![Depth::Names, last] };
         for depth in depths {
             let what = if depth == Depth::Names { "finding names" } else { "finding inlined functions" };
             let stage = {
@@ -127,7 +128,7 @@ impl Loader {
         Ok(())
     }
 
-    fn ground(&self, session: &Arc<Session>, symbols: &Symbols) -> Result<Ground> {
+    fn ground(&self, session: &Arc<Session>, symbols: &mut Symbols, depth: Depth) -> Result<Arc<Ground>> {
         let mut wanted = self.plan.wanted(&self.typed, session)?;
         wanted.ignore_comms = false;
         let mut add = |extra: Extra, is_there: bool| {
@@ -153,9 +154,20 @@ impl Loader {
                 samples::collect(session, &wanted, Some(&unwinding), &|more| teller.more(more, count))?;
             (samples, unwinding.ends())
         };
-        let resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
+        let _teller = Teller::new(&self.board, "looking up addresses");
+        let mut resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
+        if self.plan.changes_stacks() {
+            let _teller = Teller::new(&self.board, "finding callers");
+            let mut texts = Texts::default();
+            let raw = self.typed.no_demangle;
+            let locations = &resolved.locations;
+            let code = symbols.name(&session.history, locations, depth, raw, &mut texts, &|_| {});
+            change_stacks(&self.plan, &wanted, &mut resolved, &mut samples, &code, &texts);
+        }
         let sources = sources(session, &samples);
-        Ok(Ground { session: session.clone(), samples, ends, resolved, extras: wanted.extras, sources })
+        let ground =
+            Ground { session: session.clone(), samples, resolved, extras: wanted.extras, ends, sources };
+        Ok(Arc::new(ground))
     }
 
     fn stage(

@@ -37,7 +37,8 @@ const BRANCH: f64 = 0.0002;
 /// # Errors
 /// When the recording cannot be read.
 pub(super) fn run(typed: &Report, plan: Plan, reader: Reader) -> Result<Exit> {
-    let has_chains = reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0);
+    let has_chains = plan.takes_chains()
+        && reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0);
     let first = Query {
         event: Some(0),
         limit: BRANCH,

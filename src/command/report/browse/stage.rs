@@ -22,6 +22,8 @@ pub(super) struct Ground {
     pub(super) resolved: Resolved,
     /// What rows are told apart by.
     pub(super) extras: Vec<Extra>,
+    /// Where stacks ended that were unwound here.
+    pub(super) ends: Ends,
     /// The events.
     pub(super) sources: Vec<Source>,
 }
