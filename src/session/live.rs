@@ -428,7 +428,9 @@ impl Live {
         if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
             self.forget_addresses();
         }
-        if self.stacks.len().max(self.extras.len()) > self.kept + self.kept / 2 + FEW_STACKS {
+        // No more can be in use than there are rows, and no more than there were and have come since.
+        let used = self.kept.min(self.rows.len());
+        if self.stacks.len().max(self.extras.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
         }
         while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
