@@ -1,3 +1,5 @@
+//! Rounds, fading, thinning and forgetting, on records made by hand.
+
 use super::*;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Task, Thread};
