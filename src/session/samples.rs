@@ -197,7 +197,6 @@ struct Interned {
     payloads: Shared,
 }
 
-
 /// Which event a sample is of, and when it was taken.
 struct About {
     event: usize,

@@ -8,10 +8,7 @@ pub(super) const BATCH: &[(&str, &str)] = &[
     ("report_cycles", "$T report -i c.data --json -s sym"),
     ("record_instructions", "$T record -e instructions:u -c 1000000 -o i.data hot 100000000"),
     ("report_instructions", "$T report -i i.data --json -s sym"),
-    (
-        "record_default",
-        "strace -v -e trace=perf_event_open -e signal=none $T record -o d.data hot 1000000",
-    ),
+    ("record_default", "strace -v -e trace=perf_event_open -e signal=none $T record -o d.data hot 1000000"),
     ("report_default", "$T report -i d.data --json -s sym"),
     ("record_dwarf", "$T record -e cycles:u -c 500000 --call-graph dwarf -o w.data hotter 100000000"),
     ("report_dwarf", "$T report -i w.data --json -s sym"),

@@ -6,13 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::picture::{Painter, Picture};
-use super::plan::Plan;
 use super::recording;
-use super::sampler::Shared;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::profile::sampled::{Order, Query};
-use crate::session::Module;
 use crate::tui::ExportForm;
 use crate::view;
 use crate::view::report::{Form, Layout};
@@ -22,17 +19,16 @@ pub(super) fn write(
     painter: &Painter,
     picture: &Picture,
     query: &Query,
-    plan: &Plan,
-    shared: &Shared,
-    modules: &[Module],
     form: ExportForm,
     path: &Path,
 ) -> Result<()> {
+    let plan = &*painter.plan;
     if form == ExportForm::PerfData {
         if path.exists() {
             return Err(Error::new(format!("{} is there already", path.display())));
         }
-        return recording::write(picture, plan, shared, modules, &Host::live(), path);
+        let modules = painter.known.named().modules().to_vec();
+        return recording::write(picture, plan, &painter.shared, &modules, &Host::live(), path);
     }
     let doing = || format!("writing {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);

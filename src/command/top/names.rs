@@ -4,7 +4,7 @@
 //! may cost (walking through a large symbol table takes milliseconds, and new addresses come all the time), which are
 //! found first, and when generated code, whose names come later than the code, is asked about again.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -71,11 +71,17 @@ pub(super) struct Named {
 pub(super) struct Known {
     named: Arc<Mutex<Named>>,
     waiting: Arc<AtomicUsize>,
+    hurry: Arc<AtomicBool>,
 }
 
 impl Known {
     pub(super) fn named(&self) -> MutexGuard<'_, Named> {
         lock(&self.named)
+    }
+
+    /// From now on names may cost what they cost: this is the last time that somebody looks.
+    pub(super) fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
     }
 
     /// Locations whose names are being looked for.
@@ -97,7 +103,9 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
     let (news, come) = channel();
     let named = Arc::new(Mutex::new(Named::default()));
     let waiting = Arc::new(AtomicUsize::new(0));
+    let hurry = Arc::new(AtomicBool::new(false));
     let finder = Finder {
+        hurry: hurry.clone(),
         wish,
         symbols,
         named: named.clone(),
@@ -119,7 +127,7 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
         locations: 0,
         modules: 0,
     };
-    Ok((names, Known { named, waiting }))
+    Ok((names, Known { named, waiting, hurry }))
 }
 
 impl Names {
@@ -207,6 +215,7 @@ const CREDIT: Duration = Duration::from_millis(200);
 
 /// The thread's own.
 struct Finder {
+    hurry: Arc<AtomicBool>,
     wish: Wish,
     symbols: Symbols,
     named: Arc<Mutex<Named>>,
@@ -225,7 +234,7 @@ impl Finder {
         let mut asked_again = Instant::now();
         loop {
             let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
-                (false, _) => Duration::from_secs_f64((-self.credit.0 / SHARE).clamp(0.0, 10.0)),
+                (false, _) => Duration::from_secs_f64((-self.credit.0 / SHARE).clamp(0.0, 0.2)),
                 (_, false) => AGAIN,
                 _ => Duration::from_secs(3600),
             };
@@ -268,7 +277,7 @@ impl Finder {
             let now = Instant::now();
             let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;
             self.credit = ((self.credit.0 + earned).min(CREDIT.as_secs_f64()), now);
-            if self.credit.0 < 0.0 {
+            if self.credit.0 < 0.0 && !self.hurry.load(Ordering::Relaxed) {
                 return;
             }
             let worth = |(locations, since): &(Vec<Location>, Instant)| {

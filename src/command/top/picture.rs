@@ -52,9 +52,9 @@ pub(super) const KEEP: f64 = 7.0 / 8.0;
 
 /// Whoever looks.
 pub(super) struct Painter {
-    shared: Arc<Shared>,
-    known: Known,
-    plan: Arc<Plan>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) known: Known,
+    pub(super) plan: Arc<Plan>,
     sockets: FxHashMap<u32, i64>,
     start: u64,
     before: Before,

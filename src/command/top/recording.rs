@@ -27,13 +27,12 @@ use crate::session::intern::words;
 use crate::session::samples::{Extra, Key, NAMELESS};
 use crate::session::{Kind, Level, Location, Module};
 use crate::sys::attr::Flag;
+use crate::sys::page_size;
 use crate::sys::perf::sample;
 
 /// Where the first module lies, and how far the next: no file is larger.
 const BASE: u64 = 0x1000_0000_0000;
 const STRIDE: u64 = 1 << 36;
-/// A page of anything.
-const PAGE: u64 = 4096;
 /// More samples than this are not written one by one: a row is then a single one.
 const MOST_SAMPLES: u64 = 1_000_000;
 /// Bytes of records after which they are written out.
@@ -204,14 +203,15 @@ impl Told<'_> {
         let Some(number) = location.module else { return location.place };
         let Some(module) = self.modules.get(number as usize) else { return location.place };
         let place = location.place;
+        let page = page_size() as u64;
         let (addr, len, at, name) = match module.kind {
             Kind::File | Kind::Vdso => {
                 let base = BASE + u64::from(number) * STRIDE;
                 let end = self.ends.get(&number).copied().unwrap_or(place);
-                let len = (end.min(STRIDE - PAGE) / PAGE + 1) * PAGE;
+                let len = (end.min(STRIDE - page) / page + 1) * page;
                 (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
             }
-            Kind::Anonymous(_) => (place / PAGE * PAGE, PAGE, place, &b"//anon"[..]),
+            Kind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
             // The kernel's own is told first of all; what is opaque stays so.
             _ => return place,
         };

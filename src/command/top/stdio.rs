@@ -15,8 +15,8 @@ use crate::error::{Error, Exit, Result, say};
 use crate::sys::signal::{self, Signals};
 use crate::view;
 
-/// How long the first names are waited for where the first table is also the last.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long names are waited for before the last table.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the sampling is over.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -37,6 +37,7 @@ pub(super) fn run(
         let caught = wait(signals, shared, until)?;
         let is_last = caught.is_some() || shared.is_over() || end.is_some_and(|end| Instant::now() >= end);
         if is_last {
+            known.hurry();
             let patience = Instant::now() + PATIENCE;
             while known.waiting() > 0 && Instant::now() < patience {
                 std::thread::sleep(Duration::from_millis(5));

@@ -42,7 +42,7 @@ const BRANCH: f64 = 0.001;
 
 /// What the painter thread is to do.
 enum Job {
-    Answer(Query),
+    Answer(Box<Query>),
     History(Spot),
     Code(Spot),
     Export(ExportForm, PathBuf),
@@ -82,7 +82,6 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
         past: Past::default(),
         title: title(&plan.record.scope),
         end: plan.duration.map(|duration| Instant::now() + duration),
-        plan,
         head: Head::default(),
     };
     let painting = std::thread::spawn(move || work.run(&come));
@@ -139,7 +138,7 @@ impl Engine for Watching {
     }
 
     fn ask(&mut self, query: &Query) {
-        let _ = self.jobs.send(Job::Answer(query.clone()));
+        let _ = self.jobs.send(Job::Answer(Box::new(query.clone())));
     }
 
     fn annotate(&mut self, spot: &Spot) {
@@ -162,7 +161,6 @@ impl Engine for Watching {
 
 /// The painter thread.
 struct Work {
-    plan: Arc<Plan>,
     shared: Arc<Shared>,
     known: Known,
     painter: Painter,
@@ -279,7 +277,7 @@ impl Work {
                 if query.event != self.query.event {
                     self.past = Past::default();
                 }
-                self.query = query;
+                self.query = *query;
                 self.answer();
             }
             Job::History(spot) => {
@@ -306,8 +304,7 @@ impl Work {
 
     fn export(&self, form: ExportForm, path: &std::path::Path) -> Result<()> {
         let picture = self.picture.as_ref().ok_or_else(|| Error::new("there is nothing to write yet"))?;
-        let modules = self.known.named().modules().to_vec();
-        export::write(&self.painter, picture, &self.query, &self.plan, &self.shared, &modules, form, path)
+        export::write(&self.painter, picture, &self.query, form, path)
     }
 
     fn obey(&mut self, command: LiveCommand) {

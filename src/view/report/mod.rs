@@ -243,11 +243,6 @@ fn names(events: &[&Event]) -> String {
 }
 
 /// A cell's words, harmless for a terminal.
-pub fn cell_words(profile: &Profile, cell: &Cell) -> String {
-    words(&profile.texts, cell, Spelling::default())
-}
-
-/// The same, spelt as the layout says.
 fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     words(&profile.texts, cell, Spelling { full_paths: layout.full_paths, nanoseconds: layout.nanoseconds })
 }

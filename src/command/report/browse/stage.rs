@@ -16,8 +16,6 @@ pub(super) struct Ground {
     pub(super) session: Arc<Session>,
     /// What pass 2 found; its rows and stacks are in `resolved`.
     pub(super) samples: Samples,
-    /// How unwinding of copied stacks ended.
-    pub(super) ends: Ends,
     /// Rows, and their stacks looked up.
     pub(super) resolved: Resolved,
     /// What rows are told apart by.

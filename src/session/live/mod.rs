@@ -12,10 +12,14 @@
 //! A record is written into its ring a little after the time that stands in it, and one CPU's records are read before
 //! another's: what is younger than the horizon therefore waits for the next round, when all that is older is there.
 
+mod batch;
+mod heat;
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use self::heat::{Dice, Heat};
 use super::intern::{Lists, bytes, numbers};
 use super::location::{self, Location};
 use super::module::Modules;
@@ -24,43 +28,9 @@ use super::samples::{
 };
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, kind, walk};
+use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, kind};
 
-/// Records that wait for their round.
-#[derive(Debug, Default)]
-pub struct Batch {
-    bytes: Vec<u8>,
-    /// Moment, start in `bytes`.
-    sideband: Vec<(Moment, usize)>,
-    /// Start in `bytes`, and the event of samples whose id nobody knows.
-    samples: Vec<(usize, Option<usize>)>,
-    joint: Vec<u8>,
-}
-
-impl Batch {
-    /// Takes what a ring holds: one slice, or two with a record across both. `owner` is the event of samples that bear
-    /// another listener's id, where that is known.
-    pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
-        let Self { bytes, sideband, samples, joint } = self;
-        walk(slices, joint, |raw| {
-            match raw.kind {
-                kind::SAMPLE => samples.push((bytes.len(), owner)),
-                kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::CGROUP => {
-                    let moment = layouts.sample_id(raw).time.map_or(0, |time| time.0);
-                    sideband.push((moment, bytes.len()));
-                }
-                kind::LOST | kind::LOST_SAMPLES | kind::THROTTLE => sideband.push((0, bytes.len())),
-                _ => return,
-            }
-            bytes.extend_from_slice(raw.bytes);
-        });
-    }
-
-    /// Whether anything waits.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-}
+pub use self::batch::Batch;
 
 /// What came, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,49 +51,6 @@ pub struct Counts {
     pub thinned: u64,
 }
 
-/// A [`Value`] that fades.
-#[derive(Debug, Clone, Copy, Default)]
-struct Heat {
-    samples: f64,
-    period: f64,
-    squares: f64,
-    weight: f64,
-}
-
-impl Heat {
-    fn add(&mut self, period: u64, weight: u64) {
-        self.samples += 1.0;
-        self.period += period as f64;
-        self.squares += (period as f64) * (period as f64);
-        self.weight += weight as f64;
-    }
-
-    fn join(&mut self, other: Self) {
-        self.samples += other.samples;
-        self.period += other.period;
-        self.squares += other.squares;
-        self.weight += other.weight;
-    }
-
-    /// Each sample counts so many times as much.
-    fn scale(&mut self, factor: f64) {
-        self.samples *= factor;
-        self.period *= factor;
-        // Each sample's period changes, so its square does twice.
-        self.squares *= factor * factor;
-        self.weight *= factor;
-    }
-
-    fn value(self) -> Value {
-        Value {
-            samples: (self.samples.round() as u64).max(1),
-            period: self.period as u64,
-            squares: self.squares,
-            weight: self.weight as u64,
-        }
-    }
-}
-
 /// Stands for the number of a process or thread that has ended: −1.
 pub const ENDED: u64 = -1i64 as u64;
 /// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
@@ -134,22 +61,7 @@ const MOST_ROWS: usize = 30_000;
 /// What a history may grow by before it is searched for what can be forgotten.
 const BURDEN: usize = 1 << 15;
 /// Stacks among which searching for faded ones does not pay.
-const FEW_STACKS: usize = 4096;
-
-/// Chance, of no great quality.
-#[derive(Debug)]
-struct Dice(u64);
-
-impl Dice {
-    /// From 0 up to 1.
-    fn roll(&mut self) -> f64 {
-        // xorshift64* (Vigna 2016).
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
+const FEW_STACKS: usize = 4000;
 
 /// What is going on.
 pub struct Live {
@@ -428,7 +340,9 @@ impl Live {
         if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
             self.forget_addresses();
         }
-        if self.stacks.len().max(self.extras.len()) > self.kept + self.kept / 2 + FEW_STACKS {
+        // No more can be in use than there are rows, and no more than there were and have come since.
+        let used = self.kept.min(self.rows.len());
+        if self.stacks.len().max(self.extras.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
         }
         while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
@@ -549,198 +463,4 @@ impl Live {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::encode::Encoder;
-    use crate::record::{FileId, Mmap, Mmap2, Task, Thread};
-    use crate::sys::Attr;
-    use crate::units::PerfTime;
-
-    const FIELDS: u64 = bits::IP | bits::TID | bits::TIME | bits::PERIOD;
-
-    fn live() -> (Live, Arc<Layouts>) {
-        let mut attr = Attr::new(1, 0);
-        attr.set_sample_type(FIELDS);
-        attr.set(crate::sys::attr::Flag::SampleIdAll, true);
-        let layouts = Arc::new(Layouts::new([(&attr, &[1u64][..])]));
-        (Live::new(layouts.clone(), vec![1], Wanted::default(), 127), layouts)
-    }
-
-    /// A sample in user mode: ip, pid and tid, time, period.
-    fn sample(ip: u64, pid: i32, time: u64, period: u64) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.extend(kind::SAMPLE.to_ne_bytes());
-        out.extend(2u16.to_ne_bytes());
-        out.extend(40u16.to_ne_bytes());
-        out.extend(ip.to_ne_bytes());
-        out.extend(pid.to_ne_bytes());
-        out.extend(pid.to_ne_bytes());
-        out.extend(time.to_ne_bytes());
-        out.extend(period.to_ne_bytes());
-        out
-    }
-
-    fn mapped(pid: i32, addr: u64, name: &str) -> Vec<u8> {
-        let mut out = Encoder::new(0);
-        let map = Mmap {
-            thread: Thread { pid, tid: pid },
-            addr,
-            len: 0x1000,
-            pgoff: 0,
-            is_data: false,
-            name: name.as_bytes(),
-        };
-        let file = FileId::Inode { major: 1, minor: 2, inode: addr, generation: 0 };
-        out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 });
-        out.bytes().to_vec()
-    }
-
-    /// The record with a `sample_id` of this time.
-    fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
-        record.extend([0; 8]);
-        record.extend(time.to_ne_bytes());
-        let size = (record.len() as u16).to_ne_bytes();
-        record[6..8].copy_from_slice(&size);
-        record
-    }
-
-    fn modules(live: &Live) -> Vec<(String, u64)> {
-        let look = live.look();
-        let mut all: Vec<(String, u64)> = look
-            .resolved
-            .rows
-            .iter()
-            .map(|(key, value)| {
-                let leaf = look.resolved.stack(key.stack).next().unwrap();
-                let module = look.resolved.locations[leaf as usize].module;
-                let name = module.map(|m| live.history().modules()[m as usize].short_name());
-                (name.unwrap_or_default(), value.period)
-            })
-            .collect();
-        all.sort();
-        all
-    }
-
-    #[test]
-    fn a_sample_waits_for_the_side_band_of_other_rings() {
-        let (mut live, layouts) = live();
-        live.tell(&mapped(7, 0x1000, "/bin/old"));
-        live.told();
-        let mut batch = Batch::default();
-        // Ring 0 was read before ring 1: the sample of time 30 is there, the mapping of time 20 is not yet.
-        batch.take(&[&sample(0x1800, 7, 10, 5), &sample(0x1800, 7, 30, 7)], &layouts, None);
-        live.settle(&mut batch, 15);
-        assert_eq!(modules(&live), [("old".to_owned(), 5)]);
-        assert!(!batch.is_empty());
-        batch.take(&[&at(mapped(7, 0x1000, "/bin/new"), 20)], &layouts, None);
-        live.settle(&mut batch, 100);
-        assert_eq!(modules(&live), [("new".to_owned(), 7), ("old".to_owned(), 5)]);
-        assert!(batch.is_empty());
-        assert_eq!((live.counts().samples, live.counts().user), (2, 2));
-    }
-
-    #[test]
-    fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
-        let (mut live, layouts) = live();
-        live.tell(&mapped(7, 0x10_0000, "/bin/a"));
-        live.told();
-        let mut batch = Batch::default();
-        for n in 0..20_000u64 {
-            batch.take(&[&sample(0x10_0000 + n % 0x1000, 7, n, 1)], &layouts, None);
-            batch.take(&[&sample(0x9000_0000 + n, 7, n, 1)], &layouts, None);
-        }
-        live.settle(&mut batch, u64::MAX);
-        let stacks = live.stacks.len();
-        for round in 0..40 {
-            live.fade(0.875);
-            for n in 0..100 {
-                batch.take(&[&sample(0x10_0000 + n, 7, 30_000 + round, 8)], &layouts, None);
-            }
-            live.settle(&mut batch, u64::MAX);
-            live.tidy(u64::MAX, |_| true);
-        }
-        assert!(live.stacks.len() < stacks / 4, "{} of {stacks} stacks", live.stacks.len());
-        let rows = modules(&live);
-        // 100 rows of 8 a round tend to 8 / (1 − 7/8) each; of 40,000 samples hardly one has outlived 40 rounds.
-        assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
-        assert!(rows.iter().filter(|(name, _)| name != "a").count() < 300, "{}", rows.len());
-    }
-
-    #[test]
-    fn fading_and_thinning_are_fair_to_what_is_rare() {
-        let (mut live, layouts) = live();
-        live.told();
-        let mut batch = Batch::default();
-        let sum =
-            |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
-        // Half of everything in one row, half in 20,000 rows of one sample each.
-        for n in 0..20_000u64 {
-            batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
-        }
-        live.settle(&mut batch, u64::MAX);
-        let all = sum(&live);
-        for _ in 0..5 {
-            live.fade(0.875);
-        }
-        let faded = all * 0.875f64.powi(5);
-        assert!((sum(&live) / faded - 1.0).abs() < 0.02, "{} of {faded}", sum(&live));
-        assert!(live.rows.len() < 12_000, "{}", live.rows.len());
-        let rows = live.rows.len();
-        live.thin();
-        assert!((sum(&live) / faded - 1.0).abs() < 0.03, "{} of {faded}", sum(&live));
-        assert!(
-            live.rows.len() < rows * 6 / 10 && live.counts().thinned > 0,
-            "{} of {rows}",
-            live.rows.len()
-        );
-    }
-
-    #[test]
-    fn rows_of_the_dead_become_one() {
-        let wanted = Wanted { extras: vec![Extra::Cpu, Extra::Pid, Extra::Tid], ..Wanted::default() };
-        let (mut live, layouts) = live();
-        live.wanted = wanted;
-        live.told();
-        let mut batch = Batch::default();
-        for pid in 1..3000 {
-            batch.take(&[&sample(0x1000, pid, 5, 2)], &layouts, None);
-        }
-        live.settle(&mut batch, u64::MAX);
-        assert_eq!(live.rows.len(), 2999);
-        live.tidy(u64::MAX, |pid| pid <= 10);
-        // Their names are gone with them, or rather: were never there.
-        let look = live.look();
-        let pids: Vec<u64> = look
-            .resolved
-            .rows
-            .iter()
-            .filter_map(|(key, _)| crate::record::Words::new(look.extras.get(key.extra).1).get(1))
-            .collect();
-        assert_eq!(pids.iter().filter(|pid| **pid != ENDED).count(), 10);
-        assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 2999);
-    }
-
-    #[test]
-    fn the_dead_do_not_pile_up() {
-        let (mut live, layouts) = live();
-        live.tell(&mapped(1, 0x1000, "/bin/sh"));
-        live.told();
-        let mut batch = Batch::default();
-        let mut most = 0;
-        for pid in 2..60_000 {
-            let mut out = Encoder::new(0);
-            let thread = |pid| Thread { pid, tid: pid };
-            out.fork(&Task { thread: thread(pid), parent: thread(1), time: PerfTime(pid as u64) });
-            out.comm(thread(pid), b"child");
-            let now = pid as u64;
-            for raw in Records::new(out.bytes()) {
-                batch.take(&[&at(raw.bytes.to_vec(), now)], &layouts, None);
-            }
-            batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
-            live.settle(&mut batch, now);
-            live.tidy(now, |other| other == 1 || other == pid);
-            most = most.max(live.history.burden());
-        }
-        assert!(most < 3 * BURDEN, "{most}");
-    }
-}
+mod tests;
