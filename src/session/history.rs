@@ -200,7 +200,11 @@ impl History {
             return;
         }
         self.note_jitdump(map);
-        let kind = module::kind_in_process(map.name, pid as u32);
+        let kind = match module::kind_in_process(map.name, pid as u32) {
+            // Nobody generates code where none can run: perf gives it no map of its own either.
+            Kind::Anonymous(_) if map.is_data && map.name == b"//anon" => Kind::Opaque,
+            kind => kind,
+        };
         if matches!(kind, Kind::Anonymous(_)) {
             // Without a file an address means itself, wherever the mapping begins.
             mapping.offset = FileOffset(map.addr);

@@ -1,6 +1,7 @@
 //! What perf and pmc say of the same recording, held against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -147,9 +148,17 @@ pub(crate) fn totals_agree(file: &Path) {
 
 pub(crate) fn script(program: &str, file: &Path, options: &[&str]) -> String {
     let binary = if program == "pmc" { env!("CARGO_BIN_EXE_pmc") } else { program };
-    let run =
-        Command::new(binary).arg("script").args(options).arg("-i").arg(file).stdin(Stdio::null()).output();
-    String::from_utf8(run.expect("it starts").stdout).expect("text")
+    let mut command = Command::new(binary);
+    command.arg("script").args(options).arg("-i").arg(file).stdin(Stdio::null());
+    let mut run = command.output().expect("it starts");
+    for _ in 0..4 {
+        // perf falls over build-ids here, too, now and then; pmc must never.
+        if run.status.signal().is_none() || program == "pmc" {
+            break;
+        }
+        run = command.output().expect("it starts");
+    }
+    String::from_utf8(run.stdout).expect("text")
 }
 
 /// A symbol as both tell it: perf knows no names for the stubs of functions that are chosen at run time (`[.] @plt`).

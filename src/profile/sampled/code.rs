@@ -94,7 +94,6 @@ impl Code {
     ) {
         // Memory without a file has the name that it was mapped with: nobody generates code there.
         let name = |module: &Module| match module.kind {
-            Kind::Anonymous(_) if module.path.as_os_str() == "//anon" => "anon".to_owned(),
             Kind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
             _ => module.short_name(),
         };
