@@ -48,7 +48,7 @@ fn a_copy_that_is_too_small_is_said() {
     }
     let lab = Lab::new();
     let program = build(&lab, &["-fomit-frame-pointer"]);
-    let file = lab.record(&["--call-graph", "dwarf,8192"], &[&program]);
+    let file = lab.record(&["--call-graph", "dwarf,8192", "--unwind", "deferred"], &[&program]);
     let (document, text) = reports(&file);
     let ends = &document["trust"]["ends"];
     let (copied, cut) = (ends["copied"].as_u64().unwrap(), ends["cut"].as_u64().unwrap());
@@ -57,11 +57,21 @@ fn a_copy_that_is_too_small_is_said() {
     assert!(text.contains("--call-graph dwarf,65528"), "{text}");
 
     // What it advises helps.
-    let file = lab.record(&["--call-graph", "dwarf,65528"], &[&program]);
+    let file = lab.record(&["--call-graph", "dwarf,65528", "--unwind", "deferred"], &[&program]);
     let (document, text) = reports(&file);
     let ends = &document["trust"]["ends"];
     assert!(ends["cut"].as_u64().unwrap() * 20 < ends["copied"].as_u64().unwrap(), "{ends}");
     assert!(!text.contains("where the copy of the stack ends"), "{text}");
+
+    // Unwound while recording: the recorder says it, and the report does not advise what was done.
+    let file = lab.record(&["--call-graph", "dwarf,8192"], &[&program]);
+    let (_, text) = reports(&file);
+    assert!(text.contains("end early") && text.contains("try: copy more of each stack"), "{text}");
+    let words = ["record", "-e", "cpu-clock", "--call-graph", "dwarf,8192", "-o"];
+    let out = lab.path("again");
+    let ran = kit::pmc().args(words).arg(&out).arg("--").arg(&program).output().expect("pmc starts");
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("of the stacks are cut off where their copy ends"), "{said}");
 }
 
 #[test]

@@ -115,6 +115,11 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
             units::thousands(run.kept)
         ));
     }
+    if run.ends.cut * 100 >= run.ends.walked.max(1) {
+        let share = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;
+        let note = format!("{share:.1}% of the stacks are cut off where their copy ends");
+        say::note(format!("{note}; --call-graph dwarf,65528 copies more of each"));
+    }
     let lost: u64 = run.lost.iter().map(|(_, lost)| lost).sum();
     if lost.max(run.totals.lost) > 0 {
         say::warning(

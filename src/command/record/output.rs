@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::plan::{BuildIds, Plan};
-use super::unwinding::{Done, Unwinding};
+use super::unwinding::{Done, Ends, Unwinding};
 use super::{sections, strangers, switch};
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
@@ -71,6 +71,8 @@ pub(super) struct Output<'a> {
     left_out: u64,
     /// Samples of this file that keep their copies, and those of all files.
     kept: (u64, u64),
+    /// How chains end that were made here.
+    ends: Ends,
     /// When build-ids are noted next, after how long, and how many were the last time.
     next_note: Instant,
     each_note: Duration,
@@ -131,6 +133,7 @@ impl<'a> Output<'a> {
             taken,
             left_out: 0,
             kept: (0, 0),
+            ends: Ends::default(),
             next_note: Instant::now() + FIRST_NOTE,
             each_note: FIRST_NOTE,
             noted: 0,
@@ -237,6 +240,7 @@ impl<'a> Output<'a> {
     fn take_done(&mut self, done: Done) -> Result<()> {
         self.kept.0 += done.kept;
         self.kept.1 += done.kept;
+        self.ends += done.ends;
         if let (true, Some(writer)) = (done.kept > 0, &mut self.writer) {
             writer.show_spare()?;
         }
@@ -260,6 +264,11 @@ impl<'a> Output<'a> {
             self.take_done(done)?;
         }
         Ok(())
+    }
+
+    /// How chains end that were made here.
+    pub(super) fn ends(&self) -> Ends {
+        self.ends
     }
 
     /// Samples that keep their copies.

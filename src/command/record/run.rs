@@ -22,6 +22,7 @@ use super::output::{Output, Totals};
 use super::plan::{Delay, Plan, Scope};
 use super::status::Status;
 use super::switch::Switch;
+use super::unwinding::Ends;
 use crate::command::control::{Control, Order};
 use crate::command::ending::Ending;
 use crate::command::launch;
@@ -79,6 +80,8 @@ pub(super) struct Run {
     pub(super) timed_out: bool,
     /// Samples that were to be unwound and keep their copy of the stack.
     pub(super) kept: u64,
+    /// How chains end that were made while recording.
+    pub(super) ends: Ends,
 }
 
 /// Why waiting ended.
@@ -210,8 +213,8 @@ impl Recording<'_> {
             crate::sys::process::close_behind();
         }
         let (outcome, interrupted, timed_out) = (end.outcome, end.interrupted(), end.timed_out);
-        let kept = self.output.kept();
-        Ok(Run { totals, lost, outcome, interrupted, failed, is_full, timed_out, kept })
+        let (kept, ends) = (self.output.kept(), self.output.ends());
+        Ok(Run { totals, lost, outcome, interrupted, failed, is_full, timed_out, kept, ends })
     }
 
     fn take_rest(&mut self) -> Result<()> {

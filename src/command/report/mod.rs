@@ -248,7 +248,9 @@ fn trust_of(
         .collect();
     broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
+    let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     sampled::Trust {
+        unwound_live: typed.iter().any(|word| word.contains("dwarf")) && ends.copied == 0,
         samples: samples.totals.iter().map(|total| total.samples).sum(),
         // The same losses told in two ways: by records, and by the counters themselves.
         lost_samples: session

@@ -30,6 +30,8 @@ pub struct Trust {
     pub broken: Vec<(String, u64)>,
     /// Why copied stacks end.
     pub ends: Ends,
+    /// Stacks were copied and unwound while recording (`record --call-graph dwarf`): why they end was said there.
+    pub unwound_live: bool,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
 }

@@ -73,7 +73,13 @@ fn chains(out: &mut dyn Write, trust: &Trust) -> io::Result<()> {
         words.push(format!("{:.1}% elsewhere", share(rest, trust.stacks)));
     }
     writeln!(out, "       {:.1}% end early: {}.", share(broken, trust.stacks), words.join(", "))?;
-    writeln!(out, "         try: record --call-graph dwarf, or build that code with -fno-omit-frame-pointer")
+    let advice = match trust.unwound_live {
+        true => {
+            "copy more of each stack (record --call-graph dwarf,65528), or record -g where code has frame pointers"
+        }
+        false => "record --call-graph dwarf, or build that code with -fno-omit-frame-pointer",
+    };
+    writeln!(out, "         try: {advice}")
 }
 
 #[cfg(test)]

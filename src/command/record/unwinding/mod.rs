@@ -72,12 +72,30 @@ struct Round {
     second: Option<usize>,
 }
 
+/// How chains end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ends {
+    /// All.
+    pub(super) walked: u64,
+    /// Where the copy of the stack ends, and the stack does not.
+    pub(super) cut: u64,
+}
+
+impl std::ops::AddAssign for Ends {
+    fn add_assign(&mut self, other: Self) {
+        self.walked += other.walked;
+        self.cut += other.cut;
+    }
+}
+
 /// What became of a round.
 pub(super) struct Done {
     /// Whole records, by time.
     pub(super) records: Vec<u8>,
     /// Samples among them that are a twin's.
     pub(super) kept: u64,
+    /// How its chains end.
+    pub(super) ends: Ends,
     /// Bytes that the rings held.
     taken: usize,
 }

@@ -13,12 +13,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::shelf::{Shelf, Slot};
-use super::{Done, Order, Round};
+use super::{Done, Ends, Order, Round};
 use crate::address::Avma;
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, RawRecord, Records, Sample, kind, misc};
 use crate::session::Present;
-use crate::unwind::{Arch, Registers, Space, Tables, Walker};
+use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
@@ -71,6 +71,7 @@ struct Stroller {
     values: Vec<u64>,
     addresses: Vec<Avma>,
     chain: Vec<u64>,
+    ends: Ends,
 }
 
 impl Worker {
@@ -126,11 +127,13 @@ impl Worker {
             held.extend_from_slice(record.bytes);
         }
         let (records, kept) = self.write(&bytes, now);
+        let mut ends = Ends::default();
+        self.strollers.iter_mut().for_each(|stroller| ends += std::mem::take(&mut stroller.ends));
         self.held = held;
         if self.shelf.tidy() {
             self.spaces.clear();
         }
-        Done { records, kept, taken }
+        Done { records, kept, ends, taken }
     }
 
     fn write(&mut self, bytes: &[u8], order: &[(u64, usize)]) -> (Vec<u8>, u64) {
@@ -267,7 +270,8 @@ impl Stroller {
             return true;
         };
         let stack = stack.map_or(&[][..], |stack| stack.bytes);
-        self.walker.walk(&known.space, &registers, stack, most, &mut self.addresses);
+        let end = self.walker.walk(&known.space, &registers, stack, most, &mut self.addresses);
+        self.ends += Ends { walked: 1, cut: u64::from(end == End::Cut) };
         self.chain.extend(self.addresses.iter().map(|address| address.0));
         // Without its tables code is walked by guesses: what went through it is not to be trusted.
         let is_missing =
