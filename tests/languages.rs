@@ -59,6 +59,8 @@ impl Lab {
     fn record(&self, options: &[&str], command: &[&str]) -> PathBuf {
         let file = self.path("recording");
         let mut pmc = kit::pmc();
+        // Node leaves a log where it runs.
+        pmc.current_dir(self.0.path());
         pmc.args(["record", "-e", "cpu-clock", "-F", "2000"]).args(options).arg("-o").arg(&file);
         if !command.is_empty() {
             pmc.arg("--").args(command);

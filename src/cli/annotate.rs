@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::symbol_files::SymbolFiles;
+
 /// Show what each instruction and source line of a function cost.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -112,29 +114,13 @@ pub struct Annotate {
     #[arg(short = 'j', long)]
     pub json: bool,
 
-    /// A folder that stands for / of the recorded machine, for programs and sources
-    #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
-
-    /// A copy of the recorded machine's /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub symbol_files: SymbolFiles,
 
     /// A copy of the recorded machine's /proc/kcore
     #[arg(long, value_name = "FILE")]
     pub kcore: Option<PathBuf>,
-
-    /// The recorded kernel's file with symbols
-    #[arg(short = 'k', long, value_name = "FILE")]
-    pub vmlinux: Option<PathBuf>,
-
-    /// Do not keep results for the next time
-    #[arg(long)]
-    pub no_cache: bool,
-
-    /// Ask the servers in DEBUGINFOD_URLS for missing files
-    #[arg(long)]
-    pub debuginfod: bool,
 
     /// Do not say what is not an error
     #[arg(short, long)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::symbol_files::SymbolFiles;
+
 /// Compare recordings: each function's share in both, the difference, and whether it is more than sampling noise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -103,29 +105,13 @@ pub struct Diff {
     #[arg(short = 't', long, value_name = "SEP")]
     pub field_separator: Option<String>,
 
-    /// A folder that stands for / of the recorded machine
-    #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
-
-    /// A copy of the recorded machine's /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
-
-    /// The recorded kernel's file with symbols
-    #[arg(short = 'k', long, value_name = "FILE")]
-    pub vmlinux: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub symbol_files: SymbolFiles,
 
     /// Names as the compiler wrote them
     #[arg(long)]
     pub no_demangle: bool,
-
-    /// Do not keep results for the next time
-    #[arg(long)]
-    pub no_cache: bool,
-
-    /// Ask the servers in DEBUGINFOD_URLS for missing files
-    #[arg(long)]
-    pub debuginfod: bool,
 
     /// Do not say what is not an error
     #[arg(short, long)]

@@ -13,6 +13,7 @@ pub mod report;
 pub mod reserve;
 pub mod script;
 pub mod stat;
+pub mod symbol_files;
 pub mod theirs;
 pub mod top;
 

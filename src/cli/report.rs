@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::symbol_files::SymbolFiles;
 use super::theirs::OfReport;
 
 /// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
@@ -186,6 +187,10 @@ pub struct Report {
     #[arg(long)]
     pub no_demangle: bool,
 
+    /// Names of functions in full: else text leaves template arguments out of names wider than 72 columns
+    #[arg(long)]
+    pub full_names: bool,
+
     /// Paths of source files in full
     #[arg(long)]
     pub full_source_path: bool,
@@ -230,25 +235,9 @@ pub struct Report {
     #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
     pub column_widths: Vec<usize>,
 
-    /// A folder that stands for / of the recorded machine
-    #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
-
-    /// A copy of the recorded machine's /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
-
-    /// The recorded kernel's file with symbols
-    #[arg(short = 'k', long, value_name = "FILE")]
-    pub vmlinux: Option<PathBuf>,
-
-    /// Do not keep results for the next time
-    #[arg(long)]
-    pub no_cache: bool,
-
-    /// Ask the servers in DEBUGINFOD_URLS for missing files
-    #[arg(long)]
-    pub debuginfod: bool,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub symbol_files: SymbolFiles,
 
     /// Do not say what is not an error
     #[arg(short, long)]

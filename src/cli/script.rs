@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::symbol_files::SymbolFiles;
 use super::theirs::OfScript;
 
 /// Print the samples one by one, in the order of time.
@@ -151,21 +152,9 @@ pub struct Script {
     #[arg(short = 'j', long)]
     pub json: bool,
 
-    /// A folder that stands for / of the recorded machine
-    #[arg(long, value_name = "DIR")]
-    pub symfs: Option<PathBuf>,
-
-    /// A copy of the recorded machine's /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
-    pub kallsyms: Option<PathBuf>,
-
-    /// The recorded kernel's file with symbols
-    #[arg(short = 'k', long, value_name = "FILE")]
-    pub vmlinux: Option<PathBuf>,
-
-    /// Do not keep results for the next time
-    #[arg(long)]
-    pub no_cache: bool,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub symbol_files: SymbolFiles,
 
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]

@@ -9,14 +9,14 @@ use rustc_hash::FxHashSet;
 
 use super::report::plan::{comms, cpus, times};
 use super::report::progress::Progress;
-use super::report::symbols::Symbols;
+use super::report::symbols::{self, Symbols};
 use super::report::{is_from_here, open};
 use crate::cli::annotate::Annotate;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::annotate::{Basis, Listing};
 use crate::session::{Session, Wanted, location, samples};
+use crate::symbol::Progress as Done;
 use crate::symbol::disassemble::Syntax;
-use crate::symbol::{Options, Progress as Done};
 use crate::text::clean;
 use crate::view;
 use crate::view::annotate::{Facts, Layout};
@@ -31,16 +31,7 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let input = typed.input.clone().unwrap_or_else(|| "perf.data".into());
     let reader = open(&input)?;
-    let environment = Options::from_environment();
-    let options = Options {
-        symfs: typed.symfs.clone(),
-        kallsyms: typed.kallsyms.clone(),
-        vmlinux: typed.vmlinux.clone(),
-        debuginfod: typed.debuginfod,
-        cache: environment.cache.clone().filter(|_| !typed.no_cache),
-        live: is_from_here(&reader),
-        ..environment
-    };
+    let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let wanted = wanted(typed, &session)?;
     let mut symbols = Symbols::new(&session.history, options)?;
@@ -64,7 +55,7 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
     let how = How {
         syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
         with_source: !typed.no_source,
-        symfs: typed.symfs.clone(),
+        symfs: typed.symbol_files.symfs.clone(),
         kcore: typed.kcore.clone(),
     };
     let limit = typed.percent_limit.unwrap_or(0.0);

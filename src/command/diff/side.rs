@@ -8,7 +8,7 @@ use super::plan::Plan;
 use crate::cli::diff::Diff;
 use crate::command::report::plan::{comms, cpus, times};
 use crate::command::report::progress::Progress;
-use crate::command::report::symbols::Symbols;
+use crate::command::report::symbols::{self, Symbols};
 use crate::command::report::unwinding::Unwinding;
 use crate::command::report::words::Names;
 use crate::command::report::{is_from_here, open};
@@ -18,7 +18,7 @@ use crate::profile::sampled::table::{Input, Row, tables};
 use crate::profile::sampled::{Order, SortKey, Texts, Tree, Value, tree};
 use crate::record::layout::bits;
 use crate::session::{Session, Wanted, location, samples};
-use crate::symbol::{Depth, Options};
+use crate::symbol::Depth;
 
 /// Length of a slice for the sort key `time`, in nanoseconds.
 const SLICE: u64 = 100_000_000;
@@ -47,16 +47,7 @@ pub(super) struct Event {
 /// Reads a recording.
 pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) -> Result<Side> {
     let reader = open(path)?;
-    let environment = Options::from_environment();
-    let options = Options {
-        symfs: typed.symfs.clone(),
-        kallsyms: typed.kallsyms.clone(),
-        vmlinux: typed.vmlinux.clone(),
-        debuginfod: typed.debuginfod,
-        cache: environment.cache.clone().filter(|_| !typed.no_cache),
-        live: is_from_here(&reader),
-        ..environment
-    };
+    let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
     let has_tree = typed.tree && has_chains;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
+use super::symbols;
 use crate::cli::report::Report;
 use crate::error::{Error, Result};
 use crate::host::cpulist::CpuList;
@@ -131,10 +132,10 @@ impl Plan {
             branches: lines,
             hierarchy: typed.hierarchy,
             full_paths: typed.full_source_path,
+            full_names: typed.full_names,
             nanoseconds: typed.ns,
             sort_member: typed.group_sort_idx.unwrap_or(0),
         };
-        let environment = Options::from_environment();
         Ok(Self {
             input: typed.input.clone().or(typed.file.clone()).unwrap_or_else(|| "perf.data".into()),
             keys,
@@ -149,14 +150,8 @@ impl Plan {
             children: if typed.no_children { Some(false) } else { typed.children.then_some(true) },
             max_stack: typed.max_stack,
             depth: typed.no_inline.then_some(Depth::Names),
-            symbols: Options {
-                symfs: typed.symfs.clone(),
-                kallsyms: typed.kallsyms.clone(),
-                vmlinux: typed.vmlinux.clone(),
-                debuginfod: typed.debuginfod,
-                cache: environment.cache.clone().filter(|_| !typed.no_cache),
-                ..environment
-            },
+            // Whether the machine is this one is known when the file is open.
+            symbols: symbols::options(&typed.symbol_files, false),
             header: match (typed.header_only, typed.header) {
                 (true, _) => Header::Only,
                 (_, true) => Header::First,

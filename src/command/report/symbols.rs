@@ -5,12 +5,27 @@ use std::path::PathBuf;
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
+use crate::cli::symbol_files::SymbolFiles;
 use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
 use crate::session::{self, History, Location, Module};
 use crate::symbol::{
     self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
 };
+
+/// What was typed about files with symbols, over what the environment says. `live`: the recording was made on this machine.
+pub(in crate::command) fn options(typed: &SymbolFiles, live: bool) -> Options {
+    let environment = Options::from_environment();
+    Options {
+        symfs: typed.symfs.clone(),
+        kallsyms: typed.kallsyms.clone(),
+        vmlinux: typed.vmlinux.clone(),
+        debuginfod: typed.debuginfod,
+        cache: environment.cache.clone().filter(|_| !typed.no_cache),
+        live,
+        ..environment
+    }
+}
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]

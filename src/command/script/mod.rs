@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write, stdout};
 use rustc_hash::FxHashSet;
 
 use super::report::progress::Progress;
-use super::report::symbols::Symbols;
+use super::report::symbols::{self, Symbols};
 use super::report::unwinding::Unwinding;
 use super::report::{is_from_here, open, plan, theirs};
 use crate::cli::script::Script;
@@ -21,7 +21,7 @@ use crate::record::layout::bits;
 use crate::session::addresses::{self, Kinds};
 use crate::session::samples::Wanted;
 use crate::session::{Session, order};
-use crate::symbol::{Depth, Options};
+use crate::symbol::Depth;
 use crate::view::script::{Clock, Layout};
 use crate::view::{self};
 use printing::Printing;
@@ -45,15 +45,7 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
     if typed.header_only {
         return Ok(Exit::Done);
     }
-    let environment = Options::from_environment();
-    let options = Options {
-        symfs: typed.symfs.clone(),
-        kallsyms: typed.kallsyms.clone(),
-        vmlinux: typed.vmlinux.clone(),
-        cache: environment.cache.clone().filter(|_| !typed.no_cache),
-        live: is_from_here(&reader),
-        ..environment
-    };
+    let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let layout = layout(typed, &session)?;
     let wanted = wanted(typed, &session)?;

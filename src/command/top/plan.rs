@@ -130,6 +130,7 @@ impl Plan {
             branches: None,
             hierarchy: false,
             full_paths: false,
+            full_names: false,
             nanoseconds: false,
             sort_member: 0,
         };

@@ -32,7 +32,7 @@ pub(super) fn write(
         let mut names = Vec::new();
         let mut at = Some(end);
         while let Some(number) = at.filter(|_| names.len() < LONGEST) {
-            names.push(tree::name(profile, &tree.nodes[number as usize]));
+            names.push(tree::name(profile, &tree.nodes[number as usize], layout));
             at = above[number as usize];
         }
         names.reverse();

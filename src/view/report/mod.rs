@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Texts, Value};
-use crate::text::clean;
+use crate::text::{clean, folded};
 
 pub(super) use text::cut;
 
@@ -107,6 +107,8 @@ pub struct Layout {
     pub hierarchy: bool,
     /// Source files with their folders.
     pub full_paths: bool,
+    /// Names of functions with all their template arguments, however wide.
+    pub full_names: bool,
     /// Times to the nanosecond.
     pub nanoseconds: bool,
     /// The member of a group that its table is sorted by.
@@ -244,7 +246,12 @@ fn names(events: &[&Event]) -> String {
 
 /// A cell's words, harmless for a terminal.
 fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
-    words(&profile.texts, cell, Spelling { full_paths: layout.full_paths, nanoseconds: layout.nanoseconds })
+    let spelling = Spelling {
+        full_paths: layout.full_paths,
+        nanoseconds: layout.nanoseconds,
+        folds: layout.form == Form::Text && !layout.full_names,
+    };
+    words(&profile.texts, cell, spelling)
 }
 
 /// The same in the usual spelling.
@@ -259,13 +266,19 @@ pub(super) struct Spelling {
     full_paths: bool,
     /// Times to the nanosecond instead of the microsecond.
     nanoseconds: bool,
+    /// Wide names without their template arguments.
+    folds: bool,
 }
+
+/// Names wider than this are folded in text.
+const WIDE: usize = 72;
 
 /// The same, for whoever has cells and words without a profile.
 pub(super) fn words(texts: &Texts, cell: &Cell, spelling: Spelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),
+        Cell::Symbol(letter, id) if spelling.folds => format!("[{letter}] {}", folded(&text(id), WIDE)),
         Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
         Cell::Line(id, line) => {
             let path = text(id);

@@ -9,10 +9,10 @@
 
 use std::io::{self, Write};
 
-use super::{Layout, Shape, Unit};
+use super::{Form, Layout, Shape, Unit, WIDE};
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Event, Profile, Tree, Value};
-use crate::text::clean;
+use crate::text::{clean, folded};
 
 /// Cells of a full bar.
 const BAR: usize = 10;
@@ -49,7 +49,7 @@ pub(super) fn write(
     while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
         let mut node = &tree.nodes[number as usize];
         let (total, whole) = (node.total.period, node.total);
-        let mut names = vec![name(profile, node)];
+        let mut names = vec![name(profile, node, layout)];
         // A function that calls one other with all it cost is no branch.
         let mut below = &node.children;
         while let [only] = below[..] {
@@ -59,7 +59,7 @@ pub(super) fn write(
             if keeps || !passes_on || names.len() >= CHAIN {
                 break;
             }
-            names.push(name(profile, next));
+            names.push(name(profile, next, layout));
             node = next;
             below = &node.children;
         }
@@ -119,9 +119,12 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
     }
 }
 
-pub(super) fn name(profile: &Profile, node: &Node) -> String {
+pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
     let symbol = profile.texts.get(node.symbol);
     let mut name = clean(symbol).into_owned();
+    if layout.form == Form::Text && !layout.full_names {
+        name = folded(&name, WIDE).into_owned();
+    }
     if symbol == crate::profile::sampled::code::UNKNOWN {
         name = format!("{name} in {}", clean(profile.texts.get(node.dso)));
     }

@@ -239,8 +239,12 @@ impl Loader {
             ));
         };
         let events = listing::events(ground.session.reader.events(), &ground.samples.totals);
-        let how =
-            How { syntax: Syntax::Att, with_source: true, symfs: self.typed.symfs.clone(), ..How::default() };
+        let how = How {
+            syntax: Syntax::Att,
+            with_source: true,
+            symfs: self.typed.symbol_files.symfs.clone(),
+            ..How::default()
+        };
         Ok(Arc::new(listing::listing(symbols, found, &events, &how)))
     }
 }
