@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::address::Avma;
 use crate::command::report::symbols::Symbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, Texts};
+use crate::profile::sampled::{Call, Code, TextId, Texts};
 use crate::session::live::Live;
 use crate::session::{Kind, Location, Module};
 use crate::symbol::{Depth, Options};
@@ -64,6 +64,8 @@ pub(super) struct Named {
     places: FxHashMap<Location, (u32, u32)>,
     /// Modules by their number: see [`Location::module`].
     modules: Vec<Module>,
+    /// How often names that were known became others.
+    renamed: u32,
 }
 
 /// The side that looks.
@@ -180,32 +182,63 @@ impl Named {
         (self.calls, self.places) = (calls, places);
     }
 
-    /// What stands at these locations, as far as it is known.
-    pub(super) fn code(&mut self, locations: &[Location], code: &mut Code) {
-        let mut soon: FxHashMap<Option<u32>, crate::profile::sampled::TextId> = FxHashMap::default();
-        for location in locations {
+    /// What stands at these locations, as far as it is known. `code` is what it was the last time, and changes only where
+    /// something new is known: most locations stay from one look to the next.
+    pub(super) fn code(
+        &mut self,
+        locations: &[Location],
+        generation: u32,
+        code: &mut Code,
+        followed: &mut Followed,
+    ) {
+        if (followed.generation, followed.renamed) != (generation, self.renamed) {
+            code.clear();
+            *followed = Followed { generation, renamed: self.renamed, soon: Vec::new() };
+        }
+        let soon = self.texts.add(SOON);
+        followed.soon.retain(|number| {
+            let location = &locations[*number as usize];
+            if let Some(&(start, end)) = self.places.get(location) {
+                code.replace(*number, &self.calls[start as usize..end as usize]);
+                return false;
+            }
+            // Of a module that is new, the name comes first.
+            let dso = self.dso(location);
+            if code.calls()[code.own(*number)].dso == soon && dso != soon {
+                code.replace(*number, &[self.unnamed(location, dso)]);
+            }
+            true
+        });
+        let done = code.len();
+        for (number, location) in (0..).zip(locations).skip(done) {
             if let Some(&(start, end)) = self.places.get(location) {
                 code.push(&self.calls[start as usize..end as usize], location.module);
                 continue;
             }
-            let Self { texts, modules, .. } = self;
-            let dso = *soon.entry(location.module).or_insert_with(|| {
-                let module = location.module.and_then(|number| modules.get(number as usize));
-                texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
-            });
-            let symbol = texts.add(SOON);
-            let call = Call {
-                dso,
-                symbol,
-                file: None,
-                line: 0,
-                level: location.level,
-                inlined: false,
-                named: false,
-            };
-            code.push(&[call], location.module);
+            followed.soon.push(number);
+            let dso = self.dso(location);
+            code.push(&[self.unnamed(location, dso)], location.module);
         }
     }
+
+    fn dso(&mut self, location: &Location) -> TextId {
+        let module = location.module.and_then(|number| self.modules.get(number as usize));
+        self.texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
+    }
+
+    fn unnamed(&mut self, location: &Location, dso: TextId) -> Call {
+        let symbol = self.texts.add(SOON);
+        Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false }
+    }
+}
+
+/// How far somebody's code has followed what is known: see [`Named::code`].
+#[derive(Default)]
+pub(super) struct Followed {
+    generation: u32,
+    renamed: u32,
+    /// Numbers of locations whose names were not known.
+    soon: Vec<u32>,
 }
 
 /// CPU time that may be used for names: this part of the time that passes …
@@ -330,7 +363,10 @@ impl Finder {
         let (again, rest): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|location| location.module.is_some_and(|m| changed.contains(&m)));
         self.nameless.extend(rest);
-        self.find(&again);
+        if !again.is_empty() {
+            self.find(&again);
+            lock(&self.named).renamed += 1;
+        }
     }
 }
 

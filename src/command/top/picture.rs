@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::Known;
+use super::names::{Followed, Known};
 use super::plan::{Memory, Plan, Shown};
 use super::sampler::Shared;
 use crate::host::Host;
@@ -73,6 +73,7 @@ struct Before {
 pub(super) struct Picture {
     look: Look,
     code: Code,
+    followed: Followed,
     texts: Texts,
     comms: Vec<String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
@@ -113,17 +114,20 @@ impl Painter {
         }
     }
 
-    /// Looks.
-    pub(super) fn picture(&self) -> Picture {
+    /// Looks. What the last picture has found out need not be found out again.
+    pub(super) fn picture(&self, last: Option<Picture>) -> Picture {
+        let (mut code, mut followed) = match last {
+            Some(last) => (last.code, last.followed),
+            None => Default::default(),
+        };
         let (mut look, comms, cgroups) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
             (live.look(), comms.collect(), live.cgroups().clone())
         };
-        let mut code = Code::default();
         let texts = {
             let mut named = self.known.named();
-            named.code(&look.resolved.locations, &mut code);
+            named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
             named.texts.clone()
         };
         let idle: FxHashSet<TextId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
@@ -155,7 +159,7 @@ impl Painter {
             is_shown
         });
         look.resolved.rows = rows;
-        Picture { look, code, texts, comms, cgroups, sources, splits }
+        Picture { look, code, followed, texts, comms, cgroups, sources, splits }
     }
 
     /// Answers from a picture.

@@ -31,6 +31,7 @@ pub(super) fn run(
     let start = Instant::now();
     let end = plan.duration.map(|duration| start + duration);
     let query = painter.query();
+    let mut last = None;
     let mut next = start + plan.delay;
     loop {
         let until = end.map_or(next, |end| end.min(next));
@@ -45,7 +46,7 @@ pub(super) fn run(
         }
         // What came after an interruption is nobody's wish.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
-            let picture = painter.picture();
+            let picture = painter.picture(last.take());
             let answer = painter.answer(&picture, &query);
             let head = painter.head(&picture, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
@@ -53,6 +54,7 @@ pub(super) fn run(
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
             painter.turn(plan.shown.memory);
+            last = Some(picture);
         }
         match caught {
             Some(signal::INT) => return Ok(Exit::Done),

@@ -225,8 +225,10 @@ impl Work {
 
     /// Makes a picture and shows it; with `turns` it is the interval's last.
     fn look(&mut self, turns: bool) {
-        let picture = self.painter.picture();
-        if turns || self.picture.is_none() {
+        let last = self.picture.take();
+        let is_first = last.is_none();
+        let picture = self.painter.picture(last);
+        if turns || is_first {
             self.head = self.painter.head(&picture, self.query.event.unwrap_or(0));
         }
         if turns {
