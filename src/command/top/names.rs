@@ -119,6 +119,8 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
     };
     std::thread::Builder::new()
         .name("names".into())
+        // Names are foreign, and taken apart here.
+        .stack_size(crate::symbol::lines::STACK)
         .spawn(move || finder.run(&come))
         .map_err(|error| Error::io("starting the thread for names", error))?;
     let names = Names {
@@ -242,9 +244,9 @@ pub(super) struct Followed {
 }
 
 /// CPU time that may be used for names: this part of the time that passes …
-const SHARE: f64 = 0.01;
+const SHARE: f64 = 0.005;
 /// … and so much at once, as at the start.
-const CREDIT: Duration = Duration::from_millis(200);
+const CREDIT: Duration = Duration::from_millis(100);
 
 /// The thread's own.
 struct Finder {

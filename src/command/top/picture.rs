@@ -71,7 +71,9 @@ struct Before {
 
 /// A look with the names that were known then: what queries are answered from, also again and again.
 pub(super) struct Picture {
+    /// Empty once it was let go.
     look: Look,
+    is_let_go: bool,
     code: Code,
     followed: Followed,
     texts: Texts,
@@ -159,7 +161,7 @@ impl Painter {
             is_shown
         });
         look.resolved.rows = rows;
-        Picture { look, code, followed, texts, comms, cgroups, sources, splits }
+        Picture { look, is_let_go: false, code, followed, texts, comms, cgroups, sources, splits }
     }
 
     /// Answers from a picture.
@@ -232,6 +234,18 @@ impl Painter {
 }
 
 impl Picture {
+    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon as there is
+    /// something new. What was found out stays for the next picture.
+    pub(super) fn let_go(&mut self) {
+        self.look = Look::default();
+        self.is_let_go = true;
+    }
+
+    /// Whether it was let go.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.is_let_go
+    }
+
     /// What each function cost itself, by module and name.
     pub(super) fn own(&self, event: usize) -> FxHashMap<(TextId, TextId), u64> {
         let mut sums = FxHashMap::default();

@@ -46,13 +46,14 @@ pub(super) fn run(
         }
         // What came after an interruption is nobody's wish.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
-            let picture = painter.picture(last.take());
+            let mut picture = painter.picture(last.take());
             let answer = painter.answer(&picture, &query);
             let head = painter.head(&picture, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
             view::top::write(&mut out, &head, &answer.profile, &plan.shown.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
+            picture.let_go();
             painter.turn(plan.shown.memory);
             last = Some(picture);
         }

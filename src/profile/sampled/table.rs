@@ -285,9 +285,7 @@ fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut Texts) -> (Parts, 
         let told = (if comms { key.comm } else { 0 }, if extras { key.extra } else { 0 });
         let part = match last {
             Some((last, part)) if last == told => part,
-            _ => *known
-                .entry(told)
-                .or_insert_with(|| parts.add(&sample_cells(input, keys, key, texts))),
+            _ => *known.entry(told).or_insert_with(|| parts.add(&sample_cells(input, keys, key, texts))),
         };
         last = Some((told, part));
         order.push(Placed { event: key.event, part, row });

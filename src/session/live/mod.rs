@@ -96,7 +96,7 @@ pub struct Live {
 }
 
 /// The rows of a moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Look {
     /// Rows and stacks.
     pub resolved: Resolved,
@@ -359,8 +359,12 @@ impl Live {
         let Some(asked) = tid.or(pid) else { return };
         let mut alive: FxHashMap<u64, bool> = FxHashMap::default();
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
-        let extras = Arc::make_mut(&mut self.extras);
-        for number in 0..extras.len() as u32 {
+        // Extras that no row has any more were asked about before.
+        let mut used: Vec<u32> = self.rows.keys().map(|key| key.extra).collect();
+        used.sort_unstable();
+        used.dedup();
+        for number in used {
+            let extras = &self.extras;
             self.words.clear();
             self.words.extend(super::intern::words(extras.get(number).1).iter());
             let task = self.words[asked];
@@ -373,17 +377,16 @@ impl Live {
                 self.words[word] = ENDED;
             }
             bytes(&self.words, &mut self.scratch);
-            moved.insert(number, extras.add(0, &self.scratch));
+            moved.insert(number, Arc::make_mut(&mut self.extras).add(0, &self.scratch));
         }
         if moved.is_empty() {
             return;
         }
-        let mut rows: FxHashMap<Key, Heat> = FxHashMap::default();
-        for (mut key, heat) in std::mem::take(&mut self.rows) {
-            key.extra = moved.get(&key.extra).copied().unwrap_or(key.extra);
-            rows.entry(key).or_default().join(heat);
+        let dead: Vec<(Key, Heat)> = self.rows.extract_if(|key, _| moved.contains_key(&key.extra)).collect();
+        for (key, heat) in dead {
+            let key = Key { extra: moved[&key.extra], ..key };
+            self.rows.entry(key).or_default().join(heat);
         }
-        self.rows = rows;
     }
 
     fn forget_addresses(&mut self) {
