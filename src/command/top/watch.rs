@@ -33,7 +33,7 @@ use crate::view::top::Head;
 const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
 /// While the first names are being looked for, they are shown so often.
-const NAMES: Duration = Duration::from_millis(200);
+const NAMES: Duration = Duration::from_millis(400);
 /// So long names count as the first.
 const EARLY: Duration = Duration::from_secs(2);
 /// The shortest and the longest time from one picture to the next.
