@@ -248,12 +248,16 @@ impl Picture {
 
     /// What each function cost itself, by module and name.
     pub(super) fn own(&self, event: usize) -> FxHashMap<(TextId, TextId), u64> {
-        let mut sums = FxHashMap::default();
+        let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
             if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
-                let call = &self.code.calls()[self.code.own(leaf)];
-                *sums.entry((call.dso, call.symbol)).or_default() += value.period;
+                by_leaf[leaf as usize] += value.period;
             }
+        }
+        let mut sums = FxHashMap::default();
+        for (leaf, period) in (0..).zip(by_leaf).filter(|(_, period)| *period > 0) {
+            let call = &self.code.calls()[self.code.own(leaf)];
+            *sums.entry((call.dso, call.symbol)).or_default() += period;
         }
         sums
     }

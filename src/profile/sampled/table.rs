@@ -113,6 +113,9 @@ struct OfCode<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<Cell>,
+    /// Parts by what the keys may ask of a call: what most calls have been asked before, without making cells.
+    known: FxHashMap<(Call, Option<TextId>, u32), u32>,
+    has_files: bool,
 }
 
 impl OfCode<'_> {
@@ -138,7 +141,15 @@ impl OfCode<'_> {
     /// The function of one call at the line of another.
     fn part(&mut self, call: usize, at: usize, texts: &Texts) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
+        // What is left out of this makes no difference to the part.
+        let plain = Call { file: None, line: 0, inlined: false, ..*call };
+        let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
+        let asked = (plain, place.0, place.1);
+        if let Some(part) = self.known.get(&asked) {
+            return *part;
+        }
         if !self.only.keeps(call, texts) {
+            self.known.insert(asked, NOT_WANTED);
             return NOT_WANTED;
         }
         self.cells.clear();
@@ -152,7 +163,9 @@ impl OfCode<'_> {
             }
             _ => at.file.map_or(Cell::Unknown, Cell::Text),
         }));
-        self.parts.add(&self.cells)
+        let part = self.parts.add(&self.cells);
+        self.known.insert(asked, part);
+        part
     }
 }
 
@@ -217,6 +230,14 @@ pub fn tables(
         of_call: vec![NOT_ASKED; input.code.calls().len()],
         of_leaf: vec![NOT_ASKED; input.code.len()],
         cells: Vec::new(),
+        known: FxHashMap::default(),
+        has_files: keys.iter().any(|key| {
+            let is_of_function = matches!(
+                key,
+                SortKey::Dso | SortKey::DsoTo | SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr
+            );
+            key.is_of_code() && !is_of_function
+        }),
     };
     let mut tables: Vec<(Vec<Row>, Value)> = vec![Default::default(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
