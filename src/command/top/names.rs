@@ -42,6 +42,8 @@ struct News {
     ksymbols: Vec<(Avma, u64, String)>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<Location>,
+    /// These are all that are still without a name: of those that were asked for before, nobody needs the others any more.
+    are_all: bool,
 }
 
 /// The side that asks; it lives with the sampler.
@@ -140,7 +142,8 @@ impl Names {
         let (ksymbols, jitdumps) = live.announced();
         let (locations, generation) = live.locations();
         let mut fresh: Vec<Location> = Vec::new();
-        if generation != self.generation {
+        let are_all = generation != self.generation;
+        if are_all {
             (self.generation, self.locations) = (generation, 0);
             // What is named stays so under whatever number; what nobody has any more is forgotten.
             let named = &mut *lock(&self.named);
@@ -153,12 +156,12 @@ impl Names {
         let all = live.history().modules();
         let modules = all[self.modules..].to_vec();
         self.modules = all.len();
-        if fresh.is_empty() && modules.is_empty() && ksymbols.is_empty() && jitdumps.is_empty() {
+        if fresh.is_empty() && !are_all && modules.is_empty() && ksymbols.is_empty() && jitdumps.is_empty() {
             return;
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
         // Without the thread there are no names; the addresses remain.
-        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh });
+        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
 
@@ -291,6 +294,11 @@ impl Finder {
         self.symbols.know(&news.modules);
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
+        if news.are_all {
+            // How long a module has been waiting is remembered.
+            let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
+            self.waiting.fetch_sub(given_up, Ordering::Relaxed);
+        }
         let mut known = Vec::new();
         for location in news.locations {
             match self.symbols.probe(&location) {
@@ -301,6 +309,9 @@ impl Finder {
                 }
                 _ => known.push(location),
             }
+        }
+        if news.are_all {
+            self.pending.retain(|_, (waiting, _)| !waiting.is_empty());
         }
         self.find(&known);
         self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
@@ -333,6 +344,9 @@ impl Finder {
     }
 
     fn find(&mut self, locations: &[Location]) {
+        if locations.is_empty() {
+            return;
+        }
         // The words are shared with those who look: they are not kept waiting while files are read.
         let mut texts = Texts::default();
         let Wish { depth, raw_names, .. } = self.wish;
