@@ -104,6 +104,14 @@ pub struct Names {
     file_ids: FxHashMap<Arc<str>, FileId>,
 }
 
+impl Function {
+    fn demangle(&mut self) {
+        if let Some(name) = super::demangle::demangle(&self.raw) {
+            self.name = name.into();
+        }
+    }
+}
+
 impl Names {
     /// The function of this number.
     ///
@@ -149,11 +157,12 @@ impl Names {
 
     /// Works out the names that a programmer reads, of the functions from this number on, side by side.
     pub(super) fn demangle_from(&mut self, first: usize) {
-        self.functions[first..].par_iter_mut().for_each(|function| {
-            if let Some(name) = super::demangle::demangle(&function.raw) {
-                function.name = name.into();
-            }
-        });
+        self.functions[first..].par_iter_mut().for_each(Function::demangle);
+    }
+
+    /// The same without other threads.
+    pub(super) fn demangle_from_alone(&mut self, first: usize) {
+        self.functions[first..].iter_mut().for_each(Function::demangle);
     }
 
     /// The number of a source file.

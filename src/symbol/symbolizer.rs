@@ -168,16 +168,20 @@ impl Symbolizer {
             let done = count.fetch_add(more, Ordering::Relaxed) + more;
             progress(Progress { done, total });
         };
-        let locals: Vec<Local> = self.pool.install(|| {
-            requests
-                .par_iter()
-                .map(|request| resolve_one(self.loaded(request.module), request, depth, &done))
-                .collect()
-        });
+        let one = |request: &Request<'_>| resolve_one(self.loaded(request.module), request, depth, &done);
+        // A few names at a time, for ever: to wake other threads for them would cost more than the names.
+        let alone = self.shared.options.sparse && depth == Depth::Names;
+        let locals: Vec<Local> = match alone {
+            true => requests.iter().map(one).collect(),
+            false => self.pool.install(|| requests.par_iter().map(one).collect()),
+        };
         let first = self.names.functions().len();
         let answers = requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local));
         let answers = answers.collect();
-        self.pool.install(|| self.names.demangle_from(first));
+        match alone {
+            true => self.names.demangle_from_alone(first),
+            false => self.pool.install(|| self.names.demangle_from(first)),
+        }
         answers
     }
 

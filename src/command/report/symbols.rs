@@ -165,7 +165,10 @@ impl Symbols {
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
         let of_data: Vec<Location> = locations.iter().filter(|at| at.data.is_some()).copied().collect();
-        let variables = self.answers(&of_data, Depth::Data, &|_| {});
+        let variables = match of_data.is_empty() {
+            true => Answers { answers: Vec::new(), of: Vec::new() },
+            false => self.answers(&of_data, Depth::Data, &|_| {}),
+        };
         let mut next_data = 0;
         let mut code = Code::default();
         code.raw_names = raw_names;

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::address::Avma;
 use crate::command::report::symbols::Symbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, Texts};
+use crate::profile::sampled::{Call, Code, TextId, Texts};
 use crate::session::live::Live;
 use crate::session::{Kind, Location, Module};
 use crate::symbol::{Depth, Options};
@@ -42,6 +42,8 @@ struct News {
     ksymbols: Vec<(Avma, u64, String)>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<Location>,
+    /// These are all that are still without a name: of those that were asked for before, nobody needs the others any more.
+    are_all: bool,
 }
 
 /// The side that asks; it lives with the sampler.
@@ -64,6 +66,8 @@ pub(super) struct Named {
     places: FxHashMap<Location, (u32, u32)>,
     /// Modules by their number: see [`Location::module`].
     modules: Vec<Module>,
+    /// How often names that were known became others.
+    renamed: u32,
 }
 
 /// The side that looks.
@@ -117,6 +121,8 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
     };
     std::thread::Builder::new()
         .name("names".into())
+        // Names are foreign, and taken apart here.
+        .stack_size(crate::symbol::lines::STACK)
         .spawn(move || finder.run(&come))
         .map_err(|error| Error::io("starting the thread for names", error))?;
     let names = Names {
@@ -136,7 +142,8 @@ impl Names {
         let (ksymbols, jitdumps) = live.announced();
         let (locations, generation) = live.locations();
         let mut fresh: Vec<Location> = Vec::new();
-        if generation != self.generation {
+        let are_all = generation != self.generation;
+        if are_all {
             (self.generation, self.locations) = (generation, 0);
             // What is named stays so under whatever number; what nobody has any more is forgotten.
             let named = &mut *lock(&self.named);
@@ -149,12 +156,12 @@ impl Names {
         let all = live.history().modules();
         let modules = all[self.modules..].to_vec();
         self.modules = all.len();
-        if fresh.is_empty() && modules.is_empty() && ksymbols.is_empty() && jitdumps.is_empty() {
+        if fresh.is_empty() && !are_all && modules.is_empty() && ksymbols.is_empty() && jitdumps.is_empty() {
             return;
         }
         self.waiting.fetch_add(fresh.len(), Ordering::Relaxed);
         // Without the thread there are no names; the addresses remain.
-        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh });
+        let _ = self.news.send(News { modules, ksymbols, jitdumps, locations: fresh, are_all });
     }
 }
 
@@ -180,38 +187,69 @@ impl Named {
         (self.calls, self.places) = (calls, places);
     }
 
-    /// What stands at these locations, as far as it is known.
-    pub(super) fn code(&mut self, locations: &[Location], code: &mut Code) {
-        let mut soon: FxHashMap<Option<u32>, crate::profile::sampled::TextId> = FxHashMap::default();
-        for location in locations {
+    /// What stands at these locations, as far as it is known. `code` is what it was the last time, and changes only where
+    /// something new is known: most locations stay from one look to the next.
+    pub(super) fn code(
+        &mut self,
+        locations: &[Location],
+        generation: u32,
+        code: &mut Code,
+        followed: &mut Followed,
+    ) {
+        if (followed.generation, followed.renamed) != (generation, self.renamed) {
+            code.clear();
+            *followed = Followed { generation, renamed: self.renamed, soon: Vec::new() };
+        }
+        let soon = self.texts.add(SOON);
+        followed.soon.retain(|number| {
+            let location = &locations[*number as usize];
+            if let Some(&(start, end)) = self.places.get(location) {
+                code.replace(*number, &self.calls[start as usize..end as usize]);
+                return false;
+            }
+            // Of a module that is new, the name comes first.
+            let dso = self.dso(location);
+            if code.calls()[code.own(*number)].dso == soon && dso != soon {
+                code.replace(*number, &[self.unnamed(location, dso)]);
+            }
+            true
+        });
+        let done = code.len();
+        for (number, location) in (0..).zip(locations).skip(done) {
             if let Some(&(start, end)) = self.places.get(location) {
                 code.push(&self.calls[start as usize..end as usize], location.module);
                 continue;
             }
-            let Self { texts, modules, .. } = self;
-            let dso = *soon.entry(location.module).or_insert_with(|| {
-                let module = location.module.and_then(|number| modules.get(number as usize));
-                texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
-            });
-            let symbol = texts.add(SOON);
-            let call = Call {
-                dso,
-                symbol,
-                file: None,
-                line: 0,
-                level: location.level,
-                inlined: false,
-                named: false,
-            };
-            code.push(&[call], location.module);
+            followed.soon.push(number);
+            let dso = self.dso(location);
+            code.push(&[self.unnamed(location, dso)], location.module);
         }
+    }
+
+    fn dso(&mut self, location: &Location) -> TextId {
+        let module = location.module.and_then(|number| self.modules.get(number as usize));
+        self.texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
+    }
+
+    fn unnamed(&mut self, location: &Location, dso: TextId) -> Call {
+        let symbol = self.texts.add(SOON);
+        Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false }
     }
 }
 
+/// How far somebody's code has followed what is known: see [`Named::code`].
+#[derive(Default)]
+pub(super) struct Followed {
+    generation: u32,
+    renamed: u32,
+    /// Numbers of locations whose names were not known.
+    soon: Vec<u32>,
+}
+
 /// CPU time that may be used for names: this part of the time that passes …
-const SHARE: f64 = 0.01;
+const SHARE: f64 = 0.005;
 /// … and so much at once, as at the start.
-const CREDIT: Duration = Duration::from_millis(200);
+const CREDIT: Duration = Duration::from_millis(100);
 
 /// The thread's own.
 struct Finder {
@@ -256,6 +294,11 @@ impl Finder {
         self.symbols.know(&news.modules);
         lock(&self.named).modules.extend(news.modules.iter().cloned());
         self.modules.extend(news.modules);
+        if news.are_all {
+            // How long a module has been waiting is remembered.
+            let given_up: usize = self.pending.values_mut().map(|(waiting, _)| waiting.drain(..).len()).sum();
+            self.waiting.fetch_sub(given_up, Ordering::Relaxed);
+        }
         let mut known = Vec::new();
         for location in news.locations {
             match self.symbols.probe(&location) {
@@ -266,6 +309,9 @@ impl Finder {
                 }
                 _ => known.push(location),
             }
+        }
+        if news.are_all {
+            self.pending.retain(|_, (waiting, _)| !waiting.is_empty());
         }
         self.find(&known);
         self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
@@ -298,6 +344,9 @@ impl Finder {
     }
 
     fn find(&mut self, locations: &[Location]) {
+        if locations.is_empty() {
+            return;
+        }
         // The words are shared with those who look: they are not kept waiting while files are read.
         let mut texts = Texts::default();
         let Wish { depth, raw_names, .. } = self.wish;
@@ -330,7 +379,10 @@ impl Finder {
         let (again, rest): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|location| location.module.is_some_and(|m| changed.contains(&m)));
         self.nameless.extend(rest);
-        self.find(&again);
+        if !again.is_empty() {
+            self.find(&again);
+            lock(&self.named).renamed += 1;
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::Known;
+use super::names::{Followed, Known};
 use super::plan::{Memory, Plan, Shown};
 use super::sampler::Shared;
 use crate::host::Host;
@@ -71,8 +71,11 @@ struct Before {
 
 /// A look with the names that were known then: what queries are answered from, also again and again.
 pub(super) struct Picture {
+    /// Empty once it was let go.
     look: Look,
+    is_let_go: bool,
     code: Code,
+    followed: Followed,
     texts: Texts,
     comms: Vec<String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
@@ -113,17 +116,20 @@ impl Painter {
         }
     }
 
-    /// Looks.
-    pub(super) fn picture(&self) -> Picture {
+    /// Looks. What the last picture has found out need not be found out again.
+    pub(super) fn picture(&self, last: Option<Picture>) -> Picture {
+        let (mut code, mut followed) = match last {
+            Some(last) => (last.code, last.followed),
+            None => Default::default(),
+        };
         let (mut look, comms, cgroups) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
             (live.look(), comms.collect(), live.cgroups().clone())
         };
-        let mut code = Code::default();
         let texts = {
             let mut named = self.known.named();
-            named.code(&look.resolved.locations, &mut code);
+            named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
             named.texts.clone()
         };
         let idle: FxHashSet<TextId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
@@ -155,7 +161,7 @@ impl Painter {
             is_shown
         });
         look.resolved.rows = rows;
-        Picture { look, code, texts, comms, cgroups, sources, splits }
+        Picture { look, is_let_go: false, code, followed, texts, comms, cgroups, sources, splits }
     }
 
     /// Answers from a picture.
@@ -228,14 +234,30 @@ impl Painter {
 }
 
 impl Picture {
+    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon as there is
+    /// something new. What was found out stays for the next picture.
+    pub(super) fn let_go(&mut self) {
+        self.look = Look::default();
+        self.is_let_go = true;
+    }
+
+    /// Whether it was let go.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.is_let_go
+    }
+
     /// What each function cost itself, by module and name.
     pub(super) fn own(&self, event: usize) -> FxHashMap<(TextId, TextId), u64> {
-        let mut sums = FxHashMap::default();
+        let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
             if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
-                let call = &self.code.calls()[self.code.own(leaf)];
-                *sums.entry((call.dso, call.symbol)).or_default() += value.period;
+                by_leaf[leaf as usize] += value.period;
             }
+        }
+        let mut sums = FxHashMap::default();
+        for (leaf, period) in (0..).zip(by_leaf).filter(|(_, period)| *period > 0) {
+            let call = &self.code.calls()[self.code.own(leaf)];
+            *sums.entry((call.dso, call.symbol)).or_default() += period;
         }
         sums
     }

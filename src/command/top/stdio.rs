@@ -31,6 +31,7 @@ pub(super) fn run(
     let start = Instant::now();
     let end = plan.duration.map(|duration| start + duration);
     let query = painter.query();
+    let mut last = None;
     let mut next = start + plan.delay;
     loop {
         let until = end.map_or(next, |end| end.min(next));
@@ -45,14 +46,16 @@ pub(super) fn run(
         }
         // What came after an interruption is nobody's wish.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
-            let picture = painter.picture();
+            let mut picture = painter.picture(last.take());
             let answer = painter.answer(&picture, &query);
             let head = painter.head(&picture, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
             view::top::write(&mut out, &head, &answer.profile, &plan.shown.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
+            picture.let_go();
             painter.turn(plan.shown.memory);
+            last = Some(picture);
         }
         match caught {
             Some(signal::INT) => return Ok(Exit::Done),

@@ -6,7 +6,8 @@
 //!   code thread                   a function's samples ─► its listing ───────────────────────────────┤
 //!   screen                        ask … <─────────────────────────────── what is new ────────────────'
 //! ```
-//! While the screen stands still the picture is kept, and questions are answered from it; sampling goes on.
+//! While the screen stands still (frozen) the picture is kept, and questions are answered from it; sampling goes on. Else
+//! each question has a picture of its own.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -32,7 +33,7 @@ use crate::view::top::Head;
 const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
 /// While the first names are being looked for, they are shown so often.
-const NAMES: Duration = Duration::from_millis(200);
+const NAMES: Duration = Duration::from_millis(400);
 /// So long names count as the first.
 const EARLY: Duration = Duration::from_secs(2);
 /// The shortest and the longest time from one picture to the next.
@@ -225,8 +226,10 @@ impl Work {
 
     /// Makes a picture and shows it; with `turns` it is the interval's last.
     fn look(&mut self, turns: bool) {
-        let picture = self.painter.picture();
-        if turns || self.picture.is_none() {
+        let last = self.picture.take();
+        let is_first = last.is_none();
+        let picture = self.painter.picture(last);
+        if turns || is_first {
             self.head = self.painter.head(&picture, self.query.event.unwrap_or(0));
         }
         if turns {
@@ -236,11 +239,28 @@ impl Work {
                 Memory::None => 0.0,
             };
             self.past.note(&picture, self.query.event.unwrap_or(0), keep);
-            self.painter.turn(self.memory);
         }
         self.picture = Some(picture);
         self.answer();
+        self.let_go();
+        if turns {
+            self.painter.turn(self.memory);
+        }
         self.tell_status();
+    }
+
+    /// Has a picture that questions can be answered from, unless it is too early for any.
+    fn hold(&mut self) {
+        if self.picture.as_ref().is_some_and(Picture::is_let_go) {
+            let last = self.picture.take();
+            self.picture = Some(self.painter.picture(last));
+        }
+    }
+
+    fn let_go(&mut self) {
+        if let Some(picture) = self.picture.as_mut().filter(|_| !self.is_frozen) {
+            picture.let_go();
+        }
     }
 
     fn answer(&mut self) {
@@ -278,7 +298,9 @@ impl Work {
                     self.past = Past::default();
                 }
                 self.query = *query;
+                self.hold();
                 self.answer();
+                self.let_go();
             }
             Job::History(spot) => {
                 let sums =
@@ -286,16 +308,20 @@ impl Work {
                 self.board.put(|poll| poll.history = Some((spot, sums)));
             }
             Job::Code(spot) => {
+                self.hold();
                 let Some(picture) = &self.picture else { return };
                 let wanted = code::wanted(picture, &self.shared, &self.known, spot);
                 let _ = self.code.send(wanted);
+                self.let_go();
             }
             Job::Export(form, path) => {
+                self.hold();
                 let said = match self.export(form, &path) {
                     Ok(()) => format!("{} is written", path.display()),
                     Err(error) => error.headline(),
                 };
                 self.board.put(|poll| poll.said = Some(said));
+                self.let_go();
             }
             Job::Command(command) => self.obey(command),
             Job::End => {}
@@ -318,8 +344,9 @@ impl Work {
             }
             LiveCommand::Freeze => {
                 self.is_frozen = !self.is_frozen;
-                if !self.is_frozen {
-                    self.look(false);
+                match self.is_frozen {
+                    true => self.hold(),
+                    false => self.look(false),
                 }
             }
             LiveCommand::Decay => {

@@ -29,7 +29,8 @@ pub struct Call {
 #[derive(Debug, Default)]
 pub struct Code {
     calls: Vec<Call>,
-    ends: Vec<u32>,
+    /// By location: the first of its calls, and the one behind its last.
+    ranges: Vec<(u32, u32)>,
     modules: Vec<Option<u32>>,
     /// Names are shown as the compiler wrote them.
     pub raw_names: bool,
@@ -39,6 +40,13 @@ pub struct Code {
 pub const UNKNOWN: &str = "[unknown]";
 
 impl Code {
+    /// Forgets all locations.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.ranges.clear();
+        self.modules.clear();
+    }
+
     /// Writes down one location after the other. `frames` are the symbolizer's, innermost first.
     pub fn add(
         &mut self,
@@ -48,6 +56,7 @@ impl Code {
         names: Option<&Names>,
         texts: &mut Texts,
     ) {
+        let start = self.calls.len() as u32;
         let dso = texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name));
         let level = location.level;
         match names {
@@ -80,7 +89,7 @@ impl Code {
                 });
             }
         }
-        self.ends.push(self.calls.len() as u32);
+        self.ranges.push((start, self.calls.len() as u32));
         self.modules.push(location.module);
     }
 
@@ -92,6 +101,7 @@ impl Code {
         variable: Option<(&str, u64)>,
         texts: &mut Texts,
     ) {
+        let start = self.calls.len() as u32;
         // Memory without a file has the name that it was mapped with: nobody generates code there.
         let name = |module: &Module| match module.kind {
             Kind::Anonymous(_) => module.path.to_string_lossy().into_owned(),
@@ -110,22 +120,29 @@ impl Code {
             inlined: false,
             named: variable.is_some(),
         });
-        self.ends.push(self.calls.len() as u32);
+        self.ranges.push((start, self.calls.len() as u32));
         self.modules.push(location.module);
     }
 
     /// Writes down one location whose calls are known, innermost first; there is at least one.
     pub fn push(&mut self, calls: &[Call], module: Option<u32>) {
+        let start = self.calls.len() as u32;
         self.calls.extend_from_slice(calls);
-        self.ends.push(self.calls.len() as u32);
+        self.ranges.push((start, self.calls.len() as u32));
         self.modules.push(module);
+    }
+
+    /// Other calls stand at a location from now on.
+    pub fn replace(&mut self, location: u32, calls: &[Call]) {
+        let start = self.calls.len() as u32;
+        self.calls.extend_from_slice(calls);
+        self.ranges[location as usize] = (start, self.calls.len() as u32);
     }
 
     /// Indices of the calls at a location, innermost first. There is always one.
     pub fn range(&self, location: u32) -> std::ops::Range<usize> {
-        let at = location as usize;
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start as usize..self.ends[at] as usize
+        let (start, end) = self.ranges[location as usize];
+        start as usize..end as usize
     }
 
     /// The function whose code it is: the outermost call.
@@ -145,11 +162,11 @@ impl Code {
 
     /// Number of locations.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.ranges.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.ranges.is_empty()
     }
 }

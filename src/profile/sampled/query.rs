@@ -155,7 +155,7 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: T
     let mut rows = Vec::new();
     let mut left_out = vec![Value::default(); sources.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
+    let mut by_extra: FxHashMap<(u32, u32), Value> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
     let has_all = query.event.is_none()
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
@@ -173,12 +173,8 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: T
             {
                 *by_slice.entry(slice).or_default() += value.period;
             }
-            if verdict.other
-                && verdict.time
-                && let Some(pid) = sieve.word(key, sieve.pid)
-            {
-                let tid = sieve.word(key, sieve.tid).unwrap_or(pid);
-                *by_thread.entry((pid, tid, key.comm)).or_default() += *value;
+            if verdict.other && verdict.time && sieve.pid.is_some() {
+                *by_extra.entry((key.extra, key.comm)).or_default() += *value;
             }
         }
         if verdict.other && verdict.thread && verdict.time {
@@ -228,6 +224,14 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: T
     });
     let events = events.collect();
     let times = sieve.slice.map(|slice| times(&by_slice, slice));
+    let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
+    for ((extra, comm), value) in by_extra {
+        let key = Key { event: 0, stack: 0, comm, extra };
+        if let Some(pid) = sieve.word(&key, sieve.pid) {
+            let tid = sieve.word(&key, sieve.tid).unwrap_or(pid);
+            *by_thread.entry((pid, tid, comm)).or_default() += value;
+        }
+    }
     let threads = by_thread.into_iter().map(|((pid, tid, comm), value)| {
         let comm = texts.add(&input.words.comm(comm));
         ThreadSum { pid: pid as i32, tid: tid as i32, comm, value }

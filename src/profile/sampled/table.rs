@@ -82,23 +82,134 @@ impl Only {
 
 /// Stands for calls whose rows are not wanted.
 const NOT_WANTED: u32 = u32::MAX;
+/// Stands for calls that no row has had yet.
+const NOT_ASKED: u32 = u32::MAX - 1;
 
 /// Numbers for lists of cells.
 #[derive(Default)]
 struct Parts {
-    all: Vec<Vec<Cell>>,
-    known: FxHashMap<Vec<Cell>, u32>,
+    all: Vec<Box<[Cell]>>,
+    known: FxHashMap<Box<[Cell]>, u32>,
 }
 
 impl Parts {
-    fn add(&mut self, cells: Vec<Cell>) -> u32 {
-        if let Some(number) = self.known.get(&cells) {
+    fn add(&mut self, cells: &[Cell]) -> u32 {
+        if let Some(number) = self.known.get(cells) {
             return *number;
         }
-        self.all.push(cells.clone());
+        self.all.push(cells.into());
         let number = self.all.len() as u32 - 1;
-        self.known.insert(cells, number);
+        self.known.insert(cells.into(), number);
         number
+    }
+}
+
+/// Which part each call and each leaf is, found out when a row first has it.
+struct OfCode<'a> {
+    input: &'a Input<'a>,
+    keys: Vec<SortKey>,
+    only: &'a Only,
+    parts: Parts,
+    of_call: Vec<u32>,
+    of_leaf: Vec<u32>,
+    cells: Vec<Cell>,
+    /// Parts by what the keys may ask of a call: what most calls have been asked before, without making cells.
+    known: FxHashMap<(Call, Option<TextId>, u32), u32>,
+    has_files: bool,
+}
+
+impl OfCode<'_> {
+    fn call(&mut self, call: usize, texts: &Texts) -> u32 {
+        if self.of_call[call] == NOT_ASKED {
+            self.of_call[call] = self.part(call, call, texts);
+        }
+        self.of_call[call]
+    }
+
+    /// A sample counts for the function that has the code, at the line that was executed: the innermost, inlined or not.
+    fn leaf(&mut self, location: u32, texts: &Texts) -> u32 {
+        if self.of_leaf[location as usize] == NOT_ASKED {
+            let range = self.input.code.range(location);
+            self.of_leaf[location as usize] = match range.len() {
+                1 => self.call(range.start, texts),
+                _ => self.part(range.end - 1, range.start, texts),
+            };
+        }
+        self.of_leaf[location as usize]
+    }
+
+    /// The function of one call at the line of another.
+    fn part(&mut self, call: usize, at: usize, texts: &Texts) -> u32 {
+        let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
+        // What is left out of this makes no difference to the part.
+        let plain = Call { file: None, line: 0, inlined: false, ..*call };
+        let place = if self.has_files { (at.file, at.line) } else { (None, 0) };
+        let asked = (plain, place.0, place.1);
+        if let Some(part) = self.known.get(&asked) {
+            return *part;
+        }
+        if !self.only.keeps(call, texts) {
+            self.known.insert(asked, NOT_WANTED);
+            return NOT_WANTED;
+        }
+        self.cells.clear();
+        self.cells.extend(self.keys.iter().map(|key| match key {
+            SortKey::Dso | SortKey::DsoTo => Cell::Text(call.dso),
+            SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
+                Cell::Symbol(call.level.letter(), call.symbol)
+            }
+            SortKey::SrcLine | SortKey::SrcLineTo => {
+                at.file.map_or(Cell::Unknown, |file| Cell::Line(file, at.line))
+            }
+            _ => at.file.map_or(Cell::Unknown, Cell::Text),
+        }));
+        let part = self.parts.add(&self.cells);
+        self.known.insert(asked, part);
+        part
+    }
+}
+
+/// The sums of one kind of sample, by part. Emptied and used again: most kinds have few parts.
+#[derive(Default)]
+struct Sums {
+    of: Vec<(Value, Value)>,
+    /// Parts that have any.
+    touched: Vec<u32>,
+    is_touched: Vec<bool>,
+    /// The last row that counted for a part's total.
+    counted: Vec<u32>,
+}
+
+impl Sums {
+    fn at(&mut self, part: u32) -> &mut (Value, Value) {
+        let at = part as usize;
+        if at >= self.of.len() {
+            self.of.resize(at + 1, Default::default());
+            self.is_touched.resize(at + 1, false);
+            self.counted.resize(at + 1, u32::MAX);
+        }
+        if !self.is_touched[at] {
+            self.is_touched[at] = true;
+            self.touched.push(part);
+        }
+        &mut self.of[at]
+    }
+
+    /// A row counts once for a part, however often its stack has it.
+    fn total(&mut self, part: u32, row: u32, value: Value) {
+        if part == NOT_WANTED || self.counted.get(part as usize) == Some(&row) {
+            return;
+        }
+        self.at(part).1 += value;
+        self.counted[part as usize] = row;
+    }
+
+    fn take(&mut self, mut take: impl FnMut(u32, Value, Value)) {
+        for part in self.touched.drain(..) {
+            let (own, total) = std::mem::take(&mut self.of[part as usize]);
+            self.is_touched[part as usize] = false;
+            take(part, own, total);
+        }
     }
 }
 
@@ -111,83 +222,99 @@ pub fn tables(
     events: usize,
     texts: &mut Texts,
 ) -> Vec<(Vec<Row>, Value)> {
-    let mut of_code = Parts::default();
-    let calls = input.code.calls();
-    // The function of one call at the line of another.
-    let mut part = |call: &Call, at: &Call, texts: &Texts| {
-        if !only.keeps(call, texts) {
-            return NOT_WANTED;
-        }
-        let cells = keys.iter().filter(|key| key.is_of_code()).map(|key| match key {
-            SortKey::Dso | SortKey::DsoTo => Cell::Text(call.dso),
-            SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr => {
-                Cell::Symbol(call.level.letter(), call.symbol)
-            }
-            SortKey::SrcLine | SortKey::SrcLineTo => {
-                at.file.map_or(Cell::Unknown, |file| Cell::Line(file, at.line))
-            }
-            _ => at.file.map_or(Cell::Unknown, Cell::Text),
-        });
-        of_code.add(cells.collect())
+    let mut of_code = OfCode {
+        input,
+        keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
+        only,
+        parts: Parts::default(),
+        of_call: vec![NOT_ASKED; input.code.calls().len()],
+        of_leaf: vec![NOT_ASKED; input.code.len()],
+        cells: Vec::new(),
+        known: FxHashMap::default(),
+        has_files: keys.iter().any(|key| {
+            let is_of_function = matches!(
+                key,
+                SortKey::Dso | SortKey::DsoTo | SortKey::Symbol | SortKey::SymbolTo | SortKey::SymbolIaddr
+            );
+            key.is_of_code() && !is_of_function
+        }),
     };
-    let part_of_call: Vec<u32> = calls.iter().map(|call| part(call, call, texts)).collect();
-    // A sample counts for the function that has the code, at the line that was executed: the innermost, inlined or not.
-    let part_of_leaf: Vec<u32> = (0..input.code.len() as u32)
-        .map(|location| {
-            part(&calls[input.code.own(location)], &calls[input.code.range(location).start], texts)
-        })
-        .collect();
-    let mut of_sample = Parts::default();
-    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let mut sums: Vec<FxHashMap<(u32, u32), (Value, Value)>> = vec![FxHashMap::default(); events];
-    let mut left_out = vec![Value::default(); events];
-    let mut seen: Vec<u32> = Vec::new();
-    for (key, value) in input.rows {
-        let sample_part = *known
-            .entry((key.comm, key.extra))
-            .or_insert_with(|| of_sample.add(sample_cells(input, keys, key, texts)));
-        let sums = &mut sums[key.event as usize];
-        let Some(leaf) = input.resolved.stack(key.stack).next() else { continue };
-        let own = part_of_leaf[leaf as usize];
-        if own == NOT_WANTED {
-            left_out[key.event as usize] += *value;
-        } else {
-            sums.entry((sample_part, own)).or_default().0 += *value;
-        }
-        if with_totals {
-            seen.clear();
-            for location in input.resolved.stack(key.stack) {
-                seen.extend(input.code.range(location).map(|call| part_of_call[call]));
+    let mut tables: Vec<(Vec<Row>, Value)> = vec![Default::default(); events];
+    let (of_sample, order) = by_sample(input, keys, texts);
+    let mut sums = Sums::default();
+    for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
+        let (rows, left_out) = &mut tables[group[0].event as usize];
+        for placed in group {
+            let (key, value) = &input.rows[placed.row as usize];
+            let mut stack = input.resolved.stack(key.stack);
+            let Some(leaf) = stack.next() else { continue };
+            let own = of_code.leaf(leaf, texts);
+            if own == NOT_WANTED {
+                *left_out += *value;
+            } else {
+                sums.at(own).0 += *value;
             }
-            // The leaf's own function is counted once, at its own line.
-            let innermost = input.code.range(leaf);
-            seen[innermost.len() - 1] = own;
-            seen.sort_unstable();
-            seen.dedup();
-            for part in seen.iter().filter(|part| **part != NOT_WANTED) {
-                sums.entry((sample_part, *part)).or_default().1 += *value;
+            if with_totals {
+                // The leaf's own function is counted once, at its own line.
+                sums.total(own, placed.row, *value);
+                let innermost = input.code.range(leaf);
+                for call in innermost.start..innermost.end - 1 {
+                    sums.total(of_code.call(call, texts), placed.row, *value);
+                }
+                for location in stack {
+                    for call in input.code.range(location) {
+                        sums.total(of_code.call(call, texts), placed.row, *value);
+                    }
+                }
             }
         }
-    }
-    let row = |((sample_part, code_part), (own, total)): ((u32, u32), (Value, Value))| {
-        let mut from_sample = of_sample.all[sample_part as usize].iter();
-        let mut from_code = of_code.all[code_part as usize].iter();
-        let cells = keys
-            .iter()
-            .filter_map(|key| if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied());
-        Row { cells: cells.collect(), own, total: if with_totals { total } else { own } }
-    };
-    sums.into_iter()
-        .zip(left_out)
-        .map(|(sums, left_out)| {
-            let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
-            rows.sort_by(|a, b| {
-                let weight = |row: &Row| (row.total.period, row.own.period, row.own.samples);
-                weight(b).cmp(&weight(a)).then_with(|| compare(&a.cells, &b.cells, texts))
+        sums.take(|part, own, total| {
+            let mut from_sample = of_sample.all[group[0].part as usize].iter();
+            let mut from_code = of_code.parts.all[part as usize].iter();
+            let cells = keys.iter().filter_map(|key| {
+                if key.is_of_code() { from_code.next() } else { from_sample.next() }.copied()
             });
-            (rows, left_out)
-        })
-        .collect()
+            rows.push(Row { cells: cells.collect(), own, total: if with_totals { total } else { own } });
+        });
+    }
+    for (rows, _) in &mut tables {
+        rows.sort_unstable_by(|a, b| {
+            let weight = |row: &Row| (row.total.period, row.own.period, row.own.samples);
+            weight(b).cmp(&weight(a)).then_with(|| compare(&a.cells, &b.cells, texts))
+        });
+    }
+    tables
+}
+
+/// A row of the input, with the number of its cells that are not of code.
+struct Placed {
+    event: u32,
+    part: u32,
+    row: u32,
+}
+
+/// The input's rows by event and by what of their cells is not of code, else as they came.
+fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut Texts) -> (Parts, Vec<Placed>) {
+    let mut parts = Parts::default();
+    // What no key tells apart need not be looked at.
+    let comms = keys.contains(&SortKey::Comm);
+    let extras = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
+    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut last = None;
+    let mut order: Vec<Placed> = Vec::with_capacity(input.rows.len());
+    for (row, (key, _)) in (0..).zip(input.rows) {
+        let told = (if comms { key.comm } else { 0 }, if extras { key.extra } else { 0 });
+        let part = match last {
+            Some((last, part)) if last == told => part,
+            _ => *known.entry(told).or_insert_with(|| parts.add(&sample_cells(input, keys, key, texts))),
+        };
+        last = Some((told, part));
+        order.push(Placed { event: key.event, part, row });
+    }
+    if parts.all.len() > 1 {
+        order.sort_unstable_by_key(|placed| (placed.event, placed.part, placed.row));
+    }
+    (parts, order)
 }
 
 /// Equal costs are ordered by their words, so that equal runs print equal tables.

@@ -60,6 +60,8 @@ const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
 /// What a history may grow by before it is searched for what can be forgotten.
 const BURDEN: usize = 1 << 15;
+/// Stands for the new number of what has none, since no row has it.
+const GONE: u32 = u32::MAX;
 /// Stacks among which searching for faded ones does not pay.
 const FEW_STACKS: usize = 4000;
 
@@ -96,7 +98,7 @@ pub struct Live {
 }
 
 /// The rows of a moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Look {
     /// Rows and stacks.
     pub resolved: Resolved,
@@ -285,7 +287,7 @@ impl Live {
         let Self { stacker, seen, stack_of, known, places, locations, stacks, history, scratch, .. } = self;
         let chain = stacker.chain(sample, layer);
         let raw = seen.add(layer.0, chain.as_bytes());
-        if let Some(stack) = stack_of.get(raw as usize) {
+        if let Some(stack) = stack_of.get(raw as usize).filter(|stack| **stack != GONE) {
             return *stack;
         }
         scratch.clear();
@@ -302,7 +304,10 @@ impl Live {
             scratch.extend(number.to_ne_bytes());
         });
         let stack = Arc::make_mut(stacks).add(0, scratch);
-        stack_of.push(stack);
+        match stack_of.get_mut(raw as usize) {
+            Some(gone) => *gone = stack,
+            None => stack_of.push(stack),
+        }
         stack
     }
 
@@ -359,8 +364,12 @@ impl Live {
         let Some(asked) = tid.or(pid) else { return };
         let mut alive: FxHashMap<u64, bool> = FxHashMap::default();
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
-        let extras = Arc::make_mut(&mut self.extras);
-        for number in 0..extras.len() as u32 {
+        // Extras that no row has any more were asked about before.
+        let mut used: Vec<u32> = self.rows.keys().map(|key| key.extra).collect();
+        used.sort_unstable();
+        used.dedup();
+        for number in used {
+            let extras = &self.extras;
             self.words.clear();
             self.words.extend(super::intern::words(extras.get(number).1).iter());
             let task = self.words[asked];
@@ -373,17 +382,16 @@ impl Live {
                 self.words[word] = ENDED;
             }
             bytes(&self.words, &mut self.scratch);
-            moved.insert(number, extras.add(0, &self.scratch));
+            moved.insert(number, Arc::make_mut(&mut self.extras).add(0, &self.scratch));
         }
         if moved.is_empty() {
             return;
         }
-        let mut rows: FxHashMap<Key, Heat> = FxHashMap::default();
-        for (mut key, heat) in std::mem::take(&mut self.rows) {
-            key.extra = moved.get(&key.extra).copied().unwrap_or(key.extra);
-            rows.entry(key).or_default().join(heat);
+        let dead: Vec<(Key, Heat)> = self.rows.extract_if(|key, _| moved.contains_key(&key.extra)).collect();
+        for (key, heat) in dead {
+            let key = Key { extra: moved[&key.extra], ..key };
+            self.rows.entry(key).or_default().join(heat);
         }
-        self.rows = rows;
     }
 
     fn forget_addresses(&mut self) {
@@ -422,19 +430,25 @@ impl Live {
     /// Keeps those stacks, locations and extras that a row has.
     fn renumber(&mut self) {
         let (mut stacks, mut extras, mut locations) = (Lists::default(), Lists::default(), Vec::new());
-        let mut places: FxHashMap<Location, u32> = FxHashMap::default();
+        // By old numbers.
+        let mut new_stack = vec![GONE; self.stacks.len()];
+        let mut new_place = vec![GONE; self.locations.len()];
         let mut list = Vec::new();
         let rows = std::mem::take(&mut self.rows).into_iter().map(|(mut key, heat)| {
-            list.clear();
-            for number in numbers(self.stacks.get(key.stack).1) {
-                let location = self.locations[number as usize];
-                let number = *places.entry(location).or_insert_with(|| {
-                    locations.push(location);
-                    locations.len() as u32 - 1
-                });
-                list.extend(number.to_ne_bytes());
+            let stack = &mut new_stack[key.stack as usize];
+            if *stack == GONE {
+                list.clear();
+                for number in numbers(self.stacks.get(key.stack).1) {
+                    let place = &mut new_place[number as usize];
+                    if *place == GONE {
+                        *place = locations.len() as u32;
+                        locations.push(self.locations[number as usize]);
+                    }
+                    list.extend(place.to_ne_bytes());
+                }
+                *stack = stacks.add(0, &list);
             }
-            key.stack = stacks.add(0, &list);
+            key.stack = *stack;
             if !self.extras.is_empty() {
                 key.extra = extras.add(0, self.extras.get(key.extra).1);
             }
@@ -443,9 +457,18 @@ impl Live {
         self.rows = rows.collect();
         self.kept = stacks.len().max(extras.len());
         (self.stacks, self.extras) = (Arc::new(stacks), Arc::new(extras));
-        (self.locations, self.places) = (Arc::new(locations), places);
+        self.locations = Arc::new(locations);
         self.generation += 1;
-        self.forget_addresses();
+        // What was seen stays known, under the new numbers.
+        let renew = |number: &mut u32| {
+            *number = new_place[*number as usize];
+            *number != GONE
+        };
+        self.places.retain(|_, number| renew(number));
+        self.known.retain(|_, number| renew(number));
+        for stack in self.stack_of.iter_mut().filter(|stack| **stack != GONE) {
+            *stack = new_stack[*stack as usize];
+        }
     }
 
     /// Forgets all samples.
