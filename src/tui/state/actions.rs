@@ -96,16 +96,16 @@ impl State {
             Action::Enter => self.enter(effects),
             Action::Back => {
                 if !self.undo(effects) {
-                    if self.pane == Pane::Functions {
+                    if self.pane == self.home {
                         effects.push(Effect::Quit);
                     } else {
-                        self.show(Pane::Functions, effects);
+                        self.pane = self.home;
                     }
                 }
             }
             Action::Undo => {
-                if !self.undo(effects) && self.pane != Pane::Functions {
-                    self.show(Pane::Functions, effects);
+                if !self.undo(effects) && self.pane != self.home {
+                    self.pane = self.home;
                 }
             }
             Action::Quit => effects.push(Effect::Quit),

@@ -95,6 +95,8 @@ pub struct State {
     pub size: (u16, u16),
     /// The pane that is shown.
     pub pane: Pane,
+    /// The pane that it began with.
+    pub home: Pane,
     /// What lies over it.
     pub over: Option<Over>,
     /// What is asked.
@@ -148,6 +150,7 @@ impl State {
         Self {
             size,
             pane: Pane::Functions,
+            home: Pane::Functions,
             over: None,
             first_keys: query.keys.clone(),
             order,
@@ -239,6 +242,10 @@ impl State {
         if let Some(said) = poll.said {
             self.said = Some(said);
         }
+        if let Some(spot) = poll.opens {
+            (self.home, self.pane) = (Pane::Code, Pane::Code);
+            self.code.wait_for(spot);
+        }
         if let Some((spot, listing)) = poll.listing {
             let event = self.event_index();
             let height = self.height();
@@ -288,6 +295,15 @@ impl State {
             Pane::Code => self.code.spot.clone(),
             Pane::Threads | Pane::Events => None,
         }
+    }
+
+    /// The function that costs most itself, of those in the table.
+    fn costliest(&self) -> Option<Spot> {
+        let (profile, event) = self.event()?;
+        let rows = event.rows.iter().filter(|row| row.own.period > 0);
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.own.period));
+        rows.into_iter().find_map(|row| table::spot(profile, row))
     }
 
     /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
@@ -348,7 +364,12 @@ impl State {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(spot) = self.outer_spot() {
                 self.annotate(spot, effects);
-            } else if self.code.spot.is_none() {
+            } else if self.code.spot.is_some() {
+                // What was there stays.
+            } else if let Some(spot) = self.costliest() {
+                self.said = Some(format!("no function was chosen: this is the costliest, {}", spot.symbol));
+                self.annotate(spot, effects);
+            } else {
                 self.said = Some("no function is chosen: go to one and press a".to_owned());
             }
         }
