@@ -487,7 +487,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--print-line', '--print-line', [CompletionResultType]::ParameterName, 'Write the file''s name before each line''s number')
             [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Do not shorten paths of source files')
             [CompletionResult]::new('--full-paths', '--full-paths', [CompletionResultType]::ParameterName, 'Do not shorten paths of source files')
-            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text (the default)')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')

@@ -443,7 +443,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --print-line 'Write the file''s name before each line''s number'
             cand -P 'Do not shorten paths of source files'
             cand --full-paths 'Do not shorten paths of source files'
-            cand --stdio 'Print plain text (the default)'
+            cand --stdio 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)'
             cand -j 'Print one JSON document'
             cand --json 'Print one JSON document'
             cand --no-cache 'Do not keep results for the next time'

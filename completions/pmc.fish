@@ -343,7 +343,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Only source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Write the file\'s name before each line\'s number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Do not shorten paths of source files'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print plain text (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
