@@ -41,6 +41,9 @@ pub enum ExportForm {
     PerfData,
 }
 
+/// What a function is called while its name is still being looked for.
+pub const PENDING: &str = "…";
+
 /// A function, by its names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Spot {

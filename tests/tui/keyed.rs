@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmc::profile::sampled::{Order, Query};
+use pmc::profile::sampled::{Cell, Order, Query};
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
 use pmc::tui::{ExportForm, LiveCommand, Poll, Spot, Status};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use crate::fixture::{Desk, listing};
+use crate::fixture::{Desk, answer, listing};
 
 fn last_query(desk: &Desk) -> &Query {
     let asked = desk.effects.iter().rev().find_map(|effect| match effect {
@@ -232,6 +232,27 @@ fn code_of_the_costliest_when_none_was_chosen() {
     let screen = desk.press("54").screen();
     assert!(screen.contains("this is the costliest, shop::Basket::price() const"), "{screen}");
     assert!(desk.cursor_line().unwrap().contains("jne"), "{screen}");
+}
+
+#[test]
+fn nothing_is_asked_of_a_function_without_a_name_yet() {
+    let mut desk = Desk::new(100, 30);
+    let mut young = answer(&desk.state.query);
+    let soon = young.profile.texts.add("…");
+    for row in &mut young.profile.events[0].rows {
+        let cells = row.cells.iter().map(|cell| match cell {
+            Cell::Symbol(level, _) => Cell::Symbol(*level, soon),
+            other => other.clone(),
+        });
+        row.cells = cells.collect();
+    }
+    desk.take(Poll { answer: Some(Arc::new(young)), ..Poll::default() });
+    for key in ["a", "o", "c", "<Enter>", "4"] {
+        let asked = desk.effects.len();
+        let screen = desk.press(key).screen();
+        assert!(screen.contains("its name is still being looked for"), "{key}:\n{screen}");
+        assert_eq!((desk.state.pane, desk.effects.len()), (Pane::Functions, asked), "{key}");
+    }
 }
 
 #[test]

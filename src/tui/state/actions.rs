@@ -328,7 +328,7 @@ impl State {
     /// The tree of the chosen function alone.
     fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
         let Some(spot) = self.spot() else {
-            self.said = Some("no function is chosen here".to_owned());
+            self.said = Some(self.no_function());
             return;
         };
         if self.event().is_some_and(|(profile, _)| !profile.has_totals && profile.trust.stacks == 0) {
@@ -462,7 +462,7 @@ impl State {
             }
             _ => match spot {
                 Some(spot) => self.narrow(|filter| filter.symbol = Some(spot.symbol), effects),
-                None => self.said = Some("no function is chosen here".to_owned()),
+                None => self.said = Some(self.no_function()),
             },
         }
     }

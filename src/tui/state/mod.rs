@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::engine::{ExportForm, LiveCommand, Poll, Spot, Status};
+use super::engine::{ExportForm, LiveCommand, PENDING, Poll, Spot, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
 use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
@@ -280,8 +280,21 @@ impl State {
         }
     }
 
-    /// The function that the cursor is on.
+    /// The function that the cursor is on, where its name is known: nothing can be asked of others.
     pub fn spot(&self) -> Option<Spot> {
+        self.any_spot().filter(|spot| spot.symbol != PENDING)
+    }
+
+    /// Why there is none.
+    fn no_function(&self) -> String {
+        match self.any_spot() {
+            Some(_) => "its name is still being looked for: try again in a moment".to_owned(),
+            None => "no function is chosen here".to_owned(),
+        }
+    }
+
+    /// The function that the cursor is on, named or not.
+    fn any_spot(&self) -> Option<Spot> {
         let (profile, event) = self.event()?;
         let of_node = |node: u32| {
             let node = event.tree.as_ref()?.nodes.get(node as usize)?;
@@ -321,7 +334,8 @@ impl State {
         }
         let node = tree.nodes.get(number as usize)?;
         let text = |id| profile.texts.get(id).to_owned();
-        Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+        let spot = Spot { dso: text(node.dso), symbol: text(node.symbol) };
+        (spot.symbol != PENDING).then_some(spot)
     }
 
     /// The number of a node of the flame graph; `None`: all of it.
@@ -364,6 +378,9 @@ impl State {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(spot) = self.outer_spot() {
                 self.annotate(spot, effects);
+            } else if self.any_spot().is_some() {
+                self.said = Some(self.no_function());
+                return;
             } else if self.code.spot.is_some() {
                 // What was there stays.
             } else if let Some(spot) = self.costliest() {
