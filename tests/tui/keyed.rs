@@ -242,7 +242,7 @@ fn nothing_is_asked_of_a_function_without_a_name_yet() {
     for row in &mut young.profile.events[0].rows {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Symbol(level, _) => Cell::Symbol(*level, soon),
-            other => other.clone(),
+            other => *other,
         });
         row.cells = cells.collect();
     }
