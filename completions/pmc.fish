@@ -201,7 +201,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Leng
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d 'Widths of the columns' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
@@ -236,6 +236,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlin
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'
@@ -333,8 +334,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-s
 intel\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show the bytes of instructions'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of instructions (default)'
@@ -343,7 +344,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Only source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Write the file\'s name before each line\'s number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Do not shorten paths of source files'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print plain text (the default)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
@@ -364,7 +365,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -d 'Only these thre
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l time -d 'Only this part of each recording, such as 10%-20%, or FROM,TO in seconds of its clock' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s t -l field-separator -d 'Print fields with this between them' -r
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Only what the base has'
@@ -374,9 +375,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tree -d 'Compare the ca
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain text (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
@@ -390,7 +391,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s c -l comms -d 'Only t
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -d 'Only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
@@ -427,6 +428,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-demangle -d 'Names
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose

@@ -125,6 +125,41 @@ fn known_shares_are_shown_by_function_and_line() {
     assert!(!above.stdout.contains("twenty  in"));
 }
 
+#[test]
+fn lines_of_one_function_have_their_shares() {
+    let Some(lab) = Lab::new() else { return };
+    let source = r#"
+#define ROUND __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
+__attribute__((noinline)) unsigned long work(unsigned long x) {
+    for (long i = 0; i < 5000; i++) { ROUND } /* 50 */
+    for (long i = 0; i < 3000; i++) { ROUND } /* 30 */
+    for (long i = 0; i < 2000; i++) { ROUND } /* 20 */
+    return x;
+}
+volatile unsigned long sink;
+int main(void) { for (int i = 0; i < 4000; i++) sink = work(sink + i); return 0; }
+"#;
+    let program = lab.build("lines", source, &FLAGS);
+    let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "5000"], &program);
+    let document = json(&file, &["work"]);
+    let text = annotate(&file, &["work", "--source-only"]).expect(0);
+    for want in [50.0, 30.0, 20.0] {
+        let mark = format!("/* {want} */");
+        let line = list(&document["functions"][0], "lines")
+            .iter()
+            .find(|line| line["text"].as_str().is_some_and(|text| text.contains(&mark)))
+            .unwrap();
+        let cost = &line["costs"][0];
+        let (percent, error) = (cost["percent"].as_f64().unwrap(), cost["error"].as_f64().unwrap());
+        assert!((percent - want).abs() < 1.5 * error + 1.5, "{mark}: {percent} ±{error}");
+        // The text says the same.
+        let row = text.stdout.lines().find(|row| row.contains('│') && row.contains(&mark)).unwrap();
+        let shown: f64 = row.split('%').next().and_then(|part| part.trim().parse().ok()).unwrap();
+        // It shows one digit behind the point.
+        assert!((shown - percent).abs() < 0.06, "{row}");
+    }
+}
+
 /// perf's percentages by address.
 fn perf_annotate(file: &Path, symbol: &str) -> BTreeMap<u64, f64> {
     let run = Command::new("perf")

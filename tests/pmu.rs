@@ -69,7 +69,7 @@ const BATCH: &[(&str, &str)] = &[
     ),
     (
         "attrs",
-        "strace -f -v -e trace=perf_event_open -e signal=none $T stat -x, -e cycles,instructions:u,r8,armv8_pmuv3/inst_retired/ true",
+        "strace -v -e trace=perf_event_open -e signal=none $T stat -x, -e cycles,instructions:u,r8,armv8_pmuv3/inst_retired/ true",
     ),
     (
         "exact",

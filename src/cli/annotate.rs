@@ -10,7 +10,7 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc annotate                            the costliest functions of perf.data
+  pmc annotate                            the code of the costliest function; to a pipe, of the costliest few
   pmc annotate compress -M intel          one function, Intel's syntax
   pmc annotate compress --source-only     source lines with their cost, no instructions
   pmc annotate --max-rows 30              the hottest part of each function
@@ -106,7 +106,7 @@ pub struct Annotate {
     #[arg(short = 'P', long)]
     pub full_paths: bool,
 
-    /// Print plain text (the default)
+    /// Print text on a terminal too (so does any option that only text can follow, such as --max-rows)
     #[arg(long)]
     pub stdio: bool,
 

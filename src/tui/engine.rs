@@ -41,6 +41,9 @@ pub enum ExportForm {
     PerfData,
 }
 
+/// What a function is called while its name is still being looked for.
+pub const PENDING: &str = "…";
+
 /// A function, by its names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Spot {
@@ -108,6 +111,8 @@ pub struct Poll {
     pub status: Option<Status>,
     /// A function's code, or why there is none.
     pub listing: Option<(Spot, Result<Arc<Listing>, String>)>,
+    /// The screen begins with the code of this function; no name stands for the costliest, no module for any.
+    pub opens: Option<Spot>,
     /// A function's periods by time, oldest first.
     pub history: Option<(Spot, Vec<u64>)>,
     /// What became of a command or an export: a sentence for the last line.

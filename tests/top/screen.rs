@@ -121,6 +121,57 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
 }
 
 #[test]
+fn rows_events_filters_history_and_code_of_what_runs() {
+    let lab = Lab::new();
+    let Some((_shares, tmux)) = watching(&lab, "-e task-clock -g --accumulate") else { return };
+    let all = |shown: &str| ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name));
+    let header = |shown: &str| shown.lines().next().unwrap_or_default().to_owned();
+    tmux.until("all functions", all);
+    // The other event, and back.
+    tmux.keys(&["]"]);
+    tmux.until("the other event", |shown| header(shown).contains("  task-clock  ") && all(shown));
+    tmux.keys(&["["]);
+    tmux.until("the first event", |shown| header(shown).contains("  cpu-clock  "));
+    // Rows by pattern.
+    tmux.keys(&["&"]);
+    tmux.run(&["send-keys", "-l", "fift|twent"]);
+    tmux.keys(&["Enter"]);
+    let shown = tmux.until("two rows", |shown| shown.contains(" of 2: "));
+    assert!(!shown.contains("thirty"), "{shown}");
+    // The row's history, in the line below the table.
+    tmux.until("a history", |shown| {
+        let line = shown.lines().find(|line| line.contains(" of 2: ")).unwrap_or_default();
+        line.chars().filter(|c| ('▁'..='█').contains(c)).count() > 3
+    });
+    // Its code, with weights that move.
+    tmux.keys(&["g", "a"]);
+    let code = tmux.until("code with weights", |shown| shown.contains("of the function"));
+    assert!(code.contains("imul") && code.contains("fifty"), "{code}");
+    tmux.until("newer weights", |shown| shown != code && shown.contains("of the function"));
+    tmux.keys(&["1", "Escape"]);
+    tmux.until("all functions again", all);
+    // First the process, then its functions.
+    tmux.keys(&["5"]);
+    tmux.until_shown("processes and threads; Enter");
+    tmux.keys(&["Enter"]);
+    let shown = tmux.until("functions of the process", |shown| shown.contains("only pid") && all(shown));
+    assert!(shown.contains("▾"), "{shown}");
+    // Escape and a key right behind it would be that key with Alt.
+    tmux.keys(&["Escape"]);
+    tmux.until("all processes", |shown| !shown.contains("only pid"));
+    tmux.keys(&["K"]);
+    tmux.until_shown("only user space");
+    tmux.keys(&["Escape"]);
+    tmux.until("kernel and all", |shown| !shown.contains("only user space"));
+    tmux.keys(&["2"]);
+    tmux.until("the tree", |shown| shown.contains("callers first"));
+    tmux.keys(&["3"]);
+    tmux.until("the flame graph", |shown| shown.contains("▏fifty"));
+    tmux.keys(&["Q"]);
+    ended(&lab, &tmux, "0");
+}
+
+#[test]
 fn a_signal_leaves_a_sane_terminal() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "") else { return };

@@ -458,6 +458,73 @@ fn without_a_screen_there_is_text() {
     run(&["report", "--stdio", lab.path("shares.data").to_str().unwrap()]).expect(0).prints(&["half"]);
 }
 
+/// One function whose lines take 50, 30 and 20 %.
+const LINES: &str = r#"
+volatile unsigned long sink;
+#define ROUND x = x * 6364136223846793005ul + 1; __asm__ volatile("" : "+r"(x));
+__attribute__((noinline)) void work(long n) {
+  unsigned long x = (unsigned long)__builtin_frame_address(0);
+  for (long i = 0; i < n * 50; i++) { ROUND } /* half */
+  for (long i = 0; i < n * 30; i++) { ROUND } /* third */
+  for (long i = 0; i < n * 20; i++) { ROUND } /* fifth */
+  sink = x;
+}
+int main(void) { for (int i = 0; i < 900; i++) work(1000 + i * 7919L % 5003); return 0; }
+"#;
+
+#[test]
+fn each_line_of_a_function_has_its_share() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(LINES, "lines");
+    let terminal = Terminal::new(&lab, 120, 60);
+    terminal.run("pmc annotate -i lines.data");
+    terminal.wait("of the function");
+    let screen = terminal.wait("/* fifth */");
+    for (name, wanted) in [("half", 50.0), ("third", 30.0), ("fifth", 20.0)] {
+        let lines = screen.lines().filter(|line| line.contains(&format!("/* {name} */")));
+        let percent = |line: &str| line.split_whitespace().next()?.strip_suffix('%')?.parse::<f64>().ok();
+        let shown: f64 = lines.filter_map(percent).sum();
+        // Some 2,000 samples: two and a half points are more than twice the error.
+        assert!((shown - wanted).abs() < 3.5, "{name}: {shown} instead of {wanted}\n{screen}");
+    }
+    assert!(screen.contains("of all: work (lines)"), "{screen}");
+    terminal.press(&["q"]);
+    terminal.is_sane("0");
+}
+
+#[test]
+fn annotate_opens_the_screen_on_code() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 100, 40);
+    // The costliest without a name; and from there the rest of the screen.
+    terminal.run("pmc annotate -i shares.data");
+    terminal.wait("of all: half (shares)");
+    assert_eq!(terminal.fact("alternate_on"), "1");
+    terminal.press(&["1"]);
+    let screen = settled(&terminal);
+    assert!(screen.contains("third"), "{screen}");
+    terminal.press(&["q"]);
+    terminal.wait("of all: half (shares)");
+    terminal.press(&["q"]);
+    terminal.is_sane("0");
+    terminal.run("clear; pmc annotate -i shares.data third -M intel --no-source");
+    let screen = terminal.wait("of all: third (shares)");
+    assert!(screen.contains("imul    r") && !screen.contains("SPIN"), "{screen}");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+    // What is not there ends it, with words on the terminal as it was.
+    terminal.run("clear; pmc annotate -i shares.data thrid; echo ended=$?=");
+    let screen = terminal.wait("ended=1=");
+    assert!(screen.contains("no sample hit a function named") && screen.contains("third"), "{screen}");
+    for options in ["--stdio", "--max-rows 4", "--json", "| cat", "</dev/null"] {
+        terminal.run("clear");
+        terminal.run(&format!("pmc annotate -i shares.data half {options}; echo ended=$?="));
+        terminal.wait("ended=0=");
+        assert_eq!(terminal.fact("alternate_on"), "0", "{options}");
+    }
+}
+
 #[test]
 fn a_torn_file_is_no_torn_screen() {
     let Some(lab) = Lab::new() else { return };

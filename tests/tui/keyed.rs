@@ -1,14 +1,15 @@
 //! What keys and the mouse do to the state.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use pmc::profile::sampled::{Order, Query};
+use pmc::profile::sampled::{Cell, Order, Query};
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
-use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
+use pmc::tui::{ExportForm, LiveCommand, Poll, Spot, Status};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use crate::fixture::Desk;
+use crate::fixture::{Desk, answer, listing};
 
 fn last_query(desk: &Desk) -> &Query {
     let asked = desk.effects.iter().rev().find_map(|effect| match effect {
@@ -213,6 +214,63 @@ fn code_goes_to_the_hottest_line_and_follows_jumps() {
     assert!(!screen.contains("sum += i") && screen.contains("addq"), "{screen}");
     assert!(desk.press("s/sum \\+=<Enter>").cursor_line().unwrap().contains("sum += i"));
     assert!(desk.press("1ga").screen().contains("no code of main"));
+}
+
+#[test]
+fn code_says_that_filters_are_left_aside() {
+    let mut desk = Desk::new(100, 30);
+    let before = desk.press("jja").screen();
+    assert!(before.contains("of all: ") && !before.contains("filters left aside"), "{before}");
+    let after = desk.press("1Ka").screen();
+    assert!(after.contains("of all, filters left aside: "), "{after}");
+}
+
+#[test]
+fn code_of_the_costliest_when_none_was_chosen() {
+    let mut desk = Desk::new(100, 30);
+    // In the list of threads no function is chosen.
+    let screen = desk.press("54").screen();
+    assert!(screen.contains("this is the costliest, shop::Basket::price() const"), "{screen}");
+    assert!(desk.cursor_line().unwrap().contains("jne"), "{screen}");
+}
+
+#[test]
+fn nothing_is_asked_of_a_function_without_a_name_yet() {
+    let mut desk = Desk::new(100, 30);
+    let mut young = answer(&desk.state.query);
+    let soon = young.profile.texts.add("…");
+    for row in &mut young.profile.events[0].rows {
+        let cells = row.cells.iter().map(|cell| match cell {
+            Cell::Symbol(level, _) => Cell::Symbol(*level, soon),
+            other => *other,
+        });
+        row.cells = cells.collect();
+    }
+    desk.take(Poll { answer: Some(Arc::new(young)), ..Poll::default() });
+    for key in ["a", "o", "c", "<Enter>", "4"] {
+        let asked = desk.effects.len();
+        let screen = desk.press(key).screen();
+        assert!(screen.contains("its name is still being looked for"), "{key}:\n{screen}");
+        assert_eq!((desk.state.pane, desk.effects.len()), (Pane::Functions, asked), "{key}");
+    }
+}
+
+#[test]
+fn a_screen_can_begin_with_code() {
+    let mut desk = Desk::new(100, 30);
+    desk.take(Poll { opens: Some(Spot::default()), ..Poll::default() });
+    assert!(desk.screen().contains("looking for the costliest function"), "{}", desk.screen());
+    let listing = Arc::new(listing());
+    let name = listing.symbol.clone();
+    desk.take(Poll { listing: Some((Spot::default(), Ok(listing))), ..Poll::default() });
+    assert_eq!((desk.state.pane, desk.state.spot().unwrap().symbol), (Pane::Code, name));
+    // Where it began is where q ends it.
+    desk.press("1q");
+    assert!(desk.state.code.rows().is_some(), "the same code, not that of the cursor's row");
+    assert_eq!(desk.state.pane, Pane::Code);
+    assert!(!desk.effects.contains(&Effect::Quit));
+    desk.press("q");
+    assert_eq!(desk.effects.last(), Some(&Effect::Quit));
 }
 
 #[test]

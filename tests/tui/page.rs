@@ -37,3 +37,16 @@ fn replaced(page: &str, name: &str, by: &str) -> String {
     let (_, after) = rest.split_once("<!-- end -->").unwrap();
     format!("{before}{begin}{by}<!-- end -->{after}")
 }
+
+#[test]
+fn the_help_page_is_not_cut_on_a_usual_terminal() {
+    let mut desk = Desk::new(80, 24);
+    let mut screen = desk.press("?").screen();
+    for _ in 0..6 {
+        let words = screen.lines().skip(3).take(20);
+        let cut: Vec<&str> = words.filter(|line| line.ends_with('…')).collect();
+        assert!(cut.is_empty(), "{cut:?}");
+        screen = desk.press("<PgDn>").screen();
+    }
+    assert!(screen.contains("quit at once"), "{screen}");
+}

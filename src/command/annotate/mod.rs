@@ -5,13 +5,17 @@ pub(in crate::command) mod listing;
 
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
+use clap::{Args, FromArgMatches};
 use rustc_hash::FxHashSet;
 
+use super::report::browse::{self, Opening};
 use super::report::plan::{comms, cpus, times};
 use super::report::progress::Progress;
 use super::report::symbols::{self, Symbols};
 use super::report::{is_from_here, open};
+use super::screen;
 use crate::cli::annotate::Annotate;
+use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::annotate::{Basis, Listing};
 use crate::session::{Session, Wanted, location, samples};
@@ -23,6 +27,9 @@ use crate::view::annotate::{Facts, Layout};
 use functions::Sampled;
 use listing::How;
 
+/// How many functions are shown where nobody says so: clap's default.
+const FUNCTIONS: usize = 3;
+
 /// Runs it.
 ///
 /// # Errors
@@ -31,6 +38,11 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let input = typed.input.clone().unwrap_or_else(|| "perf.data".into());
     let reader = open(&input)?;
+    if browses(typed) && screen::is_there() {
+        let opening =
+            Opening { name: name(typed).map(ToOwned::to_owned), dsos: typed.dsos.clone(), how: how(typed) };
+        return browse::code(&as_report(typed)?, reader, opening);
+    }
     let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let wanted = wanted(typed, &session)?;
@@ -52,14 +64,9 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
         )
     };
     let events = listing::events(session.reader.events(), &found.totals);
-    let how = How {
-        syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
-        with_source: !typed.no_source,
-        symfs: typed.symbol_files.symfs.clone(),
-        kcore: typed.kcore.clone(),
-    };
+    let how = how(typed);
     let limit = typed.percent_limit.unwrap_or(0.0);
-    let chosen = choose(typed, &all)?;
+    let chosen = choose(name(typed), &typed.dsos, &all)?;
     let mut listings = Vec::new();
     let mut left_out = 0;
     for function in chosen {
@@ -84,6 +91,43 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
         notes: session.notes().map(ToString::to_string).collect(),
     };
     write(typed, &listings, &facts)
+}
+
+/// Nothing was typed that asks for text: a terminal shows the screen.
+fn browses(typed: &Annotate) -> bool {
+    let of_text = typed.stdio || typed.json || typed.source_only || typed.print_line || typed.full_paths;
+    let of_columns = typed.show_nr_samples || typed.asm_raw || typed.percent_type != "local-period";
+    let of_length = typed.max_rows > 0 || typed.percent_limit.is_some() || typed.functions != FUNCTIONS;
+    !(of_text || of_columns || of_length)
+}
+
+/// What `pmc report` would have been told, to look at the same samples.
+fn as_report(typed: &Annotate) -> Result<Report> {
+    let usual = Report::augment_args(clap::Command::new("report").no_binary_name(true));
+    let usual = usual
+        .try_get_matches_from(std::iter::empty::<&str>())
+        .and_then(|matches| Report::from_arg_matches(&matches))
+        .map_err(|error| Error::usage(error.to_string()))?;
+    Ok(Report {
+        input: typed.input.clone(),
+        comms: typed.comms.clone(),
+        pid: typed.pid.clone(),
+        tid: typed.tid.clone(),
+        cpu: typed.cpu.clone(),
+        time: typed.time.clone(),
+        symbol_files: typed.symbol_files.clone(),
+        quiet: typed.quiet,
+        ..usual
+    })
+}
+
+fn how(typed: &Annotate) -> How {
+    How {
+        syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
+        with_source: !typed.no_source,
+        symfs: typed.symbol_files.symfs.clone(),
+        kcore: typed.kcore.clone(),
+    }
 }
 
 /// Whether no more functions are wanted.
@@ -138,11 +182,13 @@ fn wanted(typed: &Annotate, session: &Session) -> Result<Wanted> {
 }
 
 /// The functions that were asked for, costliest first.
-fn choose<'a>(typed: &Annotate, all: &'a [Sampled]) -> Result<Vec<&'a Sampled>> {
-    let in_dso = |of: &&Sampled| {
-        typed.dsos.is_empty() || typed.dsos.iter().any(|dso| *dso == of.dso || *dso == of.path)
-    };
-    let Some(name) = name(typed) else { return Ok(all.iter().filter(in_dso).collect()) };
+pub(in crate::command) fn choose<'a>(
+    name: Option<&str>,
+    dsos: &[String],
+    all: &'a [Sampled],
+) -> Result<Vec<&'a Sampled>> {
+    let in_dso = |of: &&Sampled| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
+    let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
     let of_name = functions::named(all, name).map_err(|near| {
         let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
         match (near.is_empty(), all.first()) {
@@ -155,10 +201,10 @@ fn choose<'a>(typed: &Annotate, all: &'a [Sampled]) -> Result<Vec<&'a Sampled>> 
     })?;
     let chosen: Vec<&Sampled> = of_name.iter().copied().filter(in_dso).collect();
     if chosen.is_empty() {
-        let mut dsos: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
-        dsos.dedup();
-        return Err(Error::new(format!("{} has no samples in {}", clean(name), typed.dsos.join(", ")))
-            .try_this(format!("-d {}", dsos.join(","))));
+        let mut others: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
+        others.dedup();
+        return Err(Error::new(format!("{} has no samples in {}", clean(name), dsos.join(", ")))
+            .try_this(format!("-d {}", others.join(","))));
     }
     Ok(chosen)
 }

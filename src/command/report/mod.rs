@@ -1,6 +1,6 @@
 //! `pmc report`: opens a recording, has it added up and named, and hands the profile to a view.
 
-mod browse;
+pub(in crate::command) mod browse;
 mod listings;
 pub(in crate::command) mod plan;
 pub(in crate::command) mod progress;
@@ -43,7 +43,7 @@ pub(super) fn run(typed: &Report) -> Result<Exit> {
     if plan.browses && screen::is_there() {
         plan.symbols.live = is_from_here(&reader);
         plan.settle(reader.events())?;
-        return browse::run(typed, plan, reader);
+        return browse::run(typed, plan, reader, None);
     }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     let written = |error| Error::output("the report", error);

@@ -21,7 +21,7 @@ use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
 /// Stands for names that are being looked for.
-pub(super) const SOON: &str = "…";
+pub(super) const SOON: &str = crate::tui::engine::PENDING;
 /// Nameless generated code is asked about again so often.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Locations of nameless generated code that are asked about again.

@@ -7,6 +7,7 @@ use ratatui::text::Span;
 use super::{found, nothing, put};
 use crate::profile::annotate::arrows::Piece;
 use crate::profile::annotate::{Basis, Kind, Listing};
+use crate::profile::sampled::Filter;
 use crate::tui::fit;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
@@ -24,7 +25,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
             return nothing(
                 buffer,
                 areas.body,
-                &format!("looking for the code of {} …", fit::cut(&spot.symbol, width)),
+                &match spot.symbol.as_str() {
+                    "" => "looking for the costliest function …".to_owned(),
+                    symbol => format!("looking for the code of {} …", fit::cut(symbol, width)),
+                },
                 theme,
             );
         }
@@ -34,10 +38,12 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let event = state.event_index();
     let (of_all, error) = listing.events.get(event).map_or((0.0, 1.0), |event| event.of_all());
     let heading = format!(
-        "{} {} {} of all: {} ({})",
+        "{} {} {} of all{}: {} ({})",
         fit::right("Share", 7),
         fit::percent(of_all).trim(),
         fit::error(error).trim(),
+        // The code's weights are those of the whole recording; whoever filtered must not read them as what is left.
+        if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
         listing.symbol,
         listing.dso
     );

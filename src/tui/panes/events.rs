@@ -82,6 +82,16 @@ fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style
     if trust.frames > 0 {
         lines.push((format!("{} of frames have no name", part(trust.unnamed, trust.frames)), theme.plain()));
     }
+    if trust.frames == 0 && profile.modules.is_empty() && lines.len() == 1 {
+        // Nobody counted frames: a live view.
+        let lost = state.status.lost;
+        let words = if lost == 0 {
+            "nothing was lost".to_owned()
+        } else {
+            format!("lost: {} samples", thousands(lost))
+        };
+        lines.push((words, if lost == 0 { theme.plain() } else { theme.warning() }));
+    }
     lines.extend(state.status.notes.iter().chain(&trust.notes).map(|note| (note.clone(), theme.plain())));
     for module in profile.modules.iter().filter(|module| module.unnamed > 0).take(8) {
         let missing = module.missing.first().map(|why| format!(": {why}")).unwrap_or_default();

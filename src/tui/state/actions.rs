@@ -96,16 +96,16 @@ impl State {
             Action::Enter => self.enter(effects),
             Action::Back => {
                 if !self.undo(effects) {
-                    if self.pane == Pane::Functions {
+                    if self.pane == self.home {
                         effects.push(Effect::Quit);
                     } else {
-                        self.show(Pane::Functions, effects);
+                        self.pane = self.home;
                     }
                 }
             }
             Action::Undo => {
-                if !self.undo(effects) && self.pane != Pane::Functions {
-                    self.show(Pane::Functions, effects);
+                if !self.undo(effects) && self.pane != self.home {
+                    self.pane = self.home;
                 }
             }
             Action::Quit => effects.push(Effect::Quit),
@@ -328,7 +328,7 @@ impl State {
     /// The tree of the chosen function alone.
     fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
         let Some(spot) = self.spot() else {
-            self.said = Some("no function is chosen here".to_owned());
+            self.said = Some(self.no_function());
             return;
         };
         if self.event().is_some_and(|(profile, _)| !profile.has_totals && profile.trust.stacks == 0) {
@@ -462,7 +462,7 @@ impl State {
             }
             _ => match spot {
                 Some(spot) => self.narrow(|filter| filter.symbol = Some(spot.symbol), effects),
-                None => self.said = Some("no function is chosen here".to_owned()),
+                None => self.said = Some(self.no_function()),
             },
         }
     }

@@ -51,6 +51,12 @@ impl Code {
         if self.spot.as_ref() != Some(&spot) {
             return;
         }
+        // Whoever asked for a function of any module, or for the costliest, learns which one it is.
+        if let Ok(found) = &listing
+            && spot.dso.is_empty()
+        {
+            self.spot = Some(Spot { dso: found.dso.clone(), symbol: found.symbol.clone() });
+        }
         let is_new = !matches!(self.listing, Some(Ok(_)));
         self.listing = Some(listing);
         self.rebuild(height);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::engine::{ExportForm, LiveCommand, Poll, Spot, Status};
+use super::engine::{ExportForm, LiveCommand, PENDING, Poll, Spot, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
 use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
@@ -95,6 +95,8 @@ pub struct State {
     pub size: (u16, u16),
     /// The pane that is shown.
     pub pane: Pane,
+    /// The pane that it began with.
+    pub home: Pane,
     /// What lies over it.
     pub over: Option<Over>,
     /// What is asked.
@@ -148,6 +150,7 @@ impl State {
         Self {
             size,
             pane: Pane::Functions,
+            home: Pane::Functions,
             over: None,
             first_keys: query.keys.clone(),
             order,
@@ -239,6 +242,10 @@ impl State {
         if let Some(said) = poll.said {
             self.said = Some(said);
         }
+        if let Some(spot) = poll.opens {
+            (self.home, self.pane) = (Pane::Code, Pane::Code);
+            self.code.wait_for(spot);
+        }
         if let Some((spot, listing)) = poll.listing {
             let event = self.event_index();
             let height = self.height();
@@ -273,8 +280,21 @@ impl State {
         }
     }
 
-    /// The function that the cursor is on.
+    /// The function that the cursor is on, where its name is known: nothing can be asked of others.
     pub fn spot(&self) -> Option<Spot> {
+        self.any_spot().filter(|spot| spot.symbol != PENDING)
+    }
+
+    /// Why there is none.
+    fn no_function(&self) -> String {
+        match self.any_spot() {
+            Some(_) => "its name is still being looked for: try again in a moment".to_owned(),
+            None => "no function is chosen here".to_owned(),
+        }
+    }
+
+    /// The function that the cursor is on, named or not.
+    fn any_spot(&self) -> Option<Spot> {
         let (profile, event) = self.event()?;
         let of_node = |node: u32| {
             let node = event.tree.as_ref()?.nodes.get(node as usize)?;
@@ -288,6 +308,15 @@ impl State {
             Pane::Code => self.code.spot.clone(),
             Pane::Threads | Pane::Events => None,
         }
+    }
+
+    /// The function that costs most itself, of those in the table.
+    fn costliest(&self) -> Option<Spot> {
+        let (profile, event) = self.event()?;
+        let rows = event.rows.iter().filter(|row| row.own.period > 0);
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.own.period));
+        rows.into_iter().find_map(|row| table::spot(profile, row))
     }
 
     /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
@@ -305,7 +334,8 @@ impl State {
         }
         let node = tree.nodes.get(number as usize)?;
         let text = |id| profile.texts.get(id).to_owned();
-        Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+        let spot = Spot { dso: text(node.dso), symbol: text(node.symbol) };
+        (spot.symbol != PENDING).then_some(spot)
     }
 
     /// The number of a node of the flame graph; `None`: all of it.
@@ -348,7 +378,15 @@ impl State {
         if pane == Pane::Code && self.pane != Pane::Code {
             if let Some(spot) = self.outer_spot() {
                 self.annotate(spot, effects);
-            } else if self.code.spot.is_none() {
+            } else if self.any_spot().is_some() {
+                self.said = Some(self.no_function());
+                return;
+            } else if self.code.spot.is_some() {
+                // What was there stays.
+            } else if let Some(spot) = self.costliest() {
+                self.said = Some(format!("no function was chosen: this is the costliest, {}", spot.symbol));
+                self.annotate(spot, effects);
+            } else {
                 self.said = Some("no function is chosen: go to one and press a".to_owned());
             }
         }

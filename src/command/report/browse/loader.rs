@@ -8,10 +8,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use super::Board;
 use super::answers::Job;
 use super::stage::{Ground, Stage};
+use super::{Board, Opening};
 use crate::cli::report::Report;
+use crate::command::annotate::choose;
 use crate::command::annotate::functions::{self, Sampled};
 use crate::command::annotate::listing::{self, How};
 use crate::command::report::plan::Plan;
@@ -45,6 +46,8 @@ pub(super) struct Loader {
     pub(super) plan: Plan,
     pub(super) answers: Sender<Job>,
     pub(super) board: Arc<Board>,
+    /// The function whose code is shown first.
+    pub(super) opening: Option<Opening>,
 }
 
 /// Tells the board how far work has come, but not too often.
@@ -114,6 +117,7 @@ impl Loader {
         let is_one =
             last == Depth::Names || plan.changes_stacks() || plan.keys.iter().any(|key| key.needs_lines());
         let ground = self.ground(&session, &mut symbols, last)?;
+        let (mut opening, mut all) = (self.opening.as_ref(), None);
         let depths = if is_one { vec![last] } else { vec![Depth::Names, last] };
         for depth in depths {
             let what = if depth == Depth::Names { "finding names" } else { "finding inlined functions" };
@@ -123,8 +127,11 @@ impl Loader {
                 self.stage(&ground, &mut symbols, depth, has_chains, &progress)
             };
             let _ = self.answers.send(Job::Stage(Arc::new(stage)));
+            if let Some(opening) = opening.take() {
+                all = Some(self.open(&ground, &mut symbols, opening)?);
+            }
         }
-        self.annotate(&ground, &mut symbols, spots);
+        self.annotate(&ground, &mut symbols, all, spots);
         Ok(())
     }
 
@@ -201,25 +208,36 @@ impl Loader {
     }
 
     /// Fetches the code of functions until nobody asks any more.
-    fn annotate(&self, ground: &Ground, symbols: &mut Symbols, spots: &Receiver<Spot>) {
-        let mut all: Option<Vec<Sampled>> = None;
+    fn annotate(
+        &self,
+        ground: &Ground,
+        symbols: &mut Symbols,
+        mut all: Option<Vec<Sampled>>,
+        spots: &Receiver<Spot>,
+    ) {
         while let Ok(spot) = spots.recv() {
             // Only the last of those that wait is still looked at.
             let spot = spots.try_iter().last().unwrap_or(spot);
             let _teller = Teller::new(&self.board, "reading code");
-            let all = all.get_or_insert_with(|| {
-                let events = ground.samples.totals.len();
-                functions::functions(
-                    ground.session.history.modules(),
-                    symbols,
-                    &ground.resolved,
-                    events,
-                    &|_| {},
-                )
-            });
+            let all = all.get_or_insert_with(|| sampled(ground, symbols));
             let listing = self.listing(ground, symbols, all, &spot);
             self.board.put(|poll| poll.listing = Some((spot, listing)));
         }
+    }
+
+    /// Finds the function that the screen begins with; hands on all functions.
+    fn open(&self, ground: &Ground, symbols: &mut Symbols, opening: &Opening) -> Result<Vec<Sampled>> {
+        let _teller = Teller::new(&self.board, "reading code");
+        let all = sampled(ground, symbols);
+        let listing = match choose(opening.name.as_deref(), &opening.dsos, &all)?.first() {
+            Some(found) => Ok(self.listed(ground, symbols, found)),
+            None if all.is_empty() => Err("no sample is in a function whose name is known".to_owned()),
+            None => {
+                Err(format!("no sample is in a function of {}", crate::text::clean(&opening.dsos.join(", "))))
+            }
+        };
+        self.board.put(|poll| poll.listing = Some((opening.spot(), listing)));
+        Ok(all)
     }
 
     fn listing(
@@ -238,15 +256,26 @@ impl Loader {
                 crate::text::clean(&spot.symbol)
             ));
         };
+        Ok(self.listed(ground, symbols, found))
+    }
+
+    fn listed(&self, ground: &Ground, symbols: &mut Symbols, found: &Sampled) -> Arc<Listing> {
         let events = listing::events(ground.session.reader.events(), &ground.samples.totals);
-        let how = How {
+        let usual = || How {
             syntax: Syntax::Att,
             with_source: true,
             symfs: self.typed.symbol_files.symfs.clone(),
             ..How::default()
         };
-        Ok(Arc::new(listing::listing(symbols, found, &events, &how)))
+        let how = self.opening.as_ref().map_or_else(usual, |opening| opening.how.clone());
+        Arc::new(listing::listing(symbols, found, &events, &how))
     }
+}
+
+/// The functions that samples hit.
+fn sampled(ground: &Ground, symbols: &mut Symbols) -> Vec<Sampled> {
+    let events = ground.samples.totals.len();
+    functions::functions(ground.session.history.modules(), symbols, &ground.resolved, events, &|_| {})
 }
 
 fn has_chains(session: &Session) -> bool {

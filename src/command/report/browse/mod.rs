@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::plan::Plan;
 use crate::cli::report::Report;
+use crate::command::annotate::listing::How;
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -32,11 +33,40 @@ use loader::Loader;
 /// The smallest branch of the tree on the screen: a part of the event's periods.
 const BRANCH: f64 = 0.0002;
 
+/// The function whose code the screen begins with, and how code is shown.
+#[derive(Debug, Clone)]
+pub(in crate::command) struct Opening {
+    /// Its name as it was typed; `None`: the costliest.
+    pub(in crate::command) name: Option<String>,
+    /// Only functions of these modules; empty: of all.
+    pub(in crate::command) dsos: Vec<String>,
+    /// How code is shown.
+    pub(in crate::command) how: How,
+}
+
+impl Opening {
+    /// What the screen calls the function until it is found.
+    fn spot(&self) -> Spot {
+        Spot { dso: String::new(), symbol: self.name.clone().unwrap_or_default() }
+    }
+}
+
+/// Opens a recording with what `pmc report` would take, and shows the code of a function of it first.
+///
+/// # Errors
+/// When something typed means nothing, the recording cannot be read, or it has no such function.
+pub(in crate::command) fn code(typed: &Report, reader: Reader, opening: Opening) -> Result<Exit> {
+    let mut plan = Plan::new(typed)?;
+    plan.symbols.live = super::is_from_here(&reader);
+    plan.settle(reader.events())?;
+    run(typed, plan, reader, Some(opening))
+}
+
 /// Shows a recording on the terminal.
 ///
 /// # Errors
 /// When the recording cannot be read.
-pub(super) fn run(typed: &Report, plan: Plan, reader: Reader) -> Result<Exit> {
+pub(super) fn run(typed: &Report, plan: Plan, reader: Reader, opening: Option<Opening>) -> Result<Exit> {
     let has_chains = plan.takes_chains()
         && reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0);
     let first = Query {
@@ -48,7 +78,7 @@ pub(super) fn run(typed: &Report, plan: Plan, reader: Reader) -> Result<Exit> {
     };
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let board = Arc::new(Board::new(&plan, inbox.waker()));
+    let board = Arc::new(Board::new(&plan, opening.as_ref(), inbox.waker()));
     let (answers, jobs) = channel();
     let (code, spots) = channel();
     let layout = plan.layout.clone();
@@ -56,7 +86,8 @@ pub(super) fn run(typed: &Report, plan: Plan, reader: Reader) -> Result<Exit> {
         let board = board.clone();
         std::thread::spawn(move || answers::run(&jobs, &board, &layout));
     }
-    let loader = Loader { typed: typed.clone(), plan, answers: answers.clone(), board: board.clone() };
+    let (typed, answers_too) = (typed.clone(), answers.clone());
+    let loader = Loader { typed, plan, answers: answers_too, board: board.clone(), opening };
     std::thread::spawn(move || loader.run(reader, &spots));
     let mut engine = Recording { board: board.clone(), answers, code };
     let exit = screen::show(&mut engine, inbox, first);
@@ -81,11 +112,12 @@ struct News {
 }
 
 impl Board {
-    fn new(plan: &Plan, waker: Waker) -> Self {
+    fn new(plan: &Plan, opening: Option<&Opening>, waker: Waker) -> Self {
         let name = plan.input.file_name().unwrap_or(plan.input.as_os_str());
         let status = Status { title: name.to_string_lossy().into_owned(), ..Status::default() };
-        let news =
-            News { poll: Poll { status: Some(status.clone()), ..Poll::default() }, status, error: None };
+        let opens = opening.map(Opening::spot);
+        let poll = Poll { status: Some(status.clone()), opens, ..Poll::default() };
+        let news = News { poll, status, error: None };
         Self { news: Mutex::new(news), waker }
     }
 
