@@ -48,7 +48,8 @@ fn recordings_of_perf_give_perfs_numbers_and_lines() {
 fn copied_stacks_are_unwound() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
-    let options = ["-e", "cpu-clock", "-F", "1000", "--call-graph", "dwarf,8192"];
+    // So many samples that one more or less is no half point.
+    let options = ["-e", "cpu-clock", "-F", "4000", "-m", "8M", "--call-graph", "dwarf,8192"];
     let file = lab.record("dwarf", &options, &[deep.to_str().expect("plain")], false);
     agree(&file, &[]);
     children_agree(&file);
