@@ -151,7 +151,9 @@ fn streams_and_rows_of_files_are_unwound_too() {
     assert!(chains.contains("beta") && chains.contains("main"), "{chains}");
     let row = lab.path("row.data");
     let options = ["-e", "cpu-clock", "--call-graph", "dwarf", "--switch-output=1s"];
-    record(&row, &options, &[&program.display().to_string(), "6000"]).expect(0);
+    // However fast the machine is, the second file begins before the second run.
+    let twice = format!("{0} 6000; sleep 1.2; {0} 6000", program.display());
+    record(&row, &options, &["sh", "-c", &twice]).expect(0);
     let files: Vec<PathBuf> = std::fs::read_dir(lab.0.path())
         .expect("the folder")
         .flatten()
