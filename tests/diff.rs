@@ -44,8 +44,9 @@ fn program(lab: &Lab, name: &str, rounds: &[&str]) -> PathBuf {
     lab.build(&format!("{name}/prog"), SHARES, &[&FLAGS[..], rounds].concat())
 }
 
-const OLD: [&str; 4] = ["-DFIRST=5003", "-DSECOND=3001", "-DTHIRD=2003", "-DROUNDS=8000"];
-const NEW: [&str; 5] = ["-DFIRST=3001", "-DSECOND=3001", "-DTHIRD=2003", "-DFOURTH=2003", "-DROUNDS=12000"];
+/// So many rounds that a moment in which the machine is slower does not tell.
+const OLD: [&str; 4] = ["-DFIRST=5003", "-DSECOND=3001", "-DTHIRD=2003", "-DROUNDS=24000"];
+const NEW: [&str; 5] = ["-DFIRST=3001", "-DSECOND=3001", "-DTHIRD=2003", "-DFOURTH=2003", "-DROUNDS=36000"];
 
 fn diff(files: &[&Path], options: &[&str]) -> kit::Ran {
     let mut args = vec!["diff", "--no-cache"];
@@ -131,7 +132,7 @@ fn known_changes_are_found_with_their_size() {
     let fields = diff(&[&old, &new], &["-t", ";", "--percent-limit", "10"]).expect(0);
     assert!(fields.stdout.lines().skip(1).all(|line| line.split(';').count() == 10), "{}", fields.stdout);
 
-    // Of its own cost `first` has 3001 · 12000 where it had 5003 · 8000.
+    // Of its own cost `first` has 3001 · 36000 where it had 5003 · 24000.
     let ratio = json(&[&old, &new], &["-c", "ratio"]);
     let value = row(&ratio, "first")["changes"][0]["computed"]["value"].as_f64().unwrap();
     assert!((0.7..1.1).contains(&value), "{value}");

@@ -169,7 +169,7 @@ fn csv_has_perfs_fields() {
         return;
     }
     for options in CSV {
-        let (perf, pmc) = (output("perf", options), output(&kit::binary().to_string_lossy(), options));
+        let (perf, pmc) = (output("perf", options), output(kit::binary(), options));
         let lines = |text: &str| -> Vec<Line> {
             let rows = text.lines().filter(|line| !line.is_empty() && !line.contains("overhead percentage"));
             distinct(rows.map(|line| parse(line, options)).collect(), options)
@@ -207,7 +207,7 @@ fn json_has_perfs_fields() {
         return;
     }
     for options in JSON {
-        let (perf, pmc) = (output("perf", options), output(&kit::binary().to_string_lossy(), options));
+        let (perf, pmc) = (output("perf", options), output(kit::binary(), options));
         let lines = |text: &str| -> Vec<Vec<(String, String)>> {
             distinct(text.lines().filter(|line| line.starts_with('{')).map(members).collect(), options)
         };

@@ -171,7 +171,7 @@ fn no_man_page_outlives_its_command() {
 
 /// A PATH on which `pmc` is the binary under test.
 fn path() -> std::ffi::OsString {
-    let ours = kit::binary().parent().expect("a folder").to_owned();
+    let ours = Path::new(kit::binary()).parent().expect("a folder").to_owned();
     let theirs = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths(std::iter::once(ours).chain(std::env::split_paths(&theirs))).expect("a PATH")
 }

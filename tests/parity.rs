@@ -16,7 +16,7 @@ fn agree(rows: &str, least: usize) {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity");
     let ran = Command::new(folder.join("attr-parity"))
-        .args(["--pmc", env!("CARGO_BIN_EXE_pmc")])
+        .args(["--pmc", crate::kit::binary()])
         .arg(folder.join(rows))
         .stdin(Stdio::null())
         .output()

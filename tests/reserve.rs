@@ -589,7 +589,7 @@ fn yielding_shows_the_gap() {
     assert!(!free.stderr.contains("were off"), "{}", free.stderr);
 
     // The reservation is younger than the counting and ends before it; it lasts 0.5 s.
-    let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", kit::binary().display());
+    let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", kit::binary());
     let ran = stat_run(&place, &[&words[..], &[&reserve]].concat()).expect(0);
     let gap = ran.stderr.split("were off for ").nth(1).expect(&ran.stderr);
     let (number, rest) = gap.split_once(' ').unwrap();

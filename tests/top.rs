@@ -197,7 +197,7 @@ fn a_reader_that_leaves_ends_it_well() {
     if !ready() || !kit::need_program("bash") {
         return;
     }
-    let pmc = env!("CARGO_BIN_EXE_pmc");
+    let pmc = crate::kit::binary();
     let start = Instant::now();
     let line = format!("{pmc} top -e cpu-clock -d 0.2 2>&1 | head -3; echo ${{PIPESTATUS[0]}}");
     let run = Command::new("bash").args(["-c", &line]).stdin(Stdio::null()).output().expect("bash starts");
@@ -213,7 +213,7 @@ fn a_closed_standard_input_is_no_news() {
     if !ready() {
         return;
     }
-    let pmc = env!("CARGO_BIN_EXE_pmc");
+    let pmc = crate::kit::binary();
     for end in ["<&-", "</dev/null"] {
         let line = format!("{pmc} top -e cpu-clock -d 0.5 --duration 1.2 {end}");
         let run: kit::Ran = Command::new("sh").args(["-c", &line]).output().expect("sh starts").into();
@@ -227,7 +227,7 @@ fn a_terminal_that_can_only_print_gets_lines() {
     if !ready() || !kit::need_program("script") {
         return;
     }
-    let pmc = env!("CARGO_BIN_EXE_pmc");
+    let pmc = crate::kit::binary();
     let line = format!("TERM=dumb {pmc} top -e cpu-clock --duration 0.5");
     let run = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output();
     let run: kit::Ran = run.expect("script starts").into();
@@ -249,7 +249,7 @@ fn who_may_not_see_the_machine_sees_his_own() {
     let shares = lab.compile("shares", SHARES);
     // A copy that the other user can reach.
     let pmc = lab.path("pmc");
-    std::fs::copy(env!("CARGO_BIN_EXE_pmc"), &pmc).expect("pmc can be copied");
+    std::fs::copy(crate::kit::binary(), &pmc).expect("pmc can be copied");
     let open = |path: &Path| {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");

@@ -7,10 +7,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 /// The binary under test: cargo's, or what `PMC_TEST_BINARY` names (a release build, a static one).
-pub fn binary() -> PathBuf {
-    std::env::var_os("PMC_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_pmc").into(), PathBuf::from)
+pub fn binary() -> &'static str {
+    static CHOSEN: OnceLock<String> = OnceLock::new();
+    CHOSEN.get_or_init(|| {
+        std::env::var("PMC_TEST_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pmc").to_owned())
+    })
 }
 
 /// The built binary, ready for arguments, away from the user's configuration.

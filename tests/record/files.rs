@@ -172,7 +172,7 @@ fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
     if !ready() {
         return;
     }
-    let binary = env!("CARGO_BIN_EXE_pmc");
+    let binary = crate::kit::binary();
     for options in ["-g", "-z", "-e page-faults,cpu-clock"] {
         let line = format!(
             "{binary} record -q -e cpu-clock {options} -o - -- sh -c 'echo of the command; ls -R /usr/share/doc >/dev/null' | perf script -i -"

@@ -227,7 +227,7 @@ fn a_user_without_rights_records_own_programs() {
     let file = folder.join("user.data");
     // The built binary may lie where only root looks.
     let binary = folder.join("pmc");
-    std::fs::copy(env!("CARGO_BIN_EXE_pmc"), &binary).expect("a copy");
+    std::fs::copy(crate::kit::binary(), &binary).expect("a copy");
     let user = |arguments: &[&str]| -> kit::Ran {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&binary).arg("record");
@@ -256,7 +256,7 @@ fn a_terminal_gets_no_binary() {
         return;
     }
     let lab = Lab::new();
-    let line = format!("{} record -e cpu-clock -o - -- true", env!("CARGO_BIN_EXE_pmc"));
+    let line = format!("{} record -e cpu-clock -o - -- true", crate::kit::binary());
     let run = on_a_terminal(&line, &lab);
     let run = run.expect(2);
     assert!(
@@ -272,7 +272,7 @@ fn the_status_line_is_for_terminals() {
         return;
     }
     let lab = Lab::new();
-    let line = format!("{} record -a -e cpu-clock -o x.data -- sleep 1.4", env!("CARGO_BIN_EXE_pmc"));
+    let line = format!("{} record -a -e cpu-clock -o x.data -- sleep 1.4", crate::kit::binary());
     let run = on_a_terminal(&line, &lab);
     let run = run.expect(0).prints(&["recording", "samples", "/s", "own CPU", "\r\u{1b}[K"]);
     assert!(run.stdout.trim_end().ends_with("of CPU a sample"), "{}", run.stdout);

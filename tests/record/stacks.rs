@@ -142,7 +142,7 @@ fn streams_and_rows_of_files_are_unwound_too() {
     let stream = lab.path("stream");
     let line = format!(
         "{} record -q -e cpu-clock --call-graph dwarf -o - -- {} 1000 >{}",
-        env!("CARGO_BIN_EXE_pmc"),
+        crate::kit::binary(),
         program.display(),
         stream.display()
     );

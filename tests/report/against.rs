@@ -147,7 +147,7 @@ pub(crate) fn totals_agree(file: &Path) {
 }
 
 pub(crate) fn script(program: &str, file: &Path, options: &[&str]) -> String {
-    let binary = if program == "pmc" { env!("CARGO_BIN_EXE_pmc") } else { program };
+    let binary = if program == "pmc" { crate::kit::binary() } else { program };
     let mut command = Command::new(binary);
     command.arg("script").args(options).arg("-i").arg(file).stdin(Stdio::null());
     let mut run = command.output().expect("it starts");

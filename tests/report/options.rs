@@ -11,7 +11,7 @@ use crate::lab::{DEEP, Lab, MANY};
 /// Rows of `-t TAB`: shares by the other columns.
 #[track_caller]
 pub(crate) fn table(tool: &str, file: &Path, options: &[&str]) -> BTreeMap<Vec<String>, f64> {
-    let binary = if tool == "pmc" { env!("CARGO_BIN_EXE_pmc") } else { tool };
+    let binary = if tool == "pmc" { crate::kit::binary() } else { tool };
     let mut command = Command::new(binary);
     command.args(["report", "--stdio", "-t", "\t", "--percent-limit", "0", "--no-children"]).args(options);
     let run = command.arg("-i").arg(file).stdin(Stdio::null()).output().unwrap();

@@ -188,7 +188,7 @@ fn sigint_is_heeded_where_a_script_s_shell_ignores_it() {
     // `command &` in a shell without job control: SIGINT is ignored from the start.
     let script = "trap '' INT; exec \"$0\" stat -a -e cpu-clock";
     let child = std::process::Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_pmc")])
+        .args(["-c", script, crate::kit::binary()])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

@@ -135,7 +135,7 @@ fn an_open_descriptor_is_written_to() {
     }
     let script = "\"$0\" stat -e task-clock --log-fd 9 -- true 9>&1 2>/dev/null";
     let ran: kit::Ran = std::process::Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_pmc")])
+        .args(["-c", script, crate::kit::binary()])
         .stdout(Stdio::piped())
         .output()
         .unwrap()

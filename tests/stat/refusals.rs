@@ -19,7 +19,7 @@ fn nobody(args: &[&str]) -> Option<kit::Ran> {
         tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755)).tempdir();
     let dir = dir.unwrap();
     let pmc = dir.path().join("pmc");
-    std::fs::copy(env!("CARGO_BIN_EXE_pmc"), &pmc).unwrap();
+    std::fs::copy(crate::kit::binary(), &pmc).unwrap();
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&pmc)
@@ -139,7 +139,7 @@ fn results_that_cannot_be_written() {
     ]);
     stat("/no/such/dir/file").expect(1).says(&["creating /no/such/dir/file", "ENOENT"]);
     let shell = |script: &str| -> kit::Ran {
-        Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_pmc")]).output().unwrap().into()
+        Command::new("sh").args(["-c", script, crate::kit::binary()]).output().unwrap().into()
     };
     shell("\"$0\" stat -e task-clock -o - -- true >&-")
         .expect(1)
@@ -162,7 +162,7 @@ fn descriptors_are_made_room_for() {
     let events = vec!["page-faults"; 200].join(",");
     let with = |limit: &str| -> kit::Ran {
         let script = format!("{limit}; exec \"$0\" stat -x, -e {events} -- true");
-        Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_pmc")]).output().unwrap().into()
+        Command::new("sh").args(["-c", &script, crate::kit::binary()]).output().unwrap().into()
     };
     // The soft limit is raised without a word.
     let ran = with("ulimit -Sn 64").expect(0);

@@ -107,7 +107,7 @@ fn disks_are_quiet_before_a_run() {
     }
     let calls = |options: &[&str]| {
         let output = Command::new("strace")
-            .args(["-e", "trace=sync", env!("CARGO_BIN_EXE_pmc"), "stat", "-e", "task-clock"])
+            .args(["-e", "trace=sync", crate::kit::binary(), "stat", "-e", "task-clock"])
             .args(options)
             .args(["--", "true"])
             .output()
@@ -213,7 +213,7 @@ fn orders_switch_counting() {
     let script =
         "exec \"$0\" stat -a --json=2 -o \"$3\" -e cpu-clock -D -1 --control fd:8,9 8<>\"$1\" 9<>\"$2\"";
     let mut child = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_pmc"), &ctl, &ack, file.to_str().unwrap()])
+        .args(["-c", script, crate::kit::binary(), &ctl, &ack, file.to_str().unwrap()])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();

@@ -79,7 +79,7 @@ fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
     let line = format!(
         "cd {}; {} top -e cpu-clock -p {} -d 0.3 {options}",
         lab.0.path().display(),
-        env!("CARGO_BIN_EXE_pmc"),
+        crate::kit::binary(),
         shares.pid()
     );
     let tmux = Tmux::start(lab, &line, 120, 40);

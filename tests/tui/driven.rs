@@ -98,7 +98,7 @@ impl Terminal {
         let (width, height) = (width.to_string(), height.to_string());
         let path = format!(
             "PATH={}:{}",
-            Path::new(env!("CARGO_BIN_EXE_pmc")).parent().unwrap().display(),
+            Path::new(crate::kit::binary()).parent().unwrap().display(),
             std::env::var("PATH").unwrap()
         );
         let cache = format!("XDG_CACHE_HOME={}", lab.path("cache").display());
