@@ -187,16 +187,16 @@ relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Only these programs and libraries' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Only functions with this in their names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-callees -d 'What these functions called counts as their own' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
@@ -314,10 +314,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s d -l dsos -l dso -d 'Only functions of these programs and libraries' -r
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l functions -d 'How many functions, where none is named; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l percent-limit -d 'Leave out functions below this percentage of the event' -r
@@ -386,11 +386,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l stop-bt -d 'Cut call 
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s S -l symbols -d 'Only samples taken in these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dsos -d 'Only samples taken in these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-stack -d 'Longest call chain' -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -d 'Only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F

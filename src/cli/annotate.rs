@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 
 /// Show what each instruction and source line of a function cost.
@@ -34,25 +35,9 @@ pub struct Annotate {
     #[arg(short, long, visible_alias = "dso", value_name = "NAME,…", value_delimiter = ',')]
     pub dsos: Vec<String>,
 
-    /// Only samples of these CPUs, such as 0-3,8
-    #[arg(short = 'C', long, value_name = "CPUS")]
-    pub cpu: Option<String>,
-
-    /// Only threads with these names
-    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub comms: Vec<String>,
-
-    /// Only these processes
-    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
-    pub pid: Vec<i32>,
-
-    /// Only these threads
-    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
-    pub tid: Vec<i32>,
-
-    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
-    #[arg(long, value_name = "SPAN")]
-    pub time: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub filter: SampleFilter,
 
     /// How many functions, where none is named; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 3)]

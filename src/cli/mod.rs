@@ -11,6 +11,7 @@ pub mod record;
 pub mod record_accepted;
 pub mod report;
 pub mod reserve;
+pub mod sample_filter;
 pub mod script;
 pub mod stat;
 pub mod symbol_files;

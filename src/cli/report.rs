@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 use super::theirs::OfReport;
 
@@ -75,9 +76,9 @@ pub struct Report {
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
 
-    /// Only threads with these names
-    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub comms: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub filter: SampleFilter,
 
     /// Only these programs and libraries
     #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
@@ -86,14 +87,6 @@ pub struct Report {
     /// Only these functions
     #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
     pub symbols: Vec<String>,
-
-    /// Only these processes
-    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
-    pub pid: Vec<i32>,
-
-    /// Only these threads
-    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
-    pub tid: Vec<i32>,
 
     /// Only functions with this in their names
     #[arg(long, value_name = "PART")]
@@ -130,14 +123,6 @@ pub struct Report {
     /// Only samples of this socket's CPUs
     #[arg(long, value_name = "NUMBER")]
     pub socket_filter: Option<u32>,
-
-    /// Only samples of these CPUs, such as 0-3,8
-    #[arg(short = 'C', long, value_name = "CPUS")]
-    pub cpu: Option<String>,
-
-    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
-    #[arg(long, value_name = "SPAN")]
-    pub time: Option<String>,
 
     /// Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)
     #[arg(long, value_name = "TIME", default_value = "100ms")]

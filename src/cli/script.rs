@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 use super::theirs::OfScript;
 
@@ -52,25 +53,9 @@ pub struct Script {
     #[arg(long, value_name = "FRAMES", default_value_t = 127)]
     pub max_stack: usize,
 
-    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
-    #[arg(long, value_name = "SPAN")]
-    pub time: Option<String>,
-
-    /// Only threads with these names
-    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub comms: Vec<String>,
-
-    /// Only these processes
-    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
-    pub pid: Vec<i32>,
-
-    /// Only these threads
-    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
-    pub tid: Vec<i32>,
-
-    /// Only samples of these CPUs, such as 0-3,8
-    #[arg(short = 'C', long, value_name = "CPUS")]
-    pub cpu: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub filter: SampleFilter,
 
     /// Times to the nanosecond
     #[arg(long)]

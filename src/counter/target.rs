@@ -107,6 +107,17 @@ fn sorted(mut threads: Vec<Thread>) -> Vec<Thread> {
     threads
 }
 
+/// Whether any of these threads lives. The last that was seen alive is asked first; those found dead are forgotten.
+pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
+    while let Some(thread) = threads.last() {
+        if host.lives(thread.tid) {
+            return true;
+        }
+        threads.pop();
+    }
+    false
+}
+
 /// The CPUs asked for, all of which must be on line; none asked for: all.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();

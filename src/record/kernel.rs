@@ -83,6 +83,13 @@ pub struct Mmap2<'a> {
 }
 
 impl<'a> Mmap2<'a> {
+    /// Whether it maps data and no code. With `-d` data is mapped too; this record may lack the mark for it, but not the protection.
+    pub fn is_data(&self) -> bool {
+        /// `PROT_EXEC`; a protection of 0 was not told.
+        const EXECUTE: u32 = 4;
+        self.map.is_data || self.prot & EXECUTE == 0 && self.prot != 0
+    }
+
     pub(super) fn parse(c: &mut Cursor<'a>, bits: u16) -> Option<Self> {
         let (thread, addr, len, pgoff) = (Thread::parse(c)?, c.u64()?, c.u64()?, c.u64()?);
         let file = if bits & misc::MMAP_BUILD_ID != 0 {

@@ -8,14 +8,11 @@
 //! ```
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use rayon::prelude::*;
 
 use super::samples::{Stacker, Unwind, Wanted};
-use super::{Layer, Level, Moment, Session, location};
-use crate::perfdata::{self, Buffer, Chunk};
-use crate::record::{RawRecord, kind};
+use super::{Layer, Level, Moment, Session, chunks, location};
+use crate::perfdata;
+use crate::record::RawRecord;
 
 /// An address in its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,40 +170,12 @@ pub fn collect(
     unwind: Option<&dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Addresses, perfdata::Error> {
-    let mut start = 0;
-    let chunks: Vec<(Moment, &Chunk)> = session
-        .index
-        .chunks
-        .iter()
-        .map(|chunk| {
-            let here = start;
-            start += chunk.bytes();
-            (here, chunk)
-        })
-        .collect();
-    let next = AtomicUsize::new(0);
-    let workers = rayon::current_num_threads().min(chunks.len()).max(1);
-    let work = |_| {
-        let mut found = Addresses::default();
-        let mut stacker = Stacker::new(wanted, unwind).joining(&session.deferred);
-        let mut buffer = Buffer::default();
-        while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if chunk.samples == 0 {
-                continue;
-            }
-            let mut at = *position;
-            for raw in session.reader.load(chunk, &mut buffer)? {
-                if raw.kind == kind::SAMPLE {
-                    sample(session, wanted, kinds, &raw, at, &mut stacker, &mut found);
-                }
-                at += raw.bytes.len() as u64;
-            }
-            progress(chunk.samples.into());
-        }
-        Ok(found)
+    let new = || (Addresses::default(), Stacker::new(wanted, unwind).joining(&session.deferred));
+    let look = |(found, stacker): &mut (Addresses, Stacker<'_>), raw: &RawRecord<'_>, position| {
+        sample(session, wanted, kinds, raw, position, stacker, found);
     };
-    let parts: Result<Vec<Addresses>, perfdata::Error> = (0..workers).into_par_iter().map(work).collect();
-    let mut parts = parts?.into_iter();
+    let parts = chunks::walk(session, rayon::current_num_threads(), new, look, progress)?;
+    let mut parts = parts.into_iter().map(|(found, _)| found);
     let mut all = parts.next().unwrap_or_default();
     for part in parts {
         part.asked.iter().for_each(|question| {

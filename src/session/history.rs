@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Root, Spaces};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, CpuMode, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, kind, misc};
+use crate::record::{Comm, CpuMode, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, misc};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
 pub type Moment = u64;
@@ -132,7 +132,7 @@ impl History {
             Some(Record::Mmap(map)) => self.map(moment, &map, None, in_kernel),
             Some(Record::Mmap2(map)) => {
                 let mut plain = map.map;
-                plain.is_data |= is_data(raw);
+                plain.is_data = map.is_data();
                 self.map(moment, &plain, Some(map.file), in_kernel);
             }
             Some(Record::Comm(comm)) => self.take_name(moment, &comm),
@@ -391,18 +391,6 @@ impl History {
     /// All modules, by the number in [`Mapped::module`].
     pub fn modules(&self) -> &[Module] {
         self.modules.all()
-    }
-}
-
-/// With `-d` data is mapped too; the newer record has no mark for it, but the protection.
-pub(super) fn is_data(raw: &RawRecord<'_>) -> bool {
-    match raw.kind {
-        kind::MMAP => raw.misc & misc::MMAP_DATA != 0,
-        kind::MMAP2 => {
-            let map = raw.parse();
-            matches!(map, Some(Record::Mmap2(map)) if map.map.is_data || map.prot & 4 == 0 && map.prot != 0)
-        }
-        _ => false,
     }
 }
 

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod addresses;
+mod chunks;
 pub mod deferred;
 pub mod extra;
 pub mod history;

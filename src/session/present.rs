@@ -43,7 +43,7 @@ impl Present {
         let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
         match raw.parse() {
             Some(Record::Mmap(map)) if !in_kernel => self.map(&map, None),
-            Some(Record::Mmap2(map)) if !in_kernel && (map.prot & 4 != 0 || map.prot == 0) => {
+            Some(Record::Mmap2(map)) if !in_kernel && !map.is_data() => {
                 self.map(&map.map, Some(map.file));
             }
             Some(Record::Comm(comm)) if comm.is_exec => {

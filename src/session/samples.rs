@@ -10,8 +10,6 @@
 //!                            '-- both --> stacks, extras, payloads (intern::Shared)
 //! ```
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 pub use super::extra::Extra;
 pub(super) use super::extra::{Told, tell, weight_of};
 pub use super::stacker::{Stacker, Unwind, Walk};
@@ -21,11 +19,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Lists, Shared, bytes};
 use super::stacker::marker;
-use super::{CommId, Layer, Moment, Session};
-use crate::perfdata::{self, Buffer, Chunk};
+use super::{CommId, Layer, Moment, Session, chunks};
+use crate::perfdata;
 use crate::record::layout::bits;
 use crate::record::sample::Branch;
-use crate::record::{CpuMode, Layouts, RawRecord, Sample, Thread, Words, kind};
+use crate::record::{CpuMode, Layouts, RawRecord, Sample, Thread, Words};
 
 /// What is asked of pass 2.
 #[derive(Debug, Clone, Default)]
@@ -153,40 +151,17 @@ pub fn collect(
 ) -> Result<Samples, perfdata::Error> {
     let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::READ != 0);
     // Counter values are differences to the reading before: those need the file's order.
-    let workers = if reads { 1 } else { rayon::current_num_threads().min(session.index.chunks.len()).max(1) };
-    let mut start = 0;
-    let chunks: Vec<(Moment, &Chunk)> = session
-        .index
-        .chunks
-        .iter()
-        .map(|chunk| {
-            let here = start;
-            start += chunk.bytes();
-            (here, chunk)
-        })
-        .collect();
-    let next = AtomicUsize::new(0);
+    let workers = if reads { 1 } else { rayon::current_num_threads() };
     let shared = Interned::default();
-    let work = |_| {
-        let mut worker = Worker::new(session, wanted, unwind, reads, &shared);
-        let mut buffer = Buffer::default();
-        while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if chunk.samples == 0 {
-                continue;
-            }
-            let mut at = *position;
-            for raw in session.reader.load(chunk, &mut buffer)? {
-                if raw.kind == kind::SAMPLE {
-                    worker.sample(&raw, at);
-                }
-                at += raw.bytes.len() as u64;
-            }
-            progress(chunk.samples.into());
-        }
-        Ok(worker.finish())
-    };
-    let parts: Result<Vec<Samples>, _> = (0..workers).into_par_iter().map(work).collect();
-    Ok(merge(parts?, shared, wanted))
+    let parts = chunks::walk(
+        session,
+        workers,
+        || Worker::new(session, wanted, unwind, reads, &shared),
+        |worker, raw, position| worker.sample(raw, position),
+        progress,
+    )?;
+    let parts = parts.into_iter().map(Worker::finish).collect();
+    Ok(merge(parts, shared, wanted))
 }
 
 /// What all workers intern.

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::deferred::Deferred;
-use super::history::{History, Moment, is_data};
+use super::history::{History, Moment};
 use super::module::Modules;
 use super::{Facts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
@@ -62,7 +62,7 @@ impl Sideband {
             kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::NAMESPACES => {
                 let moment =
                     if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
-                self.has_data |= is_data(raw);
+                self.has_data = self.has_data || maps_data(raw);
                 self.order.push((moment, self.bytes.len()));
                 self.bytes.extend_from_slice(raw.bytes);
             }
@@ -125,5 +125,16 @@ impl Sideband {
             reads: self.reads,
             deferred: self.deferred,
         }
+    }
+}
+
+fn maps_data(raw: &RawRecord<'_>) -> bool {
+    if !matches!(raw.kind, kind::MMAP | kind::MMAP2) {
+        return false;
+    }
+    match raw.parse() {
+        Some(Record::Mmap(map)) => map.is_data,
+        Some(Record::Mmap2(map)) => map.is_data(),
+        _ => false,
     }
 }

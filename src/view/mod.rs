@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod diff;
+mod document;
 pub mod folded;
 pub mod header;
 pub mod info;

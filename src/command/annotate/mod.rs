@@ -6,10 +6,9 @@ pub(in crate::command) mod listing;
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
 use clap::{Args, FromArgMatches};
-use rustc_hash::FxHashSet;
 
 use super::report::browse::{self, Opening};
-use super::report::plan::{comms, cpus, times};
+use super::report::plan::filtered;
 use super::report::progress::Progress;
 use super::report::symbols::{self, Symbols};
 use super::report::{is_from_here, open};
@@ -110,11 +109,7 @@ fn as_report(typed: &Annotate) -> Result<Report> {
         .map_err(|error| Error::usage(error.to_string()))?;
     Ok(Report {
         input: typed.input.clone(),
-        comms: typed.comms.clone(),
-        pid: typed.pid.clone(),
-        tid: typed.tid.clone(),
-        cpu: typed.cpu.clone(),
-        time: typed.time.clone(),
+        filter: typed.filter.clone(),
         symbol_files: typed.symbol_files.clone(),
         quiet: typed.quiet,
         ..usual
@@ -168,17 +163,7 @@ fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> 
 }
 
 fn wanted(typed: &Annotate, session: &Session) -> Result<Wanted> {
-    let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
-    Ok(Wanted {
-        ignore_comms: true,
-        ignore_stacks: true,
-        times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
-        cpus: cpus(typed.cpu.as_deref())?,
-        pids: set(&typed.pid),
-        tids: set(&typed.tid),
-        comms: comms(&typed.comms, session),
-        ..Wanted::default()
-    })
+    Ok(Wanted { ignore_comms: true, ignore_stacks: true, ..filtered(&typed.filter, session)? })
 }
 
 /// The functions that were asked for, costliest first.

@@ -8,7 +8,7 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use crate::cli::diff::Diff;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::diff::{self, Comparison, Event};
-use crate::profile::sampled::{Cell, SortKey, Texts};
+use crate::profile::sampled::{self, Cell, SortKey, Texts};
 use crate::text::clean;
 use crate::view;
 use plan::Plan;
@@ -85,7 +85,7 @@ fn compare(mut sides: Vec<Side>, plan: &Plan, typed: &Diff, texts: Texts) -> Res
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
         };
-        let taken: Vec<Option<side::Event>> = sides.iter_mut().map(&mut take).collect();
+        let taken: Vec<Option<sampled::Event>> = sides.iter_mut().map(&mut take).collect();
         let (mut rows, mut trees) = (Vec::new(), Vec::new());
         for event in taken {
             let (row, tree) = event.map_or((None, None), |of| (Some((of.total, of.rows)), of.tree));

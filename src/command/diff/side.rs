@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
-
 use super::plan::Plan;
 use crate::cli::diff::Diff;
-use crate::command::report::plan::{comms, cpus, times};
+use crate::cli::sample_filter::SampleFilter;
+use crate::command::report::plan::filtered;
 use crate::command::report::progress::Progress;
 use crate::command::report::symbols::{self, Symbols};
 use crate::command::report::unwinding::Unwinding;
 use crate::command::report::words::Names;
-use crate::command::report::{is_from_here, open};
+use crate::command::report::{is_from_here, open, sources};
 use crate::error::Result;
 use crate::profile::diff::File;
-use crate::profile::sampled::table::{Input, Row, tables};
-use crate::profile::sampled::{Order, SortKey, Texts, Tree, Value, tree};
+use crate::profile::sampled::table::Input;
+use crate::profile::sampled::{Event, Filter, Order, Query, SortKey, Texts, query, sort};
 use crate::record::layout::bits;
 use crate::session::{Session, Wanted, location, samples};
 use crate::symbol::Depth;
@@ -34,16 +33,6 @@ pub(super) struct Side {
     pub(super) events: Vec<Event>,
 }
 
-/// One event of a recording.
-#[derive(Debug)]
-pub(super) struct Event {
-    pub(super) name: String,
-    /// All that shares are parts of.
-    pub(super) total: Value,
-    pub(super) rows: Vec<Row>,
-    pub(super) tree: Option<Tree>,
-}
-
 /// Reads a recording.
 pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) -> Result<Side> {
     let reader = open(path)?;
@@ -60,7 +49,7 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
         samples::collect(&session, &wanted, Some(&unwinding), &|more| bar.more(more))?
     };
     let resolved = location::resolve(&session.history, &mut found, DEEPEST);
-    let lines = plan.keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));
+    let lines = plan.keys.iter().any(|key| key.needs_lines());
     let depth = if has_tree || lines { Depth::Inlines } else { Depth::Names };
     let code = {
         let bar = Progress::new("finding names", 0);
@@ -76,25 +65,17 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
         code: &code,
         words: &names,
     };
-    let count = session.reader.events().len();
-    let tables = tables(&input, &plan.keys, false, &plan.only, count, texts);
-    let mut trees: Vec<Option<Tree>> = if has_tree {
+    let query = Query {
+        keys: plan.keys.clone(),
         // A branch that is too small in one recording may be large in the other: none is left out here.
-        let growth = tree::Growth { order: Order::Caller, ..tree::Growth::default() };
-        let totals: Vec<u64> = found.totals.iter().map(|total| total.period).collect();
-        tree::trees(&input, growth, &totals).into_iter().map(Some).collect()
-    } else {
-        Vec::new()
+        tree: has_tree.then_some(Order::Caller),
+        relative: typed.percentage == "relative",
+        filter: Filter { only: plan.only.clone(), ..Filter::default() },
+        ..Query::default()
     };
-    trees.resize_with(count, || None);
-    let relative = typed.percentage == "relative";
-    let parts = session.reader.events().iter().zip(tables).zip(trees).enumerate();
-    let events = parts.map(|(index, ((event, (rows, left_out)), tree))| {
-        let mut filtered = found.filtered[index];
-        filtered += left_out;
-        let total = found.totals[index];
-        Event { name: event.name(), total: if relative { less(total, filtered) } else { total }, rows, tree }
-    });
+    let words = std::mem::take(texts);
+    let profile = query::answer(&input, &sources(&session, &found), &query, words).profile;
+    *texts = profile.texts;
     Ok(Side {
         file: File {
             path: path.display().to_string(),
@@ -102,36 +83,22 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
             lost: session.facts.lost_samples.max(session.facts.lost_records),
         },
         notes: session.notes().map(|note| format!("{}: {note}", path.display())).collect(),
-        events: events.collect(),
+        events: profile.events,
     })
 }
 
-fn less(all: Value, part: Value) -> Value {
-    Value {
-        samples: all.samples.saturating_sub(part.samples),
-        period: all.period.saturating_sub(part.period),
-        squares: (all.squares - part.squares).max(0.0),
-        weight: all.weight.saturating_sub(part.weight),
-    }
-}
-
 fn wanted(typed: &Diff, plan: &Plan, has_tree: bool, session: &Session) -> Result<Wanted> {
-    let mut extras = Vec::new();
-    for extra in plan.keys.iter().filter_map(|key| key.extra(SLICE)) {
-        if !extras.contains(&extra) {
-            extras.push(extra);
-        }
-    }
-    let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
+    let filter = SampleFilter {
+        comms: typed.comms.clone(),
+        pid: typed.pid.clone(),
+        tid: typed.tid.clone(),
+        cpu: typed.cpu.clone(),
+        time: typed.time.clone(),
+    };
     Ok(Wanted {
-        extras,
+        extras: sort::extras(&plan.keys, SLICE),
         ignore_comms: !plan.keys.contains(&SortKey::Comm),
         ignore_stacks: !has_tree,
-        times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
-        cpus: cpus(typed.cpu.as_deref())?,
-        pids: set(&typed.pid),
-        tids: set(&typed.tid),
-        comms: comms(&typed.comms, session),
-        ..Wanted::default()
+        ..filtered(&filter, session)?
     })
 }

@@ -29,6 +29,7 @@ use crate::command::launch;
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::{Instance, Rings};
 use crate::counter::sampling::CallGraph;
+use crate::counter::target::any_lives;
 use crate::error::{Error, Result, say};
 use crate::event::EventSpec;
 use crate::host::Host;
@@ -154,7 +155,7 @@ impl Recording<'_> {
             }
             if next_tick.is_some_and(|at| now >= at) {
                 next_tick = Some(now + TICK_NS);
-                end.stopped |= watch_threads && !self.target_lives();
+                end.stopped |= watch_threads && !any_lives(self.host, &mut self.threads);
                 self.give_way()?;
             }
             end.timed_out |= timeout_at.is_some_and(|at| now >= at);
@@ -329,17 +330,6 @@ impl Recording<'_> {
         } else {
             Ok(())
         }
-    }
-
-    /// Whether any recorded thread lives: the last that was seen alive is asked first.
-    fn target_lives(&mut self) -> bool {
-        while let Some(thread) = self.threads.last() {
-            if self.host.lives(thread.tid) {
-                return true;
-            }
-            self.threads.pop();
-        }
-        false
     }
 
     // --- what is there before ---

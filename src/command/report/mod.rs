@@ -154,7 +154,7 @@ fn change_stacks(
 }
 
 /// The events of a recording with their sums.
-fn sources(session: &Session, samples: &Samples) -> Vec<query::Source> {
+pub(in crate::command) fn sources(session: &Session, samples: &Samples) -> Vec<query::Source> {
     let groups = session.reader.features().groups.as_deref().unwrap_or_default();
     let leader = |index: usize| {
         let inside = |group: &&crate::perfdata::feature::GroupDesc| {

@@ -6,10 +6,11 @@ use rustc_hash::FxHashSet;
 
 use super::symbols;
 use crate::cli::report::Report;
+use crate::cli::sample_filter::SampleFilter;
 use crate::error::{Error, Result};
 use crate::host::cpulist::CpuList;
 use crate::perfdata::Event;
-use crate::profile::sampled::sort::REFUSED;
+use crate::profile::sampled::sort::{self, REFUSED};
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
 use crate::record::layout::bits;
@@ -255,16 +256,11 @@ impl Plan {
 
     /// What pass 2 must find out.
     pub(super) fn wanted(&self, typed: &Report, session: &Session) -> Result<Wanted> {
-        let mut extras = Vec::new();
-        for extra in self.keys.iter().filter_map(|key| key.extra(self.slice)) {
-            if !extras.contains(&extra) {
-                extras.push(extra);
-            }
-        }
+        let mut extras = sort::extras(&self.keys, self.slice);
         if self.parent.is_some() && !extras.contains(&Extra::Parent) {
             extras.push(Extra::Parent);
         }
-        let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
+        let filtered = filtered(&typed.filter, session)?;
         Ok(Wanted {
             extras,
             branches: self.branches == Branches::Yes,
@@ -274,20 +270,30 @@ impl Plan {
                 && self.children == Some(false)
                 && self.parent.is_none()
                 && self.ignore_callees.is_none(),
-            times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
             cpus: match typed.socket_filter {
-                Some(socket) => Some(of_socket(socket, cpus(typed.cpu.as_deref())?, session)?),
-                None => cpus(typed.cpu.as_deref())?,
+                Some(socket) => Some(of_socket(socket, filtered.cpus, session)?),
+                None => filtered.cpus,
             },
-            pids: set(&typed.pid),
-            tids: set(&typed.tid),
-            comms: comms(&typed.comms, session),
+            ..filtered
         })
     }
 }
 
+/// The filters that were typed; all else is as usual.
+pub(in crate::command) fn filtered(typed: &SampleFilter, session: &Session) -> Result<Wanted> {
+    let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
+    Ok(Wanted {
+        times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
+        cpus: cpus(typed.cpu.as_deref())?,
+        pids: set(&typed.pid),
+        tids: set(&typed.tid),
+        comms: comms(&typed.comms, session),
+        ..Wanted::default()
+    })
+}
+
 /// A list of CPUs as a set.
-pub(in crate::command) fn cpus(list: Option<&str>) -> Result<Option<FxHashSet<u32>>> {
+fn cpus(list: Option<&str>) -> Result<Option<FxHashSet<u32>>> {
     let Some(list) = list else { return Ok(None) };
     let list: CpuList = list
         .parse()
@@ -296,7 +302,7 @@ pub(in crate::command) fn cpus(list: Option<&str>) -> Result<Option<FxHashSet<u3
 }
 
 /// The numbers of threads' names.
-pub(in crate::command) fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
+fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
     if names.is_empty() {
         return None;
     }
@@ -459,7 +465,7 @@ fn call_graph(typed: &Report) -> Result<Graph> {
 }
 
 /// `--time`: two times in seconds, either may be missing; or two percentages of the recording.
-pub(in crate::command) fn times(text: &str, session: &Session) -> Result<(u64, u64)> {
+fn times(text: &str, session: &Session) -> Result<(u64, u64)> {
     let bad = || {
         Error::usage(format!("{text:?} is no span of time"))
             .try_this("FROM,TO in seconds, either may be missing; or 10%-20%")

@@ -6,8 +6,6 @@ mod printing;
 
 use std::io::{BufWriter, Write, stdout};
 
-use rustc_hash::FxHashSet;
-
 use super::report::progress::Progress;
 use super::report::symbols::{self, Symbols};
 use super::report::unwinding::Unwinding;
@@ -138,22 +136,7 @@ fn shown_kinds(typed: &Script) -> Vec<u32> {
 }
 
 fn wanted(typed: &Script, session: &Session) -> Result<Wanted> {
-    let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
-    Ok(Wanted {
-        ignore_stacks: typed.hide_call_graph,
-        times: typed
-            .time
-            .as_deref()
-            .map(|text| plan::times(text, session))
-            .transpose()?
-            .into_iter()
-            .collect(),
-        cpus: plan::cpus(typed.cpu.as_deref())?,
-        pids: set(&typed.pid),
-        tids: set(&typed.tid),
-        comms: plan::comms(&typed.comms, session),
-        ..Wanted::default()
-    })
+    Ok(Wanted { ignore_stacks: typed.hide_call_graph, ..plan::filtered(&typed.filter, session)? })
 }
 
 /// Numbers of the addresses at which one of these functions, in one of these modules, stands; `None`: all.

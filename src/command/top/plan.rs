@@ -13,7 +13,7 @@ use crate::counter::set::Levels;
 use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
-use crate::profile::sampled::{Order, SortKey};
+use crate::profile::sampled::{Order, SortKey, sort};
 use crate::session::Wanted;
 use crate::session::samples::Extra;
 use crate::symbol::{Depth, Options as Symbols};
@@ -103,13 +103,8 @@ impl Plan {
         };
         let record = recording(typed, &keys, host)?;
         let has_chains = record.options.call_graph.is_some();
-        let mut extras = Vec::new();
-        for extra in keys.iter().filter_map(|key| key.extra(1)) {
-            if !extras.contains(&extra) {
-                extras.push(extra);
-            }
-        }
-        let lines = keys.iter().any(|key| matches!(key, SortKey::SrcLine | SortKey::SrcFile));
+        let extras = sort::extras(&keys, 1);
+        let lines = keys.iter().any(|key| key.needs_lines());
         let layout = Layout {
             form: Form::Text,
             columns: None,

@@ -25,6 +25,7 @@ use crate::command::record::before::{self, ENOUGH, Telling};
 use crate::command::record::plan::Scope;
 use crate::counter::reservation::{self, LockFile, State, Watcher};
 use crate::counter::rings::Rings;
+use crate::counter::target::any_lives;
 use crate::error::{Error, Result, say};
 use crate::event::EventSpec;
 use crate::host::Host;
@@ -237,7 +238,7 @@ impl<'a> Sampling<'a> {
             if next_tick.is_some_and(|at| now >= at) {
                 next_tick = Some(now + TICK_NS);
                 self.give_way()?;
-                if watches_threads && !self.target_lives() {
+                if watches_threads && !any_lives(self.host, &mut self.threads) {
                     break;
                 }
             }
@@ -285,17 +286,6 @@ impl<'a> Sampling<'a> {
             false => self.rings.enable_where(EventSpec::takes_counter),
         };
         switched.map_err(|error| Error::io("giving way to a reservation", error))
-    }
-
-    /// Whether any sampled thread lives: the last that was seen alive is asked first.
-    fn target_lives(&mut self) -> bool {
-        while let Some(thread) = self.threads.last() {
-            if self.host.lives(thread.tid) {
-                return true;
-            }
-            self.threads.pop();
-        }
-        false
     }
 
     // --- what is there before ---

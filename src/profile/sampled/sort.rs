@@ -211,6 +211,17 @@ impl SortKey {
     }
 }
 
+/// What pass 2 must keep for these keys, each once.
+pub fn extras(keys: &[SortKey], slice: u64) -> Vec<Extra> {
+    let mut extras = Vec::new();
+    for extra in keys.iter().filter_map(|key| key.extra(slice)) {
+        if !extras.contains(&extra) {
+            extras.push(extra);
+        }
+    }
+    extras
+}
+
 /// One value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cell {

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Facts, Layout, operands};
 use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
-use crate::text::clean_json;
+use crate::view::document::{list, text};
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -30,17 +30,6 @@ pub(super) fn write(
     }
     let trust = json!({"samples": facts.samples, "lost": facts.lost, "notes": facts.notes});
     write!(out, "],\n\"functions_with_samples\": {},\n\"trust\": {}\n}}\n", facts.functions, text(&trust))
-}
-
-fn text(value: &Json) -> String {
-    clean_json(&value.to_string()).into_owned()
-}
-
-fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
-    for (number, item) in items.enumerate() {
-        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, text(&item))?;
-    }
-    Ok(())
 }
 
 fn head(listing: &Listing) -> Vec<(&'static str, Json)> {

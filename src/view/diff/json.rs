@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{Layout, wanted};
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, SIGNIFICANCE, VERSION};
 use crate::profile::sampled::{Cell, Value};
-use crate::text::clean_json;
+use crate::view::document::{list, text};
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {
     let files: Json = comparison
@@ -44,17 +44,6 @@ pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layou
         }
     }
     writeln!(out, "],\n\"notes\": {}\n}}", text(&json!(comparison.notes)))
-}
-
-fn text(value: &Json) -> String {
-    clean_json(&value.to_string()).into_owned()
-}
-
-fn list(out: &mut dyn Write, items: impl Iterator<Item = Json>) -> io::Result<()> {
-    for (number, item) in items.enumerate() {
-        write!(out, "{}\n{}", if number == 0 { "" } else { "," }, text(&item))?;
-    }
-    Ok(())
 }
 
 fn points(share: f64) -> f64 {

@@ -10,18 +10,7 @@ use std::io::{self, Write};
 
 use crate::profile::diff::{Change, Comparison, Compute, Event, Line, Verdict};
 
-/// In which form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
-    /// For a person.
-    Text,
-    /// Fields with this between them.
-    Separated(String),
-    /// Fields as RFC 4180 has them.
-    Csv,
-    /// One document.
-    Json,
-}
+pub use crate::view::report::Form;
 
 /// How a comparison is shown.
 #[derive(Debug, Clone)]

@@ -1,0 +1,27 @@
+//! Which samples count: the options that `report`, `script` and `annotate` share.
+
+use clap::Args;
+
+/// Filters; what none is given for counts whole.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SampleFilter {
+    /// Only threads with these names
+    #[arg(short = 'c', long, value_name = "NAME,…", value_delimiter = ',')]
+    pub comms: Vec<String>,
+
+    /// Only these processes
+    #[arg(long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+
+    /// Only these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<i32>,
+
+    /// Only samples of these CPUs, such as 0-3,8
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub cpu: Option<String>,
+
+    /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
+    #[arg(long, value_name = "SPAN")]
+    pub time: Option<String>,
+}

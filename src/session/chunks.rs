@@ -1,0 +1,57 @@
+//! The walk over all samples of a recording: chunks in any order, on several threads.
+//!
+//! Receives what each thread has of its own and what it does with a sample; hands on what the threads have at the end. Decides
+//! only who reads which chunk.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::{Moment, Session};
+use crate::perfdata::{self, Buffer, Chunk};
+use crate::record::{RawRecord, kind};
+
+/// Shows every sample, with its place in the file, to `look` on at most `workers` threads, each with something that `new` made.
+/// One worker sees them in the file's order. `progress` is told how many samples more are done.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn walk<T: Send>(
+    session: &Session,
+    workers: usize,
+    new: impl Fn() -> T + Sync,
+    look: impl Fn(&mut T, &RawRecord<'_>, Moment) + Sync,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Vec<T>, perfdata::Error> {
+    let mut start = 0;
+    let chunks: Vec<(Moment, &Chunk)> = session
+        .index
+        .chunks
+        .iter()
+        .map(|chunk| {
+            let here = start;
+            start += chunk.bytes();
+            (here, chunk)
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = |_| {
+        let mut own = new();
+        let mut buffer = Buffer::default();
+        while let Some((position, chunk)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if chunk.samples == 0 {
+                continue;
+            }
+            let mut at = *position;
+            for raw in session.reader.load(chunk, &mut buffer)? {
+                if raw.kind == kind::SAMPLE {
+                    look(&mut own, &raw, at);
+                }
+                at += raw.bytes.len() as u64;
+            }
+            progress(chunk.samples.into());
+        }
+        Ok(own)
+    };
+    (0..workers.min(chunks.len()).max(1)).into_par_iter().map(work).collect()
+}
