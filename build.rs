@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!   .text           std, clap, events, counters, stat
-//!   .text.reading   perfdata, session, symbol, unwind, tui, … and the libraries that only they use
+//!   .text.reading   perfdata, session, symbol, unwind, tui, … and the libraries that only they use;
+//!                   of a static build, also what C's library has for locales, names of hosts, wide characters
 //! ```
 //!
 //! Nothing depends on it: a name that matches nothing is no error, and without the script the program does the same.
@@ -21,25 +22,32 @@ const MODULES: &[&str] = &[
     "unwind",
     "record",
     "tui",
+    "event::guess",
     "profile::sampled",
     "profile::annotate",
+    "profile::compare",
     "profile::diff",
     "view::annotate",
     "view::diff",
     "view::header",
     "view::info",
     "view::list",
+    "view::listings",
+    "view::openmetrics",
     "view::report",
     "view::script",
+    "view::stat::compare",
     "view::top",
     "command::annotate",
     "command::diff",
+    "command::header",
     "command::info",
     "command::list",
     "command::perfalloc",
     "command::record",
     "command::report",
     "command::reserve",
+    "command::screen",
     "command::script",
     "command::top",
     "cli::annotate",
@@ -50,16 +58,25 @@ const MODULES: &[&str] = &[
     "cli::record",
     "cli::report",
     "cli::reserve",
+    "cli::sample_filter",
     "cli::script",
+    "cli::symbol_files",
+    "cli::theirs",
     "cli::top",
 ];
 
-/// Parts of names of functions that only those use.
+/// Parts of names of functions that only those use, and what is large of those that a short run does not call.
 const LIBRARIES: &[&str] = &[
     "addr2line",
     "backtrace_rs",
     "capstone",
+    "12clap_builder5error",
+    "12clap_builder6output",
     "comfy_table",
+    "console",
+    "4core3net",
+    "4core5slice4sort",
+    "core..slice..sort",
     "cpp_demangle",
     "crossbeam",
     "crossterm",
@@ -78,6 +95,9 @@ const LIBRARIES: &[&str] = &[
     "ruzstd",
     "serde",
     "sha2",
+    "3std4sync4mpmc",
+    "strsim",
+    "zlib_rs",
 ];
 
 /// Beginnings of names in C: zstd's and capstone's.
@@ -101,6 +121,32 @@ const PREFIXES: &[&str] = &[
     "printOperand",
     "decodeInst",
     "decodeToMCInst",
+    "printAlias",
+];
+
+/// Members of C's libraries, as a static build takes them in; what starts a program and picks its string functions is not
+/// among them.
+const C_MEMBERS: &[&str] = &[
+    "libc.a:*printf*.o",
+    "libc.a:strto[dfl]*.o",
+    "libc.a:w*ops.o",
+    "libc.a:*gconv*.o",
+    "libc.a:*locale*.o",
+    "libc.a:*gettext*.o",
+    "libc.a:loadmsgcat.o",
+    "libc.a:plural*.o",
+    "libc.a:tz*.o",
+    "libc.a:nss*.o",
+    "libc.a:nscd*.o",
+    "libc.a:dns-*.o",
+    "libc.a:files-*.o",
+    "libc.a:res*.o",
+    "libc.a:getaddr*.o",
+    "libc.a:*sse*.o",
+    "libc.a:*avx2*.o",
+    "libm*.a:*-fma*.o",
+    "libm*.a:*-avx*.o",
+    "libgcc.a:*.o",
 ];
 
 fn main() {
@@ -128,6 +174,7 @@ fn layout() -> String {
     }
     patterns.extend(LIBRARIES.iter().map(|part| format!("*{part}*")));
     patterns.extend(PREFIXES.iter().map(|prefix| format!("{prefix}*")));
-    let lines: String = patterns.iter().map(|pattern| format!("    *(.text.{pattern})\n")).collect();
+    let mut lines: String = patterns.iter().map(|pattern| format!("    *(.text.{pattern})\n")).collect();
+    lines.extend(C_MEMBERS.iter().map(|member| format!("    *{member}(.text .text.*)\n")));
     format!("SECTIONS {{\n  .text.reading : {{\n{lines}  }}\n}} INSERT AFTER .text;\n")
 }

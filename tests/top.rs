@@ -2,6 +2,8 @@
 
 mod kit;
 
+#[path = "top/keys.rs"]
+mod keys;
 #[path = "top/screen.rs"]
 mod screen;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Lab, Running, SHARES, kit, ready};
 
 /// A tmux server of its own with one window.
-struct Tmux {
+pub(super) struct Tmux {
     socket: String,
 }
 
@@ -37,17 +37,22 @@ impl Tmux {
         String::from_utf8_lossy(&run.stdout).into_owned()
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(super) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
     }
 
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         self.run(&["capture-pane", "-p"])
+    }
+
+    /// What stands on the terminal, with its colours: so the cursor's line is seen too.
+    pub(super) fn painted(&self) -> String {
+        self.run(&["capture-pane", "-p", "-e"])
     }
 
     /// Waits until the terminal shows what is asked for.
     #[track_caller]
-    fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+    pub(super) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let shown = self.shown();
@@ -60,7 +65,7 @@ impl Tmux {
     }
 
     #[track_caller]
-    fn until_shown(&self, text: &str) -> String {
+    pub(super) fn until_shown(&self, text: &str) -> String {
         self.until(text, |shown| shown.contains(text))
     }
 }
@@ -71,13 +76,13 @@ impl Drop for Tmux {
     }
 }
 
-fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
+pub(super) fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
     if !ready() || !kit::need_program("tmux") {
         return None;
     }
     let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
     let line = format!(
-        "cd {}; {} top -e cpu-clock -p {} -d 0.3 {options}",
+        "set -m; cd {}; {} top -e cpu-clock -p {} -d 0.3 {options}",
         lab.0.path().display(),
         crate::kit::binary(),
         shares.pid()
@@ -88,7 +93,7 @@ fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
 
 /// After the end: the status, and the terminal as it was.
 #[track_caller]
-fn ended(lab: &Lab, tmux: &Tmux, status: &str) {
+pub(super) fn ended(lab: &Lab, tmux: &Tmux, status: &str) {
     tmux.until_shown(&format!("status {status}"));
     let settings = |name: &str| std::fs::read_to_string(lab.path(name)).unwrap_or_default();
     tmux.until("the settings after", |_| !settings("after").is_empty());

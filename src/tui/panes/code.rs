@@ -107,7 +107,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         };
         let room = room.saturating_sub(crate::text::width(&number));
         spans.push(Span::styled(number, theme.dim()));
-        spans.extend(found(fit::shifted(&words, 0, room), style, &state.search, theme));
+        spans.extend(found(fit::shifted(&words, code.shift, room), style, &state.search, theme));
         put(buffer, areas.body, line, spans, if at == chosen { theme.cursor() } else { Style::new() });
     }
     let Some(row) = listing.rows.get(chosen) else { return };

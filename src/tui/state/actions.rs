@@ -163,6 +163,8 @@ impl State {
             }
             Action::Recursion => {
                 self.query.collapse = !self.query.collapse;
+                let how = if self.query.collapse { "joined" } else { "shown call by call" };
+                self.said = Some(format!("direct recursion is {how}"));
                 self.ask(effects);
             }
             Action::Source => self.code.toggle_source(height),
@@ -275,8 +277,10 @@ impl State {
                     self.stacks.to_parent(height);
                 }
             }
-            _ if right => self.table.shift = (self.table.shift + SHIFT).min(4000),
-            _ => self.table.shift = self.table.shift.saturating_sub(SHIFT),
+            pane => {
+                let shift = if pane == Pane::Code { &mut self.code.shift } else { &mut self.table.shift };
+                *shift = if right { (*shift + SHIFT).min(4000) } else { shift.saturating_sub(SHIFT) };
+            }
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Code {
     pub scroll: Scroll,
     /// Indices of the shown rows in the listing's.
     pub shown: Vec<u32>,
+    /// Columns that source and assembly are moved to the left by.
+    pub shift: usize,
     /// Without source lines.
     pub no_source: bool,
     /// How many of the costliest lines were visited.
