@@ -302,8 +302,9 @@ impl History {
     }
 
     /// Forgets what was before this moment, and the processes and threads of which `lives` says that they are no more.
-    /// Layers get new numbers: those from before must not be asked about any longer. Modules and names stay.
-    pub(super) fn forget(&mut self, before: Moment, lives: impl Fn(i32) -> bool) {
+    /// Layers get new numbers, which are handed back by the old ones: those that are not among them must not be asked about
+    /// any longer. Modules and names stay.
+    pub(super) fn forget(&mut self, before: Moment, lives: impl Fn(i32) -> bool) -> FxHashMap<Layer, Layer> {
         fn past<T: Copy>(timeline: &mut Timeline<T>, before: Moment) {
             let after = timeline.partition_point(|(from, _)| *from <= before);
             timeline.drain(..after.saturating_sub(1));
@@ -315,9 +316,13 @@ impl History {
         self.comms_of
             .retain(|tid, names| *tid == 0 || lives(*tid) || is_young(names.last().map(|(from, _)| *from)));
         self.comms_of.values_mut().for_each(|names| past(names, before));
+        // Of these nobody asks once the process has no layer and the thread no name.
+        self.mounts.retain(|pid, _| self.processes.contains_key(pid));
+        self.tasks.retain(|tid, _| self.comms_of.contains_key(tid));
         let old = std::mem::take(&mut self.layers);
         self.layers = old[..2].to_vec();
-        let mut moved = FxHashMap::default();
+        let mut moved: FxHashMap<Layer, Layer> =
+            [Layer::KERNEL, Layer::NOBODY].into_iter().map(|layer| (layer, layer)).collect();
         for layers in self.processes.values_mut() {
             past(layers, before);
             for (_, layer) in layers {
@@ -328,6 +333,7 @@ impl History {
             }
         }
         self.spaces.keep(self.layers.iter_mut().map(|layer| &mut layer.root));
+        moved
     }
 
     /// How much there is to forget: grows with every mapping, process and name.
@@ -363,6 +369,15 @@ impl History {
         }
         let of = |id| self.comms_of.get(&id).and_then(|names| at(names, moment));
         of(tid).or_else(|| of(pid))
+    }
+
+    /// Since when a thread has its last name, and its process its last layer: what is asked for later moments has one answer.
+    pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Moment {
+        let last = |names: Option<&Timeline<CommId>>| {
+            names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
+        };
+        let layers = self.processes.get(&pid).and_then(|layers| layers.last()).map_or(0, |(from, _)| *from);
+        last(self.comms_of.get(&tid)).max(last(self.comms_of.get(&pid))).max(layers)
     }
 
     /// All threads that records named, in no order.

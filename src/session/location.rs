@@ -11,7 +11,7 @@ use super::intern::{Lists, bytes, numbers};
 use super::samples::{Extra, Key, Samples, Value, join};
 use super::{History, Kind, Layer};
 use crate::address::Avma;
-use crate::record::{ChainEntry, Context, Words};
+use crate::record::{ChainEntry, Context, CpuMode, Words};
 
 /// In which privilege the code ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,19 @@ impl From<Context> for Level {
             Context::Guest | Context::GuestUser => Self::GuestUser,
             Context::GuestKernel => Self::GuestKernel,
             Context::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<CpuMode> for Level {
+    fn from(mode: CpuMode) -> Self {
+        match mode {
+            CpuMode::Unknown => Self::Unknown,
+            CpuMode::Kernel => Self::Kernel,
+            CpuMode::User => Self::User,
+            CpuMode::Hypervisor => Self::Hypervisor,
+            CpuMode::GuestKernel => Self::GuestKernel,
+            CpuMode::GuestUser => Self::GuestUser,
         }
     }
 }

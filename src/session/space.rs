@@ -143,6 +143,10 @@ impl Spaces {
         if new.end() == new.start() {
             return root;
         }
+        if self.is_free(root, &new) {
+            let leaf = self.leaf(new);
+            return Root(self.insert(root.0, leaf));
+        }
         let (before, rest) = self.split(root.0, new.start());
         let (covered, after) = self.split(rest, new.end());
         // Two old mappings may reach over an edge: the last before, and the last covered.
@@ -192,6 +196,39 @@ impl Spaces {
     /// Whether nothing is mapped in any version.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() <= 1
+    }
+
+    /// Whether a mapping overlaps none: nearly all do so.
+    fn is_free(&self, root: Root, new: &Mapped) -> bool {
+        let mut at = root.0;
+        while at != 0 {
+            let node = &self.nodes[at as usize];
+            if node.here.end() <= new.start() {
+                at = node.right;
+            } else if node.here.start() >= new.end() {
+                at = node.left;
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A new leaf takes its place below `at`: the nodes above it are copied, those below it parted.
+    fn insert(&mut self, at: u32, leaf: u32) -> u32 {
+        let new = self.nodes[leaf as usize];
+        let node = self.nodes[at as usize];
+        if at == 0 || new.priority > node.priority {
+            let (left, right) = self.split(at, new.here.start());
+            self.nodes[leaf as usize] = Node { left, right, ..new };
+            leaf
+        } else if new.here.start() < node.here.start() {
+            let left = self.insert(node.left, leaf);
+            self.copy(at, left, node.right)
+        } else {
+            let right = self.insert(node.right, leaf);
+            self.copy(at, node.left, right)
+        }
     }
 
     fn leaf(&mut self, here: Mapped) -> u32 {

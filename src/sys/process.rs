@@ -21,6 +21,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::signal;
 
+/// Whether there is a process or thread of this number, be it a zombie. Far cheaper than asking `/proc`.
+pub fn exists(task: i32) -> bool {
+    // Numbers below 1 mean groups and everybody.
+    let pid = if task > 0 { rustix::process::Pid::from_raw(task) } else { None };
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
 /// A forked child that has not yet executed its command. Dropped without release, it ends without a trace.
 #[derive(Debug)]
 pub struct Held {
@@ -264,5 +271,21 @@ mod tests {
         let pid = held.pid();
         drop(held);
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn processes_and_threads_exist_until_they_are_gone() {
+        let own = std::process::id() as i32;
+        let tid = std::thread::spawn(|| {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get();
+            assert!(exists(tid));
+            tid
+        });
+        assert!(exists(own) && exists(1));
+        let held = Held::start(&["sleep", "1000"]).unwrap();
+        let child = held.pid() as i32;
+        assert!(exists(child));
+        drop(held);
+        assert!(!exists(child) && !exists(0) && !exists(-1) && tid.join().unwrap() > 0);
     }
 }

@@ -388,15 +388,19 @@ pub fn action(event: &KeyEvent, pane: Pane, is_live: bool) -> Option<Action> {
     CHAPTERS.iter().flat_map(|chapter| chapter.bindings).find(fits).map(|binding| binding.action)
 }
 
-/// Key and words for the hint line of a pane.
-pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = (String, &'static str)> {
+/// Rows for the hint line of a pane.
+pub fn hints(pane: Pane, is_live: bool) -> impl Iterator<Item = &'static Binding> {
     let all = CHAPTERS.iter().flat_map(|chapter| chapter.bindings);
-    let wanted = all.filter(move |binding| {
+    all.filter(move |binding| {
         !binding.hint.is_empty()
             && (binding.panes.is_empty() || binding.panes.contains(&pane))
             && (!binding.live || is_live)
-    });
-    wanted.filter_map(|binding| Some((binding.keys.first()?.name(), binding.hint)))
+    })
+}
+
+/// Whether an action has nothing to show where no call chains were taken.
+pub fn needs_chains(action: Action, pane: Pane) -> bool {
+    action == Action::Callers || action == Action::Enter && pane == Pane::Functions
 }
 
 /// The help page as rows: a chapter's title, or keys and words.
@@ -469,7 +473,7 @@ mod tests {
     #[test]
     fn every_pane_has_hints() {
         for pane in Pane::ALL {
-            assert!(hints(pane, false).any(|(key, words)| key == "?" && words == "help"));
+            assert!(hints(pane, false).any(|row| row.keys[0] == Char('?') && row.hint == "help"));
         }
     }
 }

@@ -27,6 +27,11 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// Locations of nameless generated code that are asked about again.
 const MOST_AGAIN: usize = 10_000;
 
+/// At first names are asked for as soon as there is something to name …
+const HASTE: Duration = Duration::from_secs(2);
+/// … later so often.
+const GATHER: Duration = Duration::from_secs(1);
+
 /// What is wanted of names.
 #[derive(Debug, Clone)]
 pub(super) struct Wish {
@@ -54,6 +59,9 @@ pub(super) struct Names {
     generation: u32,
     locations: usize,
     modules: usize,
+    /// Nothing is asked before.
+    next: Instant,
+    start: Instant,
 }
 
 /// What is known by now.
@@ -116,6 +124,8 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
         waiting: waiting.clone(),
         modules: Vec::new(),
         pending: FxHashMap::default(),
+        start: Instant::now(),
+        rests: FxHashMap::default(),
         credit: (CREDIT.as_secs_f64(), Instant::now()),
         nameless: FxHashSet::default(),
     };
@@ -132,13 +142,23 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
         generation: 0,
         locations: 0,
         modules: 0,
+        next: Instant::now(),
+        start: Instant::now(),
     };
     Ok((names, Known { named, waiting, hurry }))
 }
 
 impl Names {
-    /// Asks for what has appeared since the last time.
-    pub(super) fn ask(&mut self, live: &mut Live) {
+    /// Asks for what has appeared since the last time, unless that was a moment ago: a few names at a time cost much
+    /// more each. `at_once`: all the same.
+    pub(super) fn ask(&mut self, live: &mut Live, at_once: bool) {
+        let now = Instant::now();
+        if now < self.next && !at_once {
+            return;
+        }
+        if now.duration_since(self.start) > HASTE {
+            self.next = now + GATHER;
+        }
         let (ksymbols, jitdumps) = live.announced();
         let (locations, generation) = live.locations();
         let mut fresh: Vec<Location> = Vec::new();
@@ -250,6 +270,11 @@ pub(super) struct Followed {
 const SHARE: f64 = 0.005;
 /// … and so much at once, as at the start.
 const CREDIT: Duration = Duration::from_millis(100);
+/// Each reading of a module's files is followed by a rest, of which the reading is this part. It takes as long for one
+/// address as for hundreds, so these had better gather. Nobody should have to wait for a name for long, though.
+const READING: f64 = 0.001;
+/// While something waits, the thread looks up so often: hurry may be asked for.
+const NAP: Duration = Duration::from_millis(200);
 
 /// The thread's own.
 struct Finder {
@@ -261,6 +286,9 @@ struct Finder {
     modules: Vec<Module>,
     /// Locations for which files must be read, by module, and since when they wait.
     pending: FxHashMap<u32, (Vec<Location>, Instant)>,
+    start: Instant,
+    /// When files of a module that were read may be read again.
+    rests: FxHashMap<u32, Instant>,
     /// Seconds of CPU time that may be used, and when that was reckoned.
     credit: (f64, Instant),
     /// Generated code without a name.
@@ -272,7 +300,9 @@ impl Finder {
         let mut asked_again = Instant::now();
         loop {
             let patience = match (self.pending.is_empty(), self.nameless.is_empty()) {
-                (false, _) => Duration::from_secs_f64((-self.credit.0 / SHARE).clamp(0.0, 0.2)),
+                (false, _) => {
+                    self.rest().max(Duration::from_secs_f64((-self.credit.0 / SHARE).max(0.0))).min(NAP)
+                }
                 (_, false) => AGAIN,
                 _ => Duration::from_secs(3600),
             };
@@ -317,25 +347,42 @@ impl Finder {
         self.waiting.fetch_sub(known.len(), Ordering::Relaxed);
     }
 
+    /// How long until a module for which something waits may be read.
+    fn rest(&self) -> Duration {
+        let now = Instant::now();
+        let rest = |module: &u32| {
+            self.rests.get(module).map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        };
+        self.pending.keys().map(rest).min().unwrap_or_default()
+    }
+
     /// Reads files as long as there is credit, those first for which most is waiting longest.
     fn read(&mut self, come: &Receiver<News>) {
         loop {
             let now = Instant::now();
             let earned = now.duration_since(self.credit.1).as_secs_f64() * SHARE;
             self.credit = ((self.credit.0 + earned).min(CREDIT.as_secs_f64()), now);
-            if self.credit.0 < 0.0 && !self.hurry.load(Ordering::Relaxed) {
+            let hurry = self.hurry.load(Ordering::Relaxed);
+            if self.credit.0 < 0.0 && !hurry {
                 return;
             }
             let worth = |(locations, since): &(Vec<Location>, Instant)| {
                 locations.len() as f64 * (1.0 + since.elapsed().as_secs_f64())
             };
-            let best = self.pending.iter().max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
+            let rested = |module: &u32| hurry || self.rests.get(module).is_none_or(|until| now >= *until);
+            let ready = self.pending.iter().filter(|(module, _)| rested(module));
+            let best = ready.max_by(|a, b| worth(a.1).total_cmp(&worth(b.1)));
             let Some(module) = best.map(|(module, _)| *module) else { return };
             let Some((locations, _)) = self.pending.remove(&module) else { return };
             let before = process_cpu_ns();
             self.find(&locations);
             self.waiting.fetch_sub(locations.len(), Ordering::Relaxed);
-            self.credit.0 -= process_cpu_ns().saturating_sub(before) as f64 / 1e9;
+            let cost = process_cpu_ns().saturating_sub(before) as f64 / 1e9;
+            self.credit.0 -= cost;
+            if now.duration_since(self.start) > HASTE {
+                let rest = Duration::from_secs_f64(cost / READING).min(GATHER * 2);
+                self.rests.insert(module, Instant::now() + rest);
+            }
             // What came meanwhile may be known by now.
             while let Ok(news) = come.try_recv() {
                 self.take(news);

@@ -4,6 +4,7 @@
 //! the header. Decides when samples fade. Waits for nothing.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,6 +20,8 @@ use crate::session::live::{Counts, Look};
 use crate::session::samples::Key;
 use crate::session::{Level, Location};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
+use crate::sys::memory;
+use crate::sys::process::exists;
 use crate::tui::Spot;
 use crate::view::top::Head;
 
@@ -50,6 +53,9 @@ const IDLE: &[&str] = &[
 /// Of what passes from one table to the next.
 pub(super) const KEEP: f64 = 7.0 / 8.0;
 
+/// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
+const GIVE_BACK: Duration = Duration::from_secs(4);
+
 /// Whoever looks.
 pub(super) struct Painter {
     pub(super) shared: Arc<Shared>,
@@ -58,6 +64,7 @@ pub(super) struct Painter {
     sockets: FxHashMap<u32, i64>,
     start: u64,
     before: Before,
+    given_back: Instant,
     host: Host,
 }
 
@@ -93,7 +100,7 @@ impl Painter {
         };
         let now = monotonic_ns();
         let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
-        Self { shared, known, plan, sockets, start: now, before, host }
+        Self { shared, known, plan, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
     /// What the options ask.
@@ -221,7 +228,7 @@ impl Painter {
     }
 
     /// An interval is over: what was added up fades, stays or goes, and what nobody needs any more is forgotten.
-    pub(super) fn turn(&self, memory: Memory) {
+    pub(super) fn turn(&mut self, memory: Memory) {
         let before = self.shared.settled();
         let mut live = self.shared.live();
         match memory {
@@ -229,7 +236,12 @@ impl Painter {
             Memory::Lasting => {}
             Memory::None => live.zero(),
         }
-        live.tidy(before, |task| self.host.path(format!("/proc/{task}")).exists());
+        let has_forgotten = live.tidy(before, exists);
+        drop(live);
+        if has_forgotten && self.given_back.elapsed() > GIVE_BACK {
+            self.given_back = Instant::now();
+            memory::give_back();
+        }
     }
 }
 

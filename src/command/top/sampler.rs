@@ -268,7 +268,8 @@ impl<'a> Sampling<'a> {
     fn settle(&mut self, horizon: u64) -> u64 {
         let mut live = self.shared.live();
         live.settle(&mut self.batch, horizon);
-        self.names.ask(&mut live);
+        // In the end nobody asks again.
+        self.names.ask(&mut live, horizon == u64::MAX);
         horizon
     }
 

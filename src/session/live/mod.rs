@@ -28,7 +28,7 @@ use super::samples::{
 };
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, kind};
+use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread, kind};
 
 pub use self::batch::Batch;
 
@@ -58,8 +58,8 @@ const REMEMBERED: usize = 2 << 20;
 /// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
-/// What a history may grow by before it is searched for what can be forgotten.
-const BURDEN: usize = 1 << 15;
+/// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a processor's cache.
+const BURDEN: usize = 1 << 14;
 /// Stands for the new number of what has none, since no row has it.
 const GONE: u32 = u32::MAX;
 /// Stacks among which searching for faded ones does not pay.
@@ -77,6 +77,8 @@ pub struct Live {
     history: History,
     burden: usize,
     stacker: Stacker<'static>,
+    /// By location: the stack of it alone, or [`GONE`].
+    alone: Vec<u32>,
     /// Raw stacks that were seen lately (tag: layer), and what each became.
     seen: Lists,
     stack_of: Vec<u32>,
@@ -88,13 +90,27 @@ pub struct Live {
     extras: Arc<Lists>,
     kept: usize,
     rows: FxHashMap<Key, Heat>,
+    /// Rows that were left when those of the dead were last joined.
+    buried: usize,
     dice: Dice,
     counts: Counts,
     cgroups: FxHashMap<u64, Vec<u8>>,
     generation: u32,
     spare: Batch,
+    last: Last,
     words: Vec<u64>,
     scratch: Vec<u8>,
+}
+
+/// What was found out for the sample before: the next one of its CPU mostly is of the same thread.
+#[derive(Debug, Default)]
+struct Last {
+    thread: Thread,
+    /// From when on the thread has this name, as rows have it, and its process this layer.
+    known: Option<(Moment, u32, Layer)>,
+    /// The extras, and their number.
+    words: Vec<u64>,
+    extra: Option<u32>,
 }
 
 /// The rows of a moment.
@@ -122,6 +138,7 @@ impl Live {
             readings: Readings::default(),
             history: History::new(Modules::default()),
             burden: 0,
+            alone: Vec::new(),
             seen: Lists::default(),
             stack_of: Vec::new(),
             known: FxHashMap::default(),
@@ -131,11 +148,13 @@ impl Live {
             extras: Arc::default(),
             kept: 0,
             rows: FxHashMap::default(),
+            buried: 0,
             dice: Dice(0x9e37_79b9_7f4a_7c15),
             counts: Counts::default(),
             cgroups: FxHashMap::default(),
             generation: 0,
             spare: Batch::default(),
+            last: Last::default(),
             words: Vec::new(),
             scratch: Vec::new(),
         }
@@ -215,6 +234,8 @@ impl Live {
                 batch.bytes.extend_from_slice(raw.bytes);
             }
         }
+        // Names and spaces may be others now.
+        self.last.known = None;
         let layouts = self.layouts.clone();
         for &(start, owner) in &round.samples {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
@@ -264,23 +285,66 @@ impl Live {
         let moment = sample.time().map_or(Moment::MAX, |time| time.0);
         let thread = sample.thread().unwrap_or_default();
         let weight = weight_of(sample);
-        let comm = if self.wanted.ignore_comms {
-            ANY_COMM
-        } else {
-            comm_key(self.history.comm(thread.pid, thread.tid, moment), thread)
-        };
-        let layer = self.history.layer(thread.pid, moment);
-        let stack = self.stack(layer, sample);
+        let (comm, layer) = self.whose(thread, moment);
+        let stack =
+            if self.wanted.ignore_stacks { self.leaf(layer, sample) } else { self.stack(layer, sample) };
         let extra = if self.wanted.extras.is_empty() {
             0
         } else {
             let told = Told { time: sample.time().map(|time| time.0), period, weight, branch: None };
             tell(&self.wanted.extras, sample, told, &mut self.words, |_| u64::MAX);
-            bytes(&self.words, &mut self.scratch);
-            Arc::make_mut(&mut self.extras).add(0, &self.scratch)
+            match self.last.extra.filter(|_| self.last.words == self.words) {
+                Some(extra) => extra,
+                None => {
+                    bytes(&self.words, &mut self.scratch);
+                    let extra = Arc::make_mut(&mut self.extras).add(0, &self.scratch);
+                    self.last.words.clone_from(&self.words);
+                    *self.last.extra.insert(extra)
+                }
+            }
         };
         let key = Key { event: event as u32, stack, comm, extra };
         self.rows.entry(key).or_default().add(period, weight);
+    }
+
+    /// The name of a thread at a moment, as rows have it, and the layer that its process was in.
+    fn whose(&mut self, thread: Thread, moment: Moment) -> (u32, Layer) {
+        let Self { last, history, wanted, .. } = self;
+        if let Some((from, comm, layer)) = last.known
+            && last.thread == thread
+            && moment >= from
+        {
+            return (comm, layer);
+        }
+        let comm = match wanted.ignore_comms {
+            true => ANY_COMM,
+            false => comm_key(history.comm(thread.pid, thread.tid, moment), thread),
+        };
+        let layer = history.layer(thread.pid, moment);
+        let since = history.unchanged_since(thread.pid, thread.tid);
+        last.thread = thread;
+        last.known = (moment >= since).then_some((since, comm, layer));
+        (comm, layer)
+    }
+
+    /// Where nobody asks for callers: one address is looked up sooner than it is recognised, and nothing is kept of it.
+    fn leaf(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
+        let Self { alone, places, locations, stacks, history, .. } = self;
+        let level = sample.cpu_mode().into();
+        let location = location::locate(history, layer, level, sample.ip().unwrap_or(0), false);
+        let number = *places.entry(location).or_insert_with(|| {
+            let locations = Arc::make_mut(locations);
+            locations.push(location);
+            locations.len() as u32 - 1
+        });
+        let at = number as usize;
+        if alone.len() <= at {
+            alone.resize(at + 1, GONE);
+        }
+        if alone[at] == GONE {
+            alone[at] = Arc::make_mut(stacks).add(0, &number.to_ne_bytes());
+        }
+        alone[at]
     }
 
     fn stack(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
@@ -331,16 +395,18 @@ impl Live {
         });
     }
 
-    /// Forgets what is no longer needed. `before` is a moment that was settled; `lives` says whether a process or thread
-    /// is still there.
-    pub fn tidy(&mut self, before: Moment, lives: impl Fn(i32) -> bool) {
-        if self.history.burden() > 2 * self.burden + BURDEN {
-            self.history.forget(before, &lives);
+    /// Forgets what is no longer needed; `true` when that was much. `before` is a moment that was settled; `lives` says
+    /// whether a process or thread is still there.
+    pub fn tidy(&mut self, before: Moment, lives: impl Fn(i32) -> bool) -> bool {
+        let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
+        if is_burdened {
+            let moved = self.history.forget(before, &lives);
             self.burden = self.history.burden();
-            self.forget_addresses();
+            self.follow(&moved);
         }
-        if self.rows.len() > FEW_STACKS / 4 {
+        if self.rows.len() > self.buried + self.buried / 4 + FEW_STACKS / 4 {
             self.bury(&lives);
+            self.buried = self.rows.len();
         }
         if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
             self.forget_addresses();
@@ -353,6 +419,23 @@ impl Live {
         while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
         {
             self.thin();
+        }
+        is_burdened
+    }
+
+    /// Layers have got new numbers; what was recognised in those that are gone cannot be met again.
+    fn follow(&mut self, moved: &FxHashMap<Layer, Layer>) {
+        let known = std::mem::take(&mut self.known).into_iter();
+        let known = known.filter_map(|((layer, level, address, is_caller), number)| {
+            Some(((*moved.get(&layer)?, level, address, is_caller), number))
+        });
+        self.known = known.collect();
+        let (seen, stack_of) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.stack_of));
+        for ((layer, list), stack) in seen.iter().zip(stack_of) {
+            if let Some(layer) = moved.get(&Layer(layer)) {
+                self.seen.add(layer.0, list);
+                self.stack_of.push(stack);
+            }
         }
     }
 
@@ -469,11 +552,14 @@ impl Live {
         for stack in self.stack_of.iter_mut().filter(|stack| **stack != GONE) {
             *stack = new_stack[*stack as usize];
         }
+        self.alone.clear();
+        self.last.extra = None;
     }
 
     /// Forgets all samples.
     pub fn zero(&mut self) {
         self.rows.clear();
+        self.buried = 0;
     }
 
     /// The rows as they are now. Stacks and locations are shared, not copied, until more of them come.

@@ -43,7 +43,15 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     side.add(&format!("pmc {}", fit::cut(&status.title, usize::from(area.width) / 3)), theme.bold());
     if let Some((_, event)) = state.event() {
         side.add(&format!("  {}", fit::cut(&event.name, 24)), theme.bold());
-        side.add(&format!("  {} samples", units::thousands(event.total.samples)), theme.plain());
+    }
+    // While samples come in, what there is to say beside their number counts for more.
+    let samples = |side: &mut Side| {
+        if let Some((_, event)) = state.event() {
+            side.add(&format!("  {} samples", units::thousands(event.total.samples)), theme.plain());
+        }
+    };
+    if !status.is_live {
+        samples(&mut side);
     }
     if let Some(progress) = &status.progress {
         let words = if progress.total > 0 {
@@ -68,13 +76,12 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
         side.add(&format!("  {}/s", units::thousands(rate.max(0.0) as u64)), theme.plain());
     }
     if let Some(split) = status.split {
-        let percent = |share: f64| format!("{:.0}", share * 100.0);
-        let words = format!(
-            "  kernel {} user {} idle {} %",
-            percent(split.kernel),
-            percent(split.user),
-            percent(split.idle)
-        );
+        let [kernel, user, idle] =
+            [split.kernel, split.user, split.idle].map(|share| format!("{:.0}", share * 100.0));
+        let words = match area.width < 100 {
+            true => format!("  k {kernel} u {user} i {idle} %"),
+            false => format!("  kernel {kernel} user {user} idle {idle} %"),
+        };
         side.add(&words, theme.plain());
     }
     if let Some(cpu) = status.own_cpu {
@@ -82,6 +89,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
         side.add(&format!("  own {:.1} %{memory}", cpu * 100.0), theme.dim());
     }
     if status.is_live {
+        samples(&mut side);
         side.add(if status.decays { "  decaying" } else { "  adding up" }, theme.dim());
     }
     put(buffer, area, 0, side.spans, Style::new());
@@ -216,7 +224,10 @@ fn hints(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let mut spans = Vec::new();
     let mut room = usize::from(area.width);
     // Help and the way back are said first: they must not fall off.
-    let mut all: Vec<_> = keys::hints(state.pane, state.status.is_live).collect();
+    let mut all: Vec<_> = keys::hints(state.pane, state.status.is_live)
+        .filter(|binding| state.has_chains() || !keys::needs_chains(binding.action, state.pane))
+        .filter_map(|binding| Some((binding.keys.first()?.name(), binding.hint)))
+        .collect();
     all.sort_by_key(|(_, words)| !matches!(*words, "help" | "back"));
     for (key, words) in all {
         let need = text::width(&key) + words.len() + 3;

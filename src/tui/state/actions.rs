@@ -329,13 +329,18 @@ impl State {
         }
     }
 
+    /// Whether call chains were taken, as far as is known.
+    pub fn has_chains(&self) -> bool {
+        self.event().is_none_or(|(profile, _)| profile.has_totals || profile.trust.stacks > 0)
+    }
+
     /// The tree of the chosen function alone.
     fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
         let Some(spot) = self.spot() else {
             self.said = Some(self.no_function());
             return;
         };
-        if self.event().is_some_and(|(profile, _)| !profile.has_totals && profile.trust.stacks == 0) {
+        if !self.has_chains() {
             self.said = Some("no call chains were recorded: pmc record -g records them".to_owned());
             return;
         }
