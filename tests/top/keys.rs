@@ -147,6 +147,12 @@ fn samples(shown: &str) -> u64 {
     before.rsplit(' ').next().unwrap_or_default().replace(',', "").parse().unwrap_or(0)
 }
 
+/// The first number of a row.
+fn percent(line: &str) -> f64 {
+    let first = line.split('%').next().unwrap_or_default();
+    first.trim().parse().unwrap_or(0.0)
+}
+
 /// A screen that shows all functions.
 fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
     // Stopped, it is continued by its shell a little later.
@@ -154,8 +160,9 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
         lab,
         "-e task-clock -g --accumulate || while [ $? -eq 148 ]; do echo stopped here; sleep 1; fg; done",
     )?;
-    tmux.until("all names", |shown| {
-        ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name)) && !shown.contains("] …")
+    tmux.until("the names of all that counts", |shown| {
+        let all = ["fifty", "thirty", "twenty"].iter().all(|name| shown.contains(name));
+        all && !shown.lines().any(|line| line.contains("] …") && percent(line) >= 5.0)
     });
     if is_frozen {
         tmux.keys(&["f"]);
