@@ -120,7 +120,9 @@ fn tool() -> String {
 #[track_caller]
 fn guest(name: &str) -> Option<Ran> {
     let built = rig().join("rootfs.ext4").exists() && rig().join("initrd.cpio").exists();
-    if !kit::need("pmurig", built, "tests/pmu/setup.sh has not built the emulated machine") {
+    if !kit::need("pmurig", built, "tests/pmu/setup.sh has not built the emulated machine")
+        || !kit::need_program("aarch64-linux-gnu-gcc")
+    {
         return None;
     }
     let is_ours = OURS.contains(&name) || sampling::BATCH.iter().any(|(of, _)| *of == name);
