@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
+use pmc::tui::keys::Key;
+
 /// The binary under test: cargo's, or what `PMC_TEST_BINARY` names (a release build, a static one).
 pub fn binary() -> &'static str {
     static CHOSEN: OnceLock<String> = OnceLock::new();
@@ -22,6 +24,29 @@ pub fn pmc() -> Command {
     let mut command = Command::new(binary());
     command.env_remove("PMC_CONFIG").env("LC_ALL", "C").env("NO_COLOR", "1").stdin(Stdio::null());
     command
+}
+
+/// What tmux calls a key.
+pub fn in_tmux(key: Key) -> String {
+    match key {
+        Key::Char(' ') => "Space".to_owned(),
+        Key::Char(';') => "\\;".to_owned(),
+        Key::Char(c) => c.to_string(),
+        Key::Ctrl(c) => format!("C-{c}"),
+        Key::Named(_, name) => match name {
+            "↑" => "Up",
+            "↓" => "Down",
+            "←" => "Left",
+            "→" => "Right",
+            "PgUp" => "PPage",
+            "PgDn" => "NPage",
+            "Esc" => "Escape",
+            "Backspace" => "BSpace",
+            "Shift-Tab" => "BTab",
+            other => other,
+        }
+        .to_owned(),
+    }
 }
 
 /// What a run left behind, as text.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pmc::tui::keys::{Action, Binding, CHAPTERS, Key, Pane};
 
+use super::kit::in_tmux;
 use super::screen::{Tmux, ended, watching};
 use super::{Lab, Running};
 
@@ -117,28 +118,6 @@ fn undoing(action: Action) -> Option<&'static [&'static str]> {
         Action::Keys | Action::InThread | Action::Quit => return None,
         _ => &[],
     })
-}
-
-/// What tmux calls a key.
-fn in_tmux(key: Key) -> String {
-    match key {
-        Key::Char(' ') => "Space".to_owned(),
-        Key::Char(c) => c.to_string(),
-        Key::Ctrl(c) => format!("C-{c}"),
-        Key::Named(_, name) => match name {
-            "↑" => "Up",
-            "↓" => "Down",
-            "←" => "Left",
-            "→" => "Right",
-            "PgUp" => "PPage",
-            "PgDn" => "NPage",
-            "Esc" => "Escape",
-            "Backspace" => "BSpace",
-            "Shift-Tab" => "BTab",
-            other => other,
-        }
-        .to_owned(),
-    }
 }
 
 /// Samples by the header.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pmc::tui::keys::{Action, CHAPTERS, Key};
+use pmc::tui::keys::{Action, CHAPTERS};
 
-use crate::kit::{need_perf_events, need_program, pmc, run};
+use crate::kit::{in_tmux, need_perf_events, need_program, pmc, run};
 
 /// Functions of 50, 30 and 20 %: chains of multiplications take the same time everywhere. Asking for the frame's address makes
 /// the compiler build one. No two rounds are alike, or they could keep step with the samples.
@@ -336,29 +336,6 @@ fn a_recording_is_walked_through() {
     assert_eq!(before, written(), "an idle screen draws");
     terminal.press(&["q"]);
     terminal.is_sane("0");
-}
-
-/// What tmux calls a key.
-fn in_tmux(key: Key) -> String {
-    match key {
-        Key::Char(' ') => "Space".to_owned(),
-        Key::Char(';') => "\\;".to_owned(),
-        Key::Char(c) => c.to_string(),
-        Key::Ctrl(c) => format!("C-{c}"),
-        Key::Named(_, name) => match name {
-            "↑" => "Up",
-            "↓" => "Down",
-            "←" => "Left",
-            "→" => "Right",
-            "PgUp" => "PPage",
-            "PgDn" => "NPage",
-            "Esc" => "Escape",
-            "Backspace" => "BSpace",
-            "Shift-Tab" => "BTab",
-            other => other,
-        }
-        .to_owned(),
-    }
 }
 
 #[test]

@@ -27,8 +27,8 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// Locations of nameless generated code that are asked about again.
 const MOST_AGAIN: usize = 10_000;
 
-/// At first names are asked for as soon as there is something to name …
-const HASTE: Duration = Duration::from_secs(2);
+/// At first names are asked for as soon as there is something to name, and shown as they come …
+pub(super) const EARLY: Duration = Duration::from_secs(2);
 /// … later so often.
 const GATHER: Duration = Duration::from_secs(1);
 
@@ -156,7 +156,7 @@ impl Names {
         if now < self.next && !at_once {
             return;
         }
-        if now.duration_since(self.start) > HASTE {
+        if now.duration_since(self.start) > EARLY {
             self.next = now + GATHER;
         }
         let (ksymbols, jitdumps) = live.announced();
@@ -379,7 +379,7 @@ impl Finder {
             self.waiting.fetch_sub(locations.len(), Ordering::Relaxed);
             let cost = process_cpu_ns().saturating_sub(before) as f64 / 1e9;
             self.credit.0 -= cost;
-            if now.duration_since(self.start) > HASTE {
+            if now.duration_since(self.start) > EARLY {
                 let rest = Duration::from_secs_f64(cost / READING).min(GATHER * 2);
                 self.rests.insert(module, Instant::now() + rest);
             }

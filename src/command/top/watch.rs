@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::code::{self, Wanted};
 use super::export;
-use super::names::{self, Known, Wish};
+use super::names::{self, EARLY, Known, Wish};
 use super::past::Past;
 use super::picture::{Painter, Picture};
 use super::plan::{Memory, Plan};
@@ -34,8 +34,6 @@ const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
 /// While the first names are being looked for, they are shown so often.
 const NAMES: Duration = Duration::from_millis(400);
-/// So long names count as the first.
-const EARLY: Duration = Duration::from_secs(2);
 /// The shortest and the longest time from one picture to the next.
 const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(64));
 /// The smallest branch of the tree on the screen: a part of the event's periods.

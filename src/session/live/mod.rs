@@ -332,11 +332,7 @@ impl Live {
         let Self { alone, places, locations, stacks, history, .. } = self;
         let level = sample.cpu_mode().into();
         let location = location::locate(history, layer, level, sample.ip().unwrap_or(0), false);
-        let number = *places.entry(location).or_insert_with(|| {
-            let locations = Arc::make_mut(locations);
-            locations.push(location);
-            locations.len() as u32 - 1
-        });
+        let number = number_of(location, places, locations);
         let at = number as usize;
         if alone.len() <= at {
             alone.resize(at + 1, GONE);
@@ -359,11 +355,7 @@ impl Live {
             let layer = if level == Level::User { layer } else { Layer::KERNEL };
             let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
                 let location = location::locate(history, layer, level, address, is_caller);
-                *places.entry(location).or_insert_with(|| {
-                    let locations = Arc::make_mut(locations);
-                    locations.push(location);
-                    locations.len() as u32 - 1
-                })
+                number_of(location, places, locations)
             });
             scratch.extend(number.to_ne_bytes());
         });
@@ -569,6 +561,19 @@ impl Live {
         let resolved = Resolved { locations: self.locations.clone(), stacks: self.stacks.clone(), rows };
         Look { resolved, extras: self.extras.clone(), generation: self.generation }
     }
+}
+
+/// The number of a location, which may be new.
+fn number_of(
+    location: Location,
+    places: &mut FxHashMap<Location, u32>,
+    locations: &mut Arc<Vec<Location>>,
+) -> u32 {
+    *places.entry(location).or_insert_with(|| {
+        let locations = Arc::make_mut(locations);
+        locations.push(location);
+        locations.len() as u32 - 1
+    })
 }
 
 #[cfg(test)]
