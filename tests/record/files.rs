@@ -249,12 +249,26 @@ fn only_what_the_filter_lets_through_is_recorded() {
     }
     let lab = Lab::new();
     let file = lab.path("filtered");
-    let options = ["-e", "sched:sched_switch", "--filter", "next_comm == \"sleep\"", "-a"];
-    record(&file, &options, &["sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; done"]).expect(0);
-    let lines = perf(&["script"], &file);
-    let switches = || lines.lines().filter(|line| line.contains("sched_switch:"));
-    assert!(switches().count() >= 5, "{lines}");
-    assert!(switches().all(|line| line.contains("next_comm=sleep")), "{lines}");
+    let switch = "sched:sched_switch";
+    let sleeps = ["sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; done"];
+    let options = ["-e", switch, "--filter", "next_comm == \"sleep\"", "-a"];
+    let switches = |options: &[&str]| -> Vec<String> {
+        record(&file, options, &sleeps).expect(0);
+        let lines = perf(&["script"], &file);
+        lines.lines().filter_map(|line| Some(line.split_once("sched_switch:")?.1.to_string())).collect()
+    };
+    let lines = switches(&options);
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("next_comm=sleep")), "{lines:#?}");
+    // All of them: the same event without a filter sees each once more. (How many there are is the kernel's affair:
+    // it leaves out switches from idle CPUs now and then, in ftrace too.)
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    let lines = switches(&[&options[..], &["-e", switch]].concat());
+    for line in &lines {
+        *times.entry(line).or_default() += 1;
+    }
+    let of_sleep: Vec<_> = times.iter().filter(|(line, _)| line.contains("next_comm=sleep")).collect();
+    assert!(!of_sleep.is_empty() && of_sleep.iter().all(|(_, times)| *times % 2 == 0), "{of_sleep:#?}");
+    assert!(of_sleep.len() < times.len(), "{times:#?}");
     record(&file, &["-e", "sched:sched_switch", "--filter", "nonsense == 1"], &["true"])
         .expect(1)
         .says(&["--filter", "EINVAL", "pmc list"]);
