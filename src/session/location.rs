@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use rayon::iter::Either;
 use rustc_hash::FxHashMap;
 
 use super::intern::{Lists, bytes, numbers};
@@ -79,13 +80,34 @@ pub struct Location {
     pub data: Option<u64>,
 }
 
+/// Stacks by their number.
+#[derive(Debug, Clone)]
+pub enum Stacks {
+    /// Lists of numbers of locations, innermost first, four bytes each.
+    Lists(Arc<Lists>),
+    /// Nobody asked for callers: the number of a location is that of the stack which is it alone.
+    Leaves,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self::Lists(Arc::default())
+    }
+}
+
+impl From<Lists> for Stacks {
+    fn from(lists: Lists) -> Self {
+        Self::Lists(lists.into())
+    }
+}
+
 /// Stacks whose addresses were looked up.
 #[derive(Debug, Default)]
 pub struct Resolved {
     /// Each place once.
     pub locations: Arc<Vec<Location>>,
-    /// Numbers of locations, four bytes each: see [`Resolved::stack`].
-    pub stacks: Arc<Lists>,
+    /// The stacks: see [`Resolved::stack`].
+    pub stacks: Stacks,
     /// The rows of pass 2, their stacks being numbers in `stacks`.
     pub rows: Vec<(Key, Value)>,
 }
@@ -138,7 +160,10 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, boo
 impl Resolved {
     /// The locations of a stack, innermost first.
     pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
-        numbers(self.stacks.get(number).1)
+        match &self.stacks {
+            Stacks::Lists(lists) => Either::Left(numbers(lists.get(number).1)),
+            Stacks::Leaves => Either::Right(std::iter::once(number)),
+        }
     }
 
     /// Sorts the rows again, and adds up those that have become the same.

@@ -30,7 +30,7 @@ pub mod stacker;
 use rustc_hash::FxHashMap;
 
 pub use history::{CommId, History, Layer, Moment};
-pub use location::{Level, Location, Resolved};
+pub use location::{Level, Location, Resolved, Stacks};
 pub use module::{Kind, Module};
 pub use present::Present;
 pub use samples::{Samples, Unwind, Value, Walk, Wanted};

@@ -15,9 +15,8 @@ use crate::command::report::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::Value;
-use crate::session::intern::Lists;
 use crate::session::samples::Key;
-use crate::session::{Location, Module, Resolved};
+use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
 use crate::symbol::disassemble::Syntax;
 use crate::tui::Spot;
@@ -33,13 +32,10 @@ pub(super) struct Wanted {
 
 /// Gathers what is known of a function.
 pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, spot: Spot) -> Wanted {
-    let (mut locations, mut stacks, mut rows): (Vec<Location>, _, _) =
-        (Vec::new(), Lists::default(), Vec::new());
+    let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
     for (location, event, value) in picture.samples_of(&spot) {
-        let number = locations.len() as u32;
+        rows.push((Key { event: event as u32, stack: locations.len() as u32, comm: 0, extra: 0 }, value));
         locations.push(location);
-        let stack = stacks.add(0, &number.to_ne_bytes());
-        rows.push((Key { event: event as u32, stack, comm: 0, extra: 0 }, value));
     }
     let events = shared.events.iter();
     Wanted {
@@ -53,7 +49,7 @@ pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, spot: Sp
             })
             .collect(),
         totals: picture.totals(),
-        samples: Resolved { locations: locations.into(), stacks: stacks.into(), rows },
+        samples: Resolved { locations: locations.into(), stacks: Stacks::Leaves, rows },
     }
 }
 

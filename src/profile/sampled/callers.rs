@@ -11,9 +11,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{Code, TextId, Texts, Value};
-use crate::session::Resolved;
 use crate::session::intern::{Lists, bytes, words};
 use crate::session::samples::Extra;
+use crate::session::{Resolved, Stacks};
 
 /// The parent of stacks in which the pattern finds none.
 pub const OTHER: &str = "[other]";
@@ -30,11 +30,12 @@ fn matching(code: &Code, texts: &Texts, matches: &Matches<'_>) -> Vec<bool> {
 
 /// Cuts off what functions called: a stack begins with the outermost one that is meant.
 pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &Texts, matches: &Matches<'_>) {
+    let Stacks::Lists(lists) = &resolved.stacks else { return };
     let is_meant = matching(code, texts, matches);
     let mut stacks = Lists::default();
-    let mut number_of = Vec::with_capacity(resolved.stacks.len());
+    let mut number_of = Vec::with_capacity(lists.len());
     let mut scratch = Vec::new();
-    for number in 0..resolved.stacks.len() as u32 {
+    for number in 0..lists.len() as u32 {
         let stack: Vec<u32> = resolved.stack(number).collect();
         let found = |location: &u32| code.range(*location).any(|call| is_meant[call]);
         let first = stack.iter().rposition(found).unwrap_or(0);

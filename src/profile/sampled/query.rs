@@ -490,7 +490,7 @@ mod tests {
                 code.push(&[call], Some(0));
             }
             let mut resolved = Resolved::default();
-            let mut extras = Lists::default();
+            let (mut stacks, mut extras) = (Lists::default(), Lists::default());
             let mut scratch = Vec::new();
             // Innermost first; name, tid, slice, samples.
             let rows: [(&[u32], u32, u64, u64, u64); 5] = [
@@ -502,13 +502,14 @@ mod tests {
             ];
             for (stack, comm, tid, slice, samples) in rows {
                 let numbers: Vec<u8> = stack.iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
-                let stack = std::sync::Arc::make_mut(&mut resolved.stacks).add(0, &numbers);
+                let stack = stacks.add(0, &numbers);
                 bytes(&[10, tid, slice], &mut scratch);
                 let extra = extras.add(0, &scratch);
                 let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, weight: 0 };
                 resolved.rows.push((Key { event: 0, stack, comm, extra }, value));
             }
             resolved.rows.sort_by_key(|(key, _)| *key);
+            resolved.stacks = stacks.into();
             Self { resolved, extras, code, texts }
         }
 

@@ -24,7 +24,13 @@ impl Batch {
         walk(slices, joint, |raw| {
             match raw.kind {
                 kind::SAMPLE => samples.push((bytes.len(), owner)),
-                kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::CGROUP => {
+                kind::MMAP
+                | kind::MMAP2
+                | kind::COMM
+                | kind::FORK
+                | kind::EXIT
+                | kind::KSYMBOL
+                | kind::CGROUP => {
                     let moment = layouts.sample_id(raw).time.map_or(0, |time| time.0);
                     sideband.push((moment, bytes.len()));
                 }

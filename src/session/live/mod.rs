@@ -13,24 +13,27 @@
 //! another's: what is younger than the horizon therefore waits for the next round, when all that is older is there.
 
 mod batch;
+mod ended;
 mod heat;
+mod rows;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use self::ended::{Asked, Ended};
 use self::heat::{Dice, Heat};
+use self::rows::{Origin, Rows};
 use super::intern::{Lists, bytes, numbers};
-use super::location::{self, Location};
+use super::location::{self, Location, Stacks};
 use super::module::Modules;
-use super::samples::{
-    ANY_COMM, Extra, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of,
-};
+use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of};
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
 use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread, kind};
 
 pub use self::batch::Batch;
+pub use self::ended::ENDED;
 
 /// What came, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,8 +54,6 @@ pub struct Counts {
     pub thinned: u64,
 }
 
-/// Stands for the number of a process or thread that has ended: −1.
-pub const ENDED: u64 = -1i64 as u64;
 /// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
 const REMEMBERED: usize = 2 << 20;
 /// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
@@ -75,10 +76,10 @@ pub struct Live {
     reads: bool,
     readings: Readings,
     history: History,
+    ended: Ended,
+    asked: Asked,
     burden: usize,
     stacker: Stacker<'static>,
-    /// By location: the stack of it alone, or [`GONE`].
-    alone: Vec<u32>,
     /// Raw stacks that were seen lately (tag: layer), and what each became.
     seen: Lists,
     stack_of: Vec<u32>,
@@ -89,7 +90,7 @@ pub struct Live {
     stacks: Arc<Lists>,
     extras: Arc<Lists>,
     kept: usize,
-    rows: FxHashMap<Key, Heat>,
+    rows: Rows,
     /// Rows that were left when those of the dead were last joined.
     buried: usize,
     dice: Dice,
@@ -106,8 +107,8 @@ pub struct Live {
 #[derive(Debug, Default)]
 struct Last {
     thread: Thread,
-    /// From when on the thread has this name, as rows have it, and its process this layer.
-    known: Option<(Moment, u32, Layer)>,
+    /// From when on the thread has this name, as rows have it, and its process this layer, and whether one of them is over.
+    known: Option<(Moment, u32, Layer, bool)>,
     /// The extras, and their number.
     words: Vec<u64>,
     extra: Option<u32>,
@@ -130,6 +131,7 @@ impl Live {
         let reads = layouts.iter().any(|layout| layout.sample_type() & bits::READ != 0);
         Self {
             stacker: Stacker::new(&wanted, None),
+            asked: Asked::new(&wanted),
             layouts,
             periods,
             wanted,
@@ -137,8 +139,8 @@ impl Live {
             reads,
             readings: Readings::default(),
             history: History::new(Modules::default()),
+            ended: Ended::default(),
             burden: 0,
-            alone: Vec::new(),
             seen: Lists::default(),
             stack_of: Vec::new(),
             known: FxHashMap::default(),
@@ -147,7 +149,7 @@ impl Live {
             stacks: Arc::default(),
             extras: Arc::default(),
             kept: 0,
-            rows: FxHashMap::default(),
+            rows: Rows::default(),
             buried: 0,
             dice: Dice(0x9e37_79b9_7f4a_7c15),
             counts: Counts::default(),
@@ -213,7 +215,22 @@ impl Live {
                 }
                 _ => {}
             },
-            _ => self.history.record(moment, raw),
+            kind::EXIT => {
+                if let Some(Record::Exit(task)) = raw.parse() {
+                    self.ended.ended(task.thread, moment);
+                }
+            }
+            _ => {
+                match raw.kind {
+                    kind::FORK | kind::COMM => match raw.parse() {
+                        Some(Record::Fork(task)) => self.ended.began(task.thread),
+                        Some(Record::Comm(comm)) => self.ended.began(comm.thread),
+                        _ => {}
+                    },
+                    _ => {}
+                }
+                self.history.record(moment, raw);
+            }
         }
     }
 
@@ -285,14 +302,15 @@ impl Live {
         let moment = sample.time().map_or(Moment::MAX, |time| time.0);
         let thread = sample.thread().unwrap_or_default();
         let weight = weight_of(sample);
-        let (comm, layer) = self.whose(thread, moment);
-        let stack =
-            if self.wanted.ignore_stacks { self.leaf(layer, sample) } else { self.stack(layer, sample) };
+        let (comm, layer, is_over) = self.whose(thread, moment);
         let extra = if self.wanted.extras.is_empty() {
             0
         } else {
             let told = Told { time: sample.time().map(|time| time.0), period, weight, branch: None };
             tell(&self.wanted.extras, sample, told, &mut self.words, |_| u64::MAX);
+            if is_over {
+                self.asked.bury(&mut self.words, |id| self.ended.says_lives(id));
+            }
             match self.last.extra.filter(|_| self.last.words == self.words) {
                 Some(extra) => extra,
                 None => {
@@ -303,18 +321,25 @@ impl Live {
                 }
             }
         };
-        let key = Key { event: event as u32, stack, comm, extra };
-        self.rows.entry(key).or_default().add(period, weight);
+        let event = event as u32;
+        let heat = if self.wanted.ignore_stacks {
+            self.leaf(event, layer, comm, extra, sample)
+        } else {
+            let stack = self.stack(layer, sample);
+            self.rows.of(Key { event, stack, comm, extra })
+        };
+        heat.add(period, weight);
     }
 
-    /// The name of a thread at a moment, as rows have it, and the layer that its process was in.
-    fn whose(&mut self, thread: Thread, moment: Moment) -> (u32, Layer) {
-        let Self { last, history, wanted, .. } = self;
-        if let Some((from, comm, layer)) = last.known
+    /// The name of a thread at a moment, as rows have it, the layer that its process was in, and whether one of them has
+    /// ended since.
+    fn whose(&mut self, thread: Thread, moment: Moment) -> (u32, Layer, bool) {
+        let Self { last, history, wanted, ended, .. } = self;
+        if let Some((from, comm, layer, is_over)) = last.known
             && last.thread == thread
             && moment >= from
         {
-            return (comm, layer);
+            return (comm, layer, is_over);
         }
         let comm = match wanted.ignore_comms {
             true => ANY_COMM,
@@ -322,25 +347,26 @@ impl Live {
         };
         let layer = history.layer(thread.pid, moment);
         let since = history.unchanged_since(thread.pid, thread.tid);
+        let is_over = !ended.says_lives(thread.tid) || !ended.says_lives(thread.pid);
         last.thread = thread;
-        last.known = (moment >= since).then_some((since, comm, layer));
-        (comm, layer)
+        last.known = (moment >= since).then_some((since, comm, layer, is_over));
+        (comm, layer, is_over)
     }
 
-    /// Where nobody asks for callers: one address is looked up sooner than it is recognised, and nothing is kept of it.
-    fn leaf(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
-        let Self { alone, places, locations, stacks, history, .. } = self;
+    /// The row of a sample where nobody asks for callers: its location stands for its stack.
+    fn leaf(&mut self, event: u32, layer: Layer, comm: u32, extra: u32, sample: &Sample<'_>) -> &mut Heat {
+        let Self { places, locations, history, rows, .. } = self;
         let level = sample.cpu_mode().into();
-        let location = location::locate(history, layer, level, sample.ip().unwrap_or(0), false);
-        let number = number_of(location, places, locations);
-        let at = number as usize;
-        if alone.len() <= at {
-            alone.resize(at + 1, GONE);
+        let layer = if level == Level::Kernel { Layer::KERNEL } else { layer };
+        let origin = Origin { address: sample.ip().unwrap_or(0), layer, level, event, comm, extra };
+        if let Some(place) = rows.place(&origin) {
+            return rows.at(place);
         }
-        if alone[at] == GONE {
-            alone[at] = Arc::make_mut(stacks).add(0, &number.to_ne_bytes());
-        }
-        alone[at]
+        let location = location::locate(history, layer, level, origin.address, false);
+        let stack = number_of(location, places, locations);
+        let key = Key { event, stack, comm, extra };
+        // Something may yet be mapped where nothing is.
+        if location.module.is_some() { rows.remember(origin, key) } else { rows.of(key) }
     }
 
     fn stack(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
@@ -373,7 +399,7 @@ impl Live {
     /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
     pub fn fade(&mut self, keep: f64) {
         let Self { rows, dice, .. } = self;
-        rows.retain(|_, heat| {
+        rows.retain(|heat| {
             heat.scale(keep);
             if heat.samples >= 1.0 {
                 return true;
@@ -385,27 +411,37 @@ impl Live {
             }
             stays
         });
+        rows.sort();
     }
 
     /// Forgets what is no longer needed; `true` when that was much. `before` is a moment that was settled; `lives` says
     /// whether a process or thread is still there.
     pub fn tidy(&mut self, before: Moment, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
-        if is_burdened {
-            let moved = self.history.forget(before, &lives);
-            self.burden = self.history.burden();
-            self.follow(&moved);
-        }
-        if self.rows.len() > self.buried + self.buried / 4 + FEW_STACKS / 4 {
+        let is_grown = self.rows.len() > self.buried + self.buried / 4 + FEW_STACKS / 4;
+        if is_burdened || is_grown {
+            let mut ended = std::mem::take(&mut self.ended);
+            let lives = ended.judge(before, self.counts.lost, &lives);
             self.bury(&lives);
             self.buried = self.rows.len();
+            if is_burdened {
+                let moved = self.history.forget(before, &lives);
+                self.burden = self.history.burden();
+                self.follow(&moved);
+            }
+            drop(lives);
+            if is_burdened {
+                ended.forget(before, |pid| self.history.layer(pid, Moment::MAX) != Layer::NOBODY);
+            }
+            self.ended = ended;
         }
         if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
             self.forget_addresses();
         }
         // No more can be in use than there are rows, and no more than there were and have come since.
         let used = self.kept.min(self.rows.len());
-        if self.stacks.len().max(self.extras.len()) > used + used / 2 + FEW_STACKS {
+        let stacks = if self.wanted.ignore_stacks { self.locations.len() } else { self.stacks.len() };
+        if stacks.max(self.extras.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
         }
         while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
@@ -417,6 +453,7 @@ impl Live {
 
     /// Layers have got new numbers; what was recognised in those that are gone cannot be met again.
     fn follow(&mut self, moved: &FxHashMap<Layer, Layer>) {
+        self.rows.forget_origins();
         let known = std::mem::take(&mut self.known).into_iter();
         let known = known.filter_map(|((layer, level, address, is_caller), number)| {
             Some(((*moved.get(&layer)?, level, address, is_caller), number))
@@ -432,41 +469,28 @@ impl Live {
     }
 
     /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
-    /// are short, each would otherwise have rows of its own.
+    /// are short, each would otherwise have rows of its own. Most are over when their samples come, and never have any.
     fn bury(&mut self, lives: &impl Fn(i32) -> bool) {
-        let at = |wanted: Extra| self.wanted.extras.iter().position(|extra| *extra == wanted);
-        let (pid, tid) = (at(Extra::Pid), at(Extra::Tid));
-        let Some(asked) = tid.or(pid) else { return };
-        let mut alive: FxHashMap<u64, bool> = FxHashMap::default();
+        if self.asked.is_nothing() {
+            return;
+        }
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
         // Extras that no row has any more were asked about before.
-        let mut used: Vec<u32> = self.rows.keys().map(|key| key.extra).collect();
+        let mut used: Vec<u32> = self.rows.iter().map(|(key, _)| key.extra).collect();
         used.sort_unstable();
         used.dedup();
         for number in used {
-            let extras = &self.extras;
             self.words.clear();
-            self.words.extend(super::intern::words(extras.get(number).1).iter());
-            let task = self.words[asked];
-            // The idle task has no folder in /proc, and never ends.
-            if task == 0 || task == ENDED || *alive.entry(task).or_insert_with(|| lives(task as i32)) {
-                continue;
+            self.words.extend(super::intern::words(self.extras.get(number).1).iter());
+            if self.asked.bury(&mut self.words, lives) {
+                bytes(&self.words, &mut self.scratch);
+                moved.insert(number, Arc::make_mut(&mut self.extras).add(0, &self.scratch));
             }
-            let is_process = tid.is_none() || pid.is_some_and(|pid| self.words[pid] == task);
-            for word in [pid.filter(|_| is_process), tid].into_iter().flatten() {
-                self.words[word] = ENDED;
-            }
-            bytes(&self.words, &mut self.scratch);
-            moved.insert(number, Arc::make_mut(&mut self.extras).add(0, &self.scratch));
         }
         if moved.is_empty() {
             return;
         }
-        let dead: Vec<(Key, Heat)> = self.rows.extract_if(|key, _| moved.contains_key(&key.extra)).collect();
-        for (key, heat) in dead {
-            let key = Key { extra: moved[&key.extra], ..key };
-            self.rows.entry(key).or_default().join(heat);
-        }
+        self.rows.rename(|key| Key { extra: moved.get(&key.extra).copied().unwrap_or(key.extra), ..key });
     }
 
     fn forget_addresses(&mut self) {
@@ -478,7 +502,7 @@ impl Live {
     /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
     /// what they were, with a larger error, which the squares of the periods tell.
     fn thin(&mut self) {
-        let mut weights: Vec<f64> = self.rows.values().map(|heat| heat.period).collect();
+        let mut weights: Vec<f64> = self.rows.iter().map(|(_, heat)| heat.period).collect();
         let middle = weights.len() / 2;
         if weights.is_empty() {
             return;
@@ -487,7 +511,7 @@ impl Live {
         let middle = *middle;
         drop(weights);
         let Self { rows, dice, counts, .. } = self;
-        rows.retain(|_, heat| {
+        rows.retain(|heat| {
             if heat.period > middle {
                 return true;
             }
@@ -498,7 +522,7 @@ impl Live {
             }
             stays
         });
-        rows.shrink_to_fit();
+        rows.shrink();
         self.renumber();
     }
 
@@ -509,28 +533,37 @@ impl Live {
         let mut new_stack = vec![GONE; self.stacks.len()];
         let mut new_place = vec![GONE; self.locations.len()];
         let mut list = Vec::new();
-        let rows = std::mem::take(&mut self.rows).into_iter().map(|(mut key, heat)| {
-            let stack = &mut new_stack[key.stack as usize];
-            if *stack == GONE {
-                list.clear();
-                for number in numbers(self.stacks.get(key.stack).1) {
-                    let place = &mut new_place[number as usize];
-                    if *place == GONE {
-                        *place = locations.len() as u32;
-                        locations.push(self.locations[number as usize]);
-                    }
-                    list.extend(place.to_ne_bytes());
-                }
-                *stack = stacks.add(0, &list);
+        let mut place_of = |number: u32, all: &[Location]| {
+            let place = &mut new_place[number as usize];
+            if *place == GONE {
+                *place = locations.len() as u32;
+                locations.push(all[number as usize]);
             }
-            key.stack = *stack;
+            *place
+        };
+        self.rows.rename(|mut key| {
+            if self.wanted.ignore_stacks {
+                key.stack = place_of(key.stack, &self.locations);
+            } else {
+                let stack = &mut new_stack[key.stack as usize];
+                if *stack == GONE {
+                    list.clear();
+                    for number in numbers(self.stacks.get(key.stack).1) {
+                        list.extend(place_of(number, &self.locations).to_ne_bytes());
+                    }
+                    *stack = stacks.add(0, &list);
+                }
+                key.stack = *stack;
+            }
             if !self.extras.is_empty() {
                 key.extra = extras.add(0, self.extras.get(key.extra).1);
             }
-            (key, heat)
+            key
         });
-        self.rows = rows.collect();
         self.kept = stacks.len().max(extras.len());
+        if self.wanted.ignore_stacks {
+            self.kept = self.kept.max(locations.len());
+        }
         (self.stacks, self.extras) = (Arc::new(stacks), Arc::new(extras));
         self.locations = Arc::new(locations);
         self.generation += 1;
@@ -544,7 +577,6 @@ impl Live {
         for stack in self.stack_of.iter_mut().filter(|stack| **stack != GONE) {
             *stack = new_stack[*stack as usize];
         }
-        self.alone.clear();
         self.last.extra = None;
     }
 
@@ -557,8 +589,13 @@ impl Live {
     /// The rows as they are now. Stacks and locations are shared, not copied, until more of them come.
     pub fn look(&self) -> Look {
         let mut rows: Vec<(Key, Value)> = self.rows.iter().map(|(key, heat)| (*key, heat.value())).collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
-        let resolved = Resolved { locations: self.locations.clone(), stacks: self.stacks.clone(), rows };
+        // Those that were there at the last turn are in order.
+        rows.sort_by_key(|(key, _)| *key);
+        let stacks = match self.wanted.ignore_stacks {
+            true => Stacks::Leaves,
+            false => Stacks::Lists(self.stacks.clone()),
+        };
+        let resolved = Resolved { locations: self.locations.clone(), stacks, rows };
         Look { resolved, extras: self.extras.clone(), generation: self.generation }
     }
 }

@@ -1,6 +1,7 @@
 //! Rounds, fading, thinning and forgetting, on records made by hand.
 
 use super::*;
+use crate::session::samples::Extra;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Task, Thread};
 use crate::sys::Attr;
@@ -9,11 +10,15 @@ use crate::units::PerfTime;
 const FIELDS: u64 = bits::IP | bits::TID | bits::TIME | bits::PERIOD;
 
 fn live() -> (Live, Arc<Layouts>) {
+    live_of(Wanted::default())
+}
+
+fn live_of(wanted: Wanted) -> (Live, Arc<Layouts>) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(FIELDS);
     attr.set(crate::sys::attr::Flag::SampleIdAll, true);
     let layouts = Arc::new(Layouts::new([(&attr, &[1u64][..])]));
-    (Live::new(layouts.clone(), vec![1], Wanted::default(), 127), layouts)
+    (Live::new(layouts.clone(), vec![1], wanted, 127), layouts)
 }
 
 /// A sample in user mode: ip, pid and tid, time, period.
@@ -52,6 +57,16 @@ fn at(mut record: Vec<u8>, time: u64) -> Vec<u8> {
     let size = (record.len() as u16).to_ne_bytes();
     record[6..8].copy_from_slice(&size);
     record
+}
+
+/// The end of a process.
+fn exit(pid: i32, time: u64) -> Vec<u8> {
+    let mut out = Encoder::new(0);
+    let thread = Thread { pid, tid: pid };
+    out.fork(&Task { thread, parent: Thread { pid: 1, tid: 1 }, time: PerfTime(time) });
+    let mut record = out.bytes().to_vec();
+    record[..4].copy_from_slice(&kind::EXIT.to_ne_bytes());
+    at(record, time)
 }
 
 fn modules(live: &Live) -> Vec<(String, u64)> {
@@ -144,8 +159,7 @@ fn fading_and_thinning_are_fair_to_what_is_rare() {
 #[test]
 fn rows_of_the_dead_become_one() {
     let wanted = Wanted { extras: vec![Extra::Cpu, Extra::Pid, Extra::Tid], ..Wanted::default() };
-    let (mut live, layouts) = live();
-    live.wanted = wanted;
+    let (mut live, layouts) = live_of(wanted);
     live.told();
     let mut batch = Batch::default();
     for pid in 1..3000 {
@@ -153,7 +167,14 @@ fn rows_of_the_dead_become_one() {
     }
     live.settle(&mut batch, u64::MAX);
     assert_eq!(live.rows.len(), 2999);
-    live.tidy(u64::MAX, |pid| pid <= 10);
+    for pid in 11..3000 {
+        batch.take(&[&exit(pid, 6)], &layouts, None);
+    }
+    // Whose end is known has no rows of its own any more.
+    batch.take(&[&sample(0x1000, 20, 5, 2)], &layouts, None);
+    live.settle(&mut batch, u64::MAX);
+    assert_eq!(live.rows.len(), 3000);
+    live.tidy(u64::MAX, |_| panic!("nobody need be asked"));
     // Their names are gone with them, or rather: were never there.
     let look = live.look();
     let pids: Vec<u64> = look
@@ -163,7 +184,7 @@ fn rows_of_the_dead_become_one() {
         .filter_map(|(key, _)| crate::record::Words::new(look.extras.get(key.extra).1).get(1))
         .collect();
     assert_eq!(pids.iter().filter(|pid| **pid != ENDED).count(), 10);
-    assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 2999);
+    assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 3000);
 }
 
 #[test]
@@ -178,9 +199,13 @@ fn the_dead_do_not_pile_up() {
         let thread = |pid| Thread { pid, tid: pid };
         out.fork(&Task { thread: thread(pid), parent: thread(1), time: PerfTime(pid as u64) });
         out.comm(thread(pid), b"child");
-        let now = pid as u64;
+        let now = pid as u64 * 1_000_000;
         for raw in Records::new(out.bytes()) {
             batch.take(&[&at(raw.bytes.to_vec(), now)], &layouts, None);
+        }
+        // Every tenth end is never told.
+        if pid % 10 != 0 {
+            batch.take(&[&exit(pid - 1, now)], &layouts, None);
         }
         batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
         live.settle(&mut batch, now);
@@ -193,8 +218,7 @@ fn the_dead_do_not_pile_up() {
 #[test]
 fn one_address_is_looked_up_as_a_stack_of_one_is() {
     let rows = |ignore_stacks: bool| {
-        let (mut live, layouts) = live();
-        live.wanted = Wanted { ignore_stacks, ..Wanted::default() };
+        let (mut live, layouts) = live_of(Wanted { ignore_stacks, ..Wanted::default() });
         live.tell(&mapped(7, 0x10_0000, "/bin/a"));
         live.tell(&mapped(8, 0x10_0000, "/bin/b"));
         live.told();
@@ -222,9 +246,10 @@ fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
     let mut batch = Batch::default();
     // The same raw stack before and after, in a layer that got another number meanwhile.
     for pid in 2..20_000 {
-        let now = pid as u64;
+        let now = pid as u64 * 1_000_000;
         batch.take(&[&at(mapped(pid, 0x10_0000, "/bin/child"), now)], &layouts, None);
         batch.take(&[&sample(0x10_0010, 1, now, 1), &sample(0x10_0010, pid, now, 1)], &layouts, None);
+        batch.take(&[&exit(pid, now)], &layouts, None);
         if pid % 100 == 0 {
             live.settle(&mut batch, now);
             live.tidy(now, |other| other == 1 || other == pid);

@@ -1,0 +1,166 @@
+//! Who has ended, by the records that say so: nobody has to ask the kernel about each of the others.
+//!
+//! Receives the records of tasks; says of a process or thread whether it is gone. A record may be lost, and a process lives
+//! on where its first thread has ended: whether the kernel must be asked after all is decided here.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::record::Thread;
+use crate::session::Moment;
+use crate::session::samples::{Extra, Wanted};
+
+/// Stands for the number of a process or thread that has ended: −1.
+pub const ENDED: u64 = -1i64 as u64;
+/// A thread that has said its end still runs in the kernel for a while, and is sampled there.
+const LINGER_NS: u64 = 500_000_000;
+/// The kernel is asked about everybody each time of so many: what records were lost, and what they said wrongly, does not
+/// stay for ever.
+const ASKING: u32 = 32;
+
+/// Who has ended.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    at: FxHashMap<i32, Moment>,
+    /// Processes that have had more than one thread.
+    threaded: FxHashSet<i32>,
+    /// Records that were lost when this was last asked.
+    lost: u64,
+    asked: u32,
+}
+
+impl Ended {
+    /// A thread is there.
+    pub(super) fn began(&mut self, thread: Thread) {
+        self.at.remove(&thread.tid);
+        if thread.pid != thread.tid {
+            self.threaded.insert(thread.pid);
+        }
+    }
+
+    /// A thread ended.
+    pub(super) fn ended(&mut self, thread: Thread, moment: Moment) {
+        self.at.insert(thread.tid, moment);
+    }
+
+    /// Whether a process or thread lives, as far as records say.
+    pub(super) fn says_lives(&self, id: i32) -> bool {
+        !self.at.contains_key(&id) || self.threaded.contains(&id)
+    }
+
+    /// Says at the end of a turn who lives, as of a moment. `lost`: records that were lost by now; `lives` asks the kernel.
+    pub(super) fn judge<'a>(
+        &'a mut self,
+        before: Moment,
+        lost: u64,
+        lives: &'a dyn Fn(i32) -> bool,
+    ) -> impl Fn(i32) -> bool + 'a {
+        self.asked = self.asked.wrapping_add(1);
+        let asks = self.lost != lost || self.asked.is_multiple_of(ASKING);
+        self.lost = lost;
+        let Self { at, threaded, .. } = self;
+        move |id| match at.get(&id) {
+            _ if asks => lives(id),
+            Some(_) if threaded.contains(&id) => lives(id),
+            Some(at) => at.saturating_add(LINGER_NS) > before,
+            None => true,
+        }
+    }
+
+    /// Nobody asks any more about those that are gone. `knows` says whether a process is remembered.
+    pub(super) fn forget(&mut self, before: Moment, knows: impl Fn(i32) -> bool) {
+        self.at.retain(|_, at| at.saturating_add(LINGER_NS) > before);
+        self.threaded.retain(|pid| knows(*pid));
+    }
+}
+
+/// Where processes and threads stand among a row's extras, if they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pid: Option<usize>,
+    tid: Option<usize>,
+}
+
+impl Asked {
+    pub(super) fn new(wanted: &Wanted) -> Self {
+        let at = |wanted: &[Extra], extra| wanted.iter().position(|other| *other == extra);
+        Self { pid: at(&wanted.extras, Extra::Pid), tid: at(&wanted.extras, Extra::Tid) }
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.pid.or(self.tid).is_none()
+    }
+
+    /// Puts [`ENDED`] for those that do not live; `true` where that changed something.
+    pub(super) fn bury(&self, words: &mut [u64], lives: impl Fn(i32) -> bool) -> bool {
+        // The idle task has no number, and never ends.
+        let is_gone = |word: u64| word != 0 && word != ENDED && !lives(word as i32);
+        let process_is_gone = self.pid.is_some_and(|at| is_gone(words[at]));
+        let thread_is_gone =
+            self.tid.is_some_and(|at| words[at] != ENDED && (process_is_gone || is_gone(words[at])));
+        for at in
+            [self.pid.filter(|_| process_is_gone), self.tid.filter(|_| thread_is_gone)].into_iter().flatten()
+        {
+            words[at] = ENDED;
+        }
+        process_is_gone || thread_is_gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_asked_where_records_do_not_say_it() {
+        let mut ended = Ended::default();
+        let thread = |pid, tid| Thread { pid, tid };
+        for one in [thread(1, 1), thread(2, 2), thread(3, 3), thread(3, 4)] {
+            ended.began(one);
+        }
+        for one in [thread(2, 2), thread(3, 3)] {
+            ended.ended(one, 1000);
+        }
+        let asked = std::cell::RefCell::new(Vec::new());
+        let lives = |id| {
+            asked.borrow_mut().push(id);
+            true
+        };
+        let now = 1000 + LINGER_NS;
+        let gone = |ended: &mut Ended, before, lost| -> Vec<i32> {
+            let lives = ended.judge(before, lost, &lives);
+            (1..5).filter(|id| !lives(*id)).collect()
+        };
+        // Whoever ended just now still runs in the kernel.
+        assert_eq!(gone(&mut ended, now - 1, 0), [0; 0]);
+        // A process may live without its first thread.
+        asked.borrow_mut().clear();
+        assert_eq!((gone(&mut ended, now, 0), asked.take()), (vec![2], vec![3]));
+        // A record that is lost may have been an end.
+        assert_eq!((gone(&mut ended, now, 7), asked.take()), (vec![], vec![1, 2, 3, 4]));
+        // The number is given to another one.
+        ended.began(thread(2, 2));
+        assert_eq!(gone(&mut ended, now, 7), [0; 0]);
+        ended.forget(now, |_| false);
+        assert!(ended.at.is_empty() && ended.threaded.is_empty());
+    }
+
+    #[test]
+    fn a_thread_ends_alone_and_with_its_process() {
+        let asked =
+            Asked::new(&Wanted { extras: vec![Extra::Tid, Extra::Cpu, Extra::Pid], ..Wanted::default() });
+        let buried = |tid: u64, pid: u64, alive: &[i32]| {
+            let mut words = [tid, 5, pid];
+            let has_changed = asked.bury(&mut words, |id| alive.contains(&id));
+            assert_eq!(has_changed, words != [tid, 5, pid]);
+            words
+        };
+        assert_eq!(buried(8, 7, &[7, 8]), [8, 5, 7]);
+        assert_eq!(buried(8, 7, &[7]), [ENDED, 5, 7]);
+        assert_eq!(buried(ENDED, 7, &[7]), [ENDED, 5, 7]);
+        // A process takes its threads with it, those of another number too.
+        assert_eq!(buried(8, 7, &[8]), [ENDED, 5, ENDED]);
+        assert_eq!(buried(ENDED, 7, &[]), [ENDED, 5, ENDED]);
+        assert_eq!(buried(ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
+        assert_eq!(buried(0, 0, &[]), [0, 5, 0]);
+    }
+}
