@@ -13,7 +13,7 @@
 use rustc_hash::FxHashMap;
 
 use super::module::{self, Kind, Module, Modules};
-use super::space::{Mapped, Root, Spaces};
+use super::space::{Mapped, Own, Root, Spaces};
 use crate::address::{Avma, FileOffset, Mapping};
 use crate::record::{Comm, CpuMode, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, misc};
 
@@ -47,6 +47,8 @@ fn at<T: Copy>(timeline: &Timeline<T>, moment: Moment) -> Option<T> {
 #[derive(Debug, Clone, Copy)]
 struct LayerOf {
     root: Root,
+    /// What of the space no other layer shares.
+    own: Own,
     pid: i32,
     /// The latest layer of data of this layer's time.
     data: Option<Layer>,
@@ -85,7 +87,7 @@ pub struct History {
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |pid| LayerOf { root: Root::EMPTY, pid, data: None };
+        let nobody = |pid| LayerOf { root: Root::EMPTY, own: Own::NONE, pid, data: None };
         let mut history = Self {
             spaces: Spaces::default(),
             layers: vec![nobody(-1), nobody(-1)],
@@ -116,7 +118,7 @@ impl History {
 
     fn begin(&mut self, pid: i32, moment: Moment, root: Root) -> Layer {
         let layer = Layer(self.layers.len() as u32);
-        self.layers.push(LayerOf { root, pid, data: self.current_data(pid) });
+        self.layers.push(LayerOf { root, own: self.spaces.own(), pid, data: self.current_data(pid) });
         self.processes.entry(pid).or_default().push((moment, layer));
         layer
     }
@@ -169,10 +171,11 @@ impl History {
                 self.mounts.insert(task.thread.pid, mount);
             }
             let parent = if inherits { self.current(task.parent.pid) } else { None };
-            let root = parent.map_or(Root::EMPTY, |layer| self.root(layer));
+            let root = parent.map_or(Root::EMPTY, |layer| self.share(layer));
             self.begin(task.thread.pid, moment, root);
             if let Some(layer) = self.current_data(task.parent.pid).filter(|_| inherits) {
-                self.begin_data(task.thread.pid, moment, self.root(layer));
+                let root = self.share(layer);
+                self.begin_data(task.thread.pid, moment, root);
             }
         }
     }
@@ -196,7 +199,7 @@ impl History {
                 mapping.offset = FileOffset(0);
             }
             let module = self.modules.add(kind, map.name, file, 0, mapping, None);
-            self.add(Layer::KERNEL, Mapped { mapping, module });
+            self.add_to_kernel(Mapped { mapping, module });
             return;
         }
         self.note_jitdump(map);
@@ -216,16 +219,10 @@ impl History {
         if map.is_data {
             return;
         }
-        match self.current(pid) {
-            Some(layer) if !self.spaces.conflicts(self.root(layer), &new) => self.add(layer, new),
-            Some(layer) => {
-                let root = self.spaces.map(self.root(layer), new);
-                self.begin(pid, moment, root);
-            }
-            None => {
-                let root = self.spaces.map(Root::EMPTY, new);
-                self.begin(pid, moment, root);
-            }
+        let last = self.current(pid);
+        if !last.is_some_and(|layer| self.add(layer, new)) {
+            let root = self.spaces.map(last.map_or(Root::EMPTY, |layer| self.root(layer)), new);
+            self.begin(pid, moment, root);
         }
     }
 
@@ -243,19 +240,16 @@ impl History {
         if self.data.is_none() {
             return;
         }
-        match self.current_data(pid) {
-            Some(layer) if !self.spaces.conflicts(self.root(layer), &new) => self.add(layer, new),
-            last => {
-                let before = last.map_or(Root::EMPTY, |layer| self.root(layer));
-                let root = self.spaces.map(before, new);
-                self.begin_data(pid, moment, root);
-            }
+        let last = self.current_data(pid);
+        if !last.is_some_and(|layer| self.add(layer, new)) {
+            let root = self.spaces.map(last.map_or(Root::EMPTY, |layer| self.root(layer)), new);
+            self.begin_data(pid, moment, root);
         }
     }
 
     fn begin_data(&mut self, pid: i32, moment: Moment, root: Root) {
         let layer = Layer(self.layers.len() as u32);
-        self.layers.push(LayerOf { root, pid, data: None });
+        self.layers.push(LayerOf { root, own: self.spaces.own(), pid, data: None });
         if let Some(data) = &mut self.data {
             data.entry(pid).or_default().push((moment, layer));
         }
@@ -273,9 +267,27 @@ impl History {
         }
     }
 
-    fn add(&mut self, layer: Layer, new: Mapped) {
-        let root = self.spaces.map(self.root(layer), new);
-        self.layers[layer.0 as usize].root = root;
+    /// Lets a layer know more; `false`, and nothing is done, where an address would change its meaning.
+    fn add(&mut self, layer: Layer, new: Mapped) -> bool {
+        let at = &mut self.layers[layer.0 as usize];
+        let grown = self.spaces.add(at.root, at.own, new);
+        if let Some(root) = grown {
+            at.root = root;
+        }
+        grown.is_some()
+    }
+
+    /// The kernel has one layer, whatever changes in it.
+    fn add_to_kernel(&mut self, new: Mapped) {
+        let kernel = &mut self.layers[Layer::KERNEL.0 as usize];
+        kernel.root = self.spaces.map(kernel.root, new);
+    }
+
+    /// A layer's space as it is now, for another layer to go on from.
+    fn share(&mut self, layer: Layer) -> Root {
+        let at = &mut self.layers[layer.0 as usize];
+        at.own = self.spaces.own();
+        at.root
     }
 
     /// A symbol came into the kernel.
@@ -287,7 +299,7 @@ impl History {
         let start = Avma(symbol.addr);
         let mapping = Mapping { start, len: symbol.len.into(), offset: FileOffset(0) };
         let module = self.modules.add(Kind::Bpf, symbol.name, None, 0, mapping, None);
-        self.add(Layer::KERNEL, Mapped { mapping, module });
+        self.add_to_kernel(Mapped { mapping, module });
         self.ksymbols.push((start, symbol.len.into(), name));
     }
 
@@ -297,7 +309,7 @@ impl History {
             let half = 1 << 63;
             let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
             let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
-            self.add(Layer::KERNEL, Mapped { mapping, module });
+            self.add_to_kernel(Mapped { mapping, module });
         }
     }
 
@@ -333,6 +345,8 @@ impl History {
             }
         }
         self.spaces.keep(self.layers.iter_mut().map(|layer| &mut layer.root));
+        let own = self.spaces.own();
+        self.layers.iter_mut().for_each(|layer| layer.own = own);
         moved
     }
 

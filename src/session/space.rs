@@ -9,6 +9,7 @@
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
+//! Between two forks nobody asks for the versions in between: there a version grows in place ([`Own`]).
 //! The tree is a treap: each node has a random priority and stands above those with lower ones, which keeps it
 //! shallow whatever the addresses are (they are foreign input, the priorities are ours).
 
@@ -25,6 +26,15 @@ pub struct Root(u32);
 impl Root {
     /// The space in which nothing is mapped.
     pub const EMPTY: Self = Self(0);
+}
+
+/// What belongs to one version alone, which may change it in place instead of copying: all nodes from a number on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own(u32);
+
+impl Own {
+    /// Nothing.
+    pub const NONE: Self = Self(u32::MAX);
 }
 
 /// A mapping and what is mapped there.
@@ -117,7 +127,7 @@ impl Spaces {
     }
 
     /// Whether a new mapping changes the meaning of an address that had one.
-    pub fn conflicts(&self, root: Root, new: &Mapped) -> bool {
+    fn conflicts(&self, root: Root, new: &Mapped) -> bool {
         let mut open = vec![root.0];
         while let Some(at) = open.pop() {
             if at == 0 {
@@ -140,26 +150,53 @@ impl Spaces {
 
     /// The space with one more mapping, which covers what it overlaps.
     pub fn map(&mut self, root: Root, new: Mapped) -> Root {
+        match self.is_free(root, &new) {
+            true => self.put(root, Own::NONE, new),
+            false => self.lay(root, Own::NONE, new),
+        }
+    }
+
+    /// As [`Spaces::map`], where `own` says what nobody else will ask for again: the old root is lost. `None`, and nothing has
+    /// changed, where the new mapping changes the meaning of an address that had one.
+    pub fn add(&mut self, root: Root, own: Own, new: Mapped) -> Option<Root> {
+        if self.is_free(root, &new) {
+            return Some(self.put(root, own, new));
+        }
+        (!self.conflicts(root, &new)).then(|| self.lay(root, own, new))
+    }
+
+    /// What is made from now on, for the one version that goes on from here; others may share what is there.
+    pub fn own(&self) -> Own {
+        Own(self.nodes.len() as u32)
+    }
+
+    /// Adds a mapping where nothing is.
+    fn put(&mut self, root: Root, own: Own, new: Mapped) -> Root {
         if new.end() == new.start() {
             return root;
         }
-        if self.is_free(root, &new) {
-            let leaf = self.leaf(new);
-            return Root(self.insert(root.0, leaf));
+        let leaf = self.leaf(new);
+        Root(self.insert(root.0, leaf, own))
+    }
+
+    /// Adds a mapping over others.
+    fn lay(&mut self, root: Root, own: Own, new: Mapped) -> Root {
+        if new.end() == new.start() {
+            return root;
         }
-        let (before, rest) = self.split(root.0, new.start());
-        let (covered, after) = self.split(rest, new.end());
+        let (before, rest) = self.split(root.0, new.start(), own);
+        let (covered, after) = self.split(rest, new.end(), own);
         // Two old mappings may reach over an edge: the last before, and the last covered.
-        let (before, reaching) = self.without_last(before);
+        let (before, reaching) = self.without_last(before, own);
         let last = self.last(covered);
         let left = reaching.and_then(|old| old.cut(0, new.start()));
         let right = last.or(reaching).and_then(|old| old.cut(new.end(), u64::MAX));
         let mut all = before;
         for piece in [left, Some(new), right].into_iter().flatten() {
             let node = self.leaf(piece);
-            all = self.join(all, node);
+            all = self.join(all, node, own);
         }
-        Root(self.join(all, after))
+        Root(self.join(all, after, own))
     }
 
     /// Forgets all versions but these, whose roots change their numbers; what they have in common they still share.
@@ -215,19 +252,19 @@ impl Spaces {
     }
 
     /// A new leaf takes its place below `at`: the nodes above it are copied, those below it parted.
-    fn insert(&mut self, at: u32, leaf: u32) -> u32 {
+    fn insert(&mut self, at: u32, leaf: u32, own: Own) -> u32 {
         let new = self.nodes[leaf as usize];
         let node = self.nodes[at as usize];
         if at == 0 || new.priority > node.priority {
-            let (left, right) = self.split(at, new.here.start());
+            let (left, right) = self.split(at, new.here.start(), own);
             self.nodes[leaf as usize] = Node { left, right, ..new };
             leaf
         } else if new.here.start() < node.here.start() {
-            let left = self.insert(node.left, leaf);
-            self.copy(at, left, node.right)
+            let left = self.insert(node.left, leaf, own);
+            self.change(at, left, node.right, own)
         } else {
-            let right = self.insert(node.right, leaf);
-            self.copy(at, node.left, right)
+            let right = self.insert(node.right, leaf, own);
+            self.change(at, node.left, right, own)
         }
     }
 
@@ -238,39 +275,44 @@ impl Spaces {
         number
     }
 
-    fn copy(&mut self, of: u32, left: u32, right: u32) -> u32 {
-        let node = Node { left, right, ..self.nodes[of as usize] };
+    /// The node with other subtrees: a copy, if others may know it.
+    fn change(&mut self, at: u32, left: u32, right: u32, own: Own) -> u32 {
+        let node = Node { left, right, ..self.nodes[at as usize] };
+        if at >= own.0 {
+            self.nodes[at as usize] = node;
+            return at;
+        }
         self.nodes.push(node);
         self.nodes.len() as u32 - 1
     }
 
     /// Those that start before `key`, and the others.
-    fn split(&mut self, at: u32, key: u64) -> (u32, u32) {
+    fn split(&mut self, at: u32, key: u64, own: Own) -> (u32, u32) {
         if at == 0 {
             return (0, 0);
         }
         let node = self.nodes[at as usize];
         if node.here.start() < key {
-            let (less, more) = self.split(node.right, key);
-            (self.copy(at, node.left, less), more)
+            let (less, more) = self.split(node.right, key, own);
+            (self.change(at, node.left, less, own), more)
         } else {
-            let (less, more) = self.split(node.left, key);
-            (less, self.copy(at, more, node.right))
+            let (less, more) = self.split(node.left, key, own);
+            (less, self.change(at, more, node.right, own))
         }
     }
 
     /// All of `left` lies before all of `right`.
-    fn join(&mut self, left: u32, right: u32) -> u32 {
+    fn join(&mut self, left: u32, right: u32, own: Own) -> u32 {
         if left == 0 || right == 0 {
             return left + right;
         }
         let (l, r) = (self.nodes[left as usize], self.nodes[right as usize]);
         if l.priority > r.priority {
-            let below = self.join(l.right, right);
-            self.copy(left, l.left, below)
+            let below = self.join(l.right, right, own);
+            self.change(left, l.left, below, own)
         } else {
-            let below = self.join(left, r.left);
-            self.copy(right, below, r.right)
+            let below = self.join(left, r.left, own);
+            self.change(right, below, r.right, own)
         }
     }
 
@@ -284,9 +326,9 @@ impl Spaces {
         Some(self.nodes[at as usize].here)
     }
 
-    fn without_last(&mut self, at: u32) -> (u32, Option<Mapped>) {
+    fn without_last(&mut self, at: u32, own: Own) -> (u32, Option<Mapped>) {
         let Some(last) = self.last(at) else { return (0, None) };
-        (self.split(at, last.start()).0, Some(last))
+        (self.split(at, last.start(), own).0, Some(last))
     }
 }
 
@@ -338,6 +380,7 @@ mod tests {
     fn it_agrees_with_a_plain_array_under_any_sequence() {
         let mut spaces = Spaces::default();
         let (mut root, mut plain) = (Root::EMPTY, [None::<(u32, u64)>; 200]);
+        let (mut own, mut forks) = (spaces.own(), Vec::new());
         let mut seed = 12345u64;
         let mut next = |below: u64| {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -349,7 +392,18 @@ mod tests {
             let conflict = (new.start()..new.end())
                 .any(|a| plain[a as usize].is_some_and(|(m, base)| (m, base) != (new.module, new.start())));
             assert_eq!(spaces.conflicts(root, &new), conflict);
-            root = spaces.map(root, new);
+            // As a history does: in place where nothing changes its meaning, and nobody has forked.
+            match spaces.add(root, own, new) {
+                Some(grown) => root = grown,
+                None => {
+                    root = spaces.map(root, new);
+                    own = spaces.own();
+                }
+            }
+            if module % 10 == 0 {
+                forks.push((root, shown(&spaces, root)));
+                own = spaces.own();
+            }
             for a in new.start()..new.end() {
                 plain[a as usize] = Some((new.module, new.start()));
             }
@@ -359,5 +413,23 @@ mod tests {
                 assert_eq!(got, *want, "at {a}");
             }
         }
+        for (root, before) in forks {
+            assert_eq!(shown(&spaces, root), before);
+        }
+    }
+
+    #[test]
+    fn what_is_ones_own_is_not_copied() {
+        let mut spaces = Spaces::default();
+        let (mut root, own) = (Root::EMPTY, spaces.own());
+        for n in 0..1000 {
+            root = spaces.add(root, own, mapped(n * 10, n * 10 + 5, n as u32)).unwrap();
+        }
+        assert_eq!((spaces.len(), shown(&spaces, root).len()), (1001, 1000));
+        // Somebody else goes on from here too.
+        let (before, own) = (shown(&spaces, root), spaces.own());
+        let grown = spaces.add(root, own, mapped(7, 8, 7777)).unwrap();
+        assert_eq!((shown(&spaces, root), shown(&spaces, grown).len()), (before, 1001));
+        assert!(spaces.add(grown, own, mapped(0, 8, 1)).is_none());
     }
 }

@@ -1,26 +1,23 @@
 //! Lines and inlined functions kept from one run to the next, by build-id.
 //!
 //! Receives what [`lines`](super::lines) found; writes one file a build-id below `$XDG_CACHE_HOME/pmc/symbols`. An entry that is
-//! torn, foreign or hostile is as good as absent: it has a checksum, each number is checked, and only files of our own user are read. Nothing
-//! here can fail a report.
+//! torn, foreign or hostile is as good as absent ([`cache_file`]), and each number is checked. Nothing here can fail a report.
 //!
 //! ```text
-//!   "pmcsym01" | crc32 of the rest | fingerprint of the debug file | strings | addresses with frames
+//!   fingerprint of the debug file | strings | addresses with frames
 //!   all numbers LEB128; string 0 is "not known"
 //! ```
 
-use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
 use super::BuildId;
+use super::cache_file::{self, BODY};
 use super::lines::LineFrame;
-use crate::sys::file_map::open_regular;
 
 const MAGIC: &[u8; 8] = b"pmcsym01";
 /// One file; beyond that nothing is added.
@@ -34,7 +31,6 @@ const MOST_FRAMES: u64 = 1000;
 #[derive(Debug)]
 pub struct Cache {
     path: PathBuf,
-    /// The debug file that the entries come from: path, size, time of change.
     /// Size and time of change of the debug file.
     fingerprint: String,
     entries: FxHashMap<u64, Vec<LineFrame>>,
@@ -48,14 +44,8 @@ impl Cache {
         let stamp = meta.map(|m| (m.len(), m.mtime(), m.mtime_nsec())).unwrap_or_default();
         // Not its path: the same file is reached through the roots of many processes.
         let fingerprint = format!("{}:{}:{}", stamp.0, stamp.1, stamp.2);
-        let entries = read(&path).and_then(|body| decode(&body, &fingerprint)).unwrap_or_default();
-        if !entries.is_empty() {
-            // The time of change is the time of use: what is used stays.
-            let _ = OpenOptions::new()
-                .write(true)
-                .open(&path)
-                .and_then(|file| file.set_modified(SystemTime::now()));
-        }
+        let kept = cache_file::open(&path, MAGIC, MOST_FILE + BODY as u64);
+        let entries = kept.and_then(|image| decode(&image[BODY..], &fingerprint)).unwrap_or_default();
         Self { path, fingerprint, entries }
     }
 
@@ -69,68 +59,11 @@ impl Cache {
         self.entries.extend(entries.map(|(address, frames)| (address, frames.clone())));
         let body = encode(&self.entries, &self.fingerprint);
         if body.len() as u64 <= MOST_FILE
-            && write(&self.path, &body).is_ok()
+            && cache_file::write(&self.path, MAGIC, &body).is_ok()
             && let Some(all) = self.path.parent().and_then(Path::parent)
         {
-            prune(all, MOST_ALL);
-        }
-    }
-}
-
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let file = open_regular(path, false).ok()?;
-    if file.metadata().ok()?.uid() != rustix::process::geteuid().as_raw() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_FILE + 64).read_to_end(&mut bytes).ok()?;
-    let rest = bytes.strip_prefix(MAGIC)?;
-    let (checksum, body) = rest.split_first_chunk::<4>()?;
-    (u32::from_le_bytes(*checksum) == crc32fast::hash(body)).then(|| body.to_vec())
-}
-
-/// Writes beside and renames, so that a reader sees the old file or the new one.
-fn write(path: &Path, body: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let beside = path.with_extension(format!("{}.new", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(MAGIC)?;
-            file.write_all(&crc32fast::hash(body).to_le_bytes())?;
-            file.write_all(body)
-        })
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// Removes the oldest files until the rest is small enough.
-fn prune(all: &Path, most: u64) {
-    let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(all)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
-        .filter_map(|entry| {
-            let meta = entry.metadata().ok()?;
-            meta.is_file().then_some((meta.modified().ok()?, meta.len(), entry.path()))
-        })
-        .collect();
-    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-    files.sort();
-    for (_, size, path) in files {
-        if total <= most {
-            break;
-        }
-        if fs::remove_file(path).is_ok() {
-            total -= size;
+            let folders = fs::read_dir(all).into_iter().flatten().flatten().map(|entry| entry.path());
+            cache_file::prune(cache_file::files(folders), MOST_ALL);
         }
     }
 }
@@ -254,37 +187,6 @@ mod tests {
         assert_eq!(again.get(0x11), None);
         fs::write(&source, "other").unwrap();
         assert_eq!(Cache::open(folder.path(), id, &source).get(0x10), None);
-    }
-
-    #[test]
-    fn a_torn_or_changed_file_is_as_good_as_absent() {
-        let folder = tempfile::tempdir().unwrap();
-        let id = BuildId::parse("aabbccdd").unwrap();
-        let frames = vec![frame("f", 1)];
-        let mut cache = Cache::open(folder.path(), id, Path::new("/x"));
-        cache.add([(1, &frames)].into_iter());
-        let sound = fs::read(&cache.path).unwrap();
-        for at in 0..sound.len() {
-            let mut changed = sound.clone();
-            changed[at] ^= 1;
-            fs::write(&cache.path, &changed).unwrap();
-            assert_eq!(Cache::open(folder.path(), id, Path::new("/x")).get(1), None, "byte {at}");
-            fs::write(&cache.path, &sound[..at]).unwrap();
-            assert_eq!(Cache::open(folder.path(), id, Path::new("/x")).get(1), None, "cut at {at}");
-        }
-    }
-
-    #[test]
-    fn the_oldest_go_first() {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, age) in [("old", 100), ("new", 0)] {
-            fs::create_dir_all(folder.path().join("aa")).unwrap();
-            fs::write(folder.path().join("aa").join(name), [0; 100]).unwrap();
-            let file = OpenOptions::new().write(true).open(folder.path().join("aa").join(name)).unwrap();
-            file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age)).unwrap();
-        }
-        prune(folder.path(), 150);
-        assert!(!folder.path().join("aa/old").exists() && folder.path().join("aa/new").exists());
     }
 
     proptest! {

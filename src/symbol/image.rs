@@ -26,7 +26,12 @@ impl Image {
     /// # Errors
     /// As [`FileMap::open`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), bytes: Bytes::Mapped(FileMap::open(path)?) })
+        Ok(Self::mapped(path, FileMap::open(path)?))
+    }
+
+    /// What is mapped already.
+    pub fn mapped(path: impl Into<PathBuf>, map: FileMap) -> Self {
+        Self { path: path.into(), bytes: Bytes::Mapped(map) }
     }
 
     /// Bytes that are already there.

@@ -5,19 +5,24 @@
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
 use super::BuildId;
-use super::name_list::NameList;
+use super::cache_file::{self, BODY};
+use super::name_list::{Collected, NameList};
+use super::table::Symbol;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
 pub struct Kallsyms {
     /// Functions by their address in memory.
-    pub table: NameList,
+    table: NameList,
     /// Addresses of the marks by which a moved kernel is recognised (`_text`, `_stext`).
     marks: Vec<(String, u64)>,
+    /// The whole list, where `table` was kept from an earlier run and has only what stays: read when it has no name.
+    fresh: Option<OnceLock<Option<Box<Self>>>>,
 }
 
 /// Why there is no table.
@@ -41,19 +46,53 @@ const LONGEST_LINE: u64 = 4 << 10;
 /// A function of unknown size reaches at most this far: the last one of a module or of a BPF region.
 const MOST_OPEN: u64 = 64 << 10;
 
+/// The running kernel's list.
+const RUNNING: &str = "/proc/kallsyms";
+const MAGIC: &[u8; 8] = b"pmcksy01";
+/// A kept list; a kernel's has some five million bytes.
+const MOST_KEPT: u64 = 64 << 20;
+/// All kept lists.
+const MOST_ALL_KEPT: u64 = 64 << 20;
+
 impl Kallsyms {
     /// Reads the file.
     ///
     /// # Errors
     /// When it cannot be read, or shows no addresses.
     pub fn read(path: &Path) -> Result<Self, KallsymsError> {
+        Ok(Self::read_list(path, Kept::All)?.into_table())
+    }
+
+    /// The running kernel's. To write the list out costs the kernel more than most reports cost us: what stays the same as
+    /// long as the kernel runs and has the same modules is kept in a folder.
+    ///
+    /// # Errors
+    /// As [`Kallsyms::read`].
+    pub fn running(cache: Option<&Path>) -> Result<Self, KallsymsError> {
+        let Some((path, machine)) = cache.and_then(|folder| Some((kept_place(folder)?, fingerprint()?)))
+        else {
+            return Self::read(Path::new(RUNNING));
+        };
+        if let Some(kept) = Self::kept(&path, &machine) {
+            return Ok(kept);
+        }
+        let list = Self::read_list(Path::new(RUNNING), Kept::Lasting)?;
+        if cache_file::write(&path, MAGIC, &list.encode(&machine)).is_ok() {
+            let folder = path.parent().map(Path::to_path_buf);
+            cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
+        }
+        // What is in a file takes no memory; where none can be written, all is read once more.
+        Self::kept(&path, &machine).map_or_else(|| Self::read(Path::new(RUNNING)), Ok)
+    }
+
+    fn read_list(path: &Path, kept: Kept) -> Result<List, KallsymsError> {
         let unreadable = |error: std::io::Error| KallsymsError::Unreadable {
             path: path.to_owned(),
             said: crate::error::kernel_words(&error),
         };
         let file = std::fs::File::open(path).map_err(unreadable)?;
         // The text is twenty times what is kept of it: it is read piece by piece.
-        Self::from_lines(std::io::BufReader::with_capacity(1 << 16, file)).map_err(unreadable)?
+        List::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
     }
 
     /// Parses lines of `ADDRESS TYPE NAME [MODULE]`.
@@ -61,43 +100,44 @@ impl Kallsyms {
     /// # Errors
     /// [`KallsymsError::Hidden`] when no address is above zero.
     pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
-        Self::from_lines(text).unwrap_or(Err(KallsymsError::Hidden))
+        Ok(List::read(text, Kept::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
     }
 
-    fn from_lines(mut lines: impl BufRead) -> std::io::Result<Result<Self, KallsymsError>> {
-        let mut table = NameList::new(MOST_OPEN);
-        let mut marks = Vec::new();
-        let mut is_hidden = true;
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            // A line without an end is no list of names.
-            if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
-                break;
-            }
-            let Some((address, kind, name, module)) = fields(line.strip_suffix(b"\n").unwrap_or(&line))
-            else {
-                continue;
-            };
-            match name {
-                b"_text" | b"_stext" if !module => {
-                    marks.push((String::from_utf8_lossy(name).into_owned(), address));
-                }
-                // The kernel's own text is one piece, whose end is a symbol; the last function stops there.
-                b"_etext" | b"_einittext" if !module => table.end_at(address),
-                _ => {}
-            }
-            // Only text: what lies in data is not executed.
-            if matches!(kind, b't' | b'T' | b'w' | b'W') {
-                is_hidden &= address == 0;
-                table.add(address, &String::from_utf8_lossy(name));
-            }
-        }
-        if is_hidden {
-            return Ok(Err(KallsymsError::Hidden));
-        }
-        table.finish();
-        Ok(Ok(Self { table, marks }))
+    fn kept(path: &Path, machine: &str) -> Option<Self> {
+        let image = cache_file::open(path, MAGIC, MOST_KEPT)?;
+        let (len, rest) = image[BODY..].split_first_chunk()?;
+        let head = rest.get(..u32::from_le_bytes(*len) as usize)?;
+        let marks = std::str::from_utf8(head).ok()?.strip_prefix(machine)?.lines();
+        let mark = |line: &str| {
+            let (name, address) = line.split_once(' ')?;
+            Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
+        };
+        let marks = marks.filter_map(mark).collect();
+        let at = BODY + 4 + head.len();
+        Some(Self { table: NameList::open(image, at)?, marks, fresh: Some(OnceLock::new()) })
+    }
+
+    /// The function that holds an address.
+    pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
+        self.table.find(address).or_else(|| {
+            let read = || Self::read(Path::new(RUNNING)).ok().map(Box::new);
+            self.fresh.as_ref()?.get_or_init(read).as_ref()?.find(address)
+        })
+    }
+
+    /// All functions that stay, by start.
+    pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
+        self.table.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
     }
 
     /// The address of a mark (`_text`, `_stext`).
@@ -112,11 +152,118 @@ impl Kallsyms {
     }
 }
 
-fn fields(line: &[u8]) -> Option<(u64, u8, &[u8], bool)> {
+/// Which lines count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    All,
+    /// What does not come and go while the kernel runs with the same modules.
+    Lasting,
+}
+
+/// Lines as they were read.
+struct List {
+    names: Collected,
+    marks: Vec<(String, u64)>,
+}
+
+impl List {
+    fn read(mut lines: impl BufRead, kept: Kept) -> std::io::Result<Result<Self, KallsymsError>> {
+        let mut list = Self { names: Collected::new(MOST_OPEN), marks: Vec::new() };
+        let mut is_hidden = true;
+        let mut line = Vec::new();
+        // The module that the last functions were of, and where the highest of them begins.
+        let (mut owner, mut highest) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            // A line without an end is no list of names.
+            if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let Some((address, kind, name, module)) = fields(line.strip_suffix(b"\n").unwrap_or(&line))
+            else {
+                continue;
+            };
+            match name {
+                b"_text" | b"_stext" if module.is_empty() => {
+                    list.marks.push((String::from_utf8_lossy(name).into_owned(), address));
+                }
+                // The kernel's own text is one piece, whose end is a symbol; the last function stops there.
+                b"_etext" | b"_einittext" if module.is_empty() => list.names.end_at(address),
+                _ => {}
+            }
+            // Only text: what lies in data is not executed.
+            if !matches!(kind, b't' | b'T' | b'w' | b'W') {
+                continue;
+            }
+            is_hidden &= address == 0;
+            if kept == Kept::Lasting {
+                if passes(module) {
+                    continue;
+                }
+                if owner != module {
+                    list.end_module(&owner, highest);
+                    (owner, highest) = (module.to_vec(), 0);
+                }
+                highest = highest.max(address);
+            }
+            list.names.add(address, &String::from_utf8_lossy(name));
+        }
+        list.end_module(&owner, highest);
+        Ok(if is_hidden { Err(KallsymsError::Hidden) } else { Ok(list) })
+    }
+
+    /// Behind a module anything may come to lie, from the next page on.
+    fn end_module(&mut self, module: &[u8], highest: u64) {
+        if !module.is_empty() {
+            self.names.end_at((highest | (crate::sys::page_size() as u64 - 1)).saturating_add(1));
+        }
+    }
+
+    fn into_table(self) -> Kallsyms {
+        Kallsyms { table: self.names.finish(), marks: self.marks, fresh: None }
+    }
+
+    /// What is kept: length of the head; which machine this is of, and the marks; the names.
+    fn encode(self, machine: &str) -> Vec<u8> {
+        let mut head = machine.to_owned();
+        for (name, address) in &self.marks {
+            head += &format!("{name} {address:x}\n");
+        }
+        let mut body = (head.len() as u32).to_le_bytes().to_vec();
+        body.extend(head.as_bytes());
+        body.append(&mut self.names.encode());
+        body
+    }
+}
+
+/// Whether functions said to be of this module come and go: BPF programs, trampolines of ftrace and kprobes.
+fn passes(module: &[u8]) -> bool {
+    module == b"[bpf]" || module.starts_with(b"[__builtin__")
+}
+
+/// The place of the running kernel's list; each boot has its own, since the kernel lies elsewhere.
+fn kept_place(folder: &Path) -> Option<PathBuf> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = boot.trim_end();
+    let is_plain = !boot.is_empty() && boot.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_plain.then(|| folder.join("kernel").join(boot))
+}
+
+/// What a kept list is good for: this kernel with these modules at these places.
+fn fingerprint() -> Option<String> {
+    let modules = std::fs::read_to_string("/proc/modules").ok()?;
+    let mut text: String =
+        loaded_modules(&modules).iter().map(|m| format!("{} {:x} {:x}\n", m.name, m.start, m.size)).collect();
+    text += "\n";
+    Some(text)
+}
+
+/// Address, kind, name, and the module in brackets or nothing.
+fn fields(line: &[u8]) -> Option<(u64, u8, &[u8], &[u8])> {
     let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
     let &[kind] = words.next()? else { return None };
-    Some((address, kind, words.next()?, words.next().is_some()))
+    Some((address, kind, words.next()?, words.next().unwrap_or_default()))
 }
 
 /// The running kernel's build-id (`/sys/kernel/notes`).
@@ -189,7 +336,7 @@ mod tests {
     #[test]
     fn functions_of_kernel_modules_and_bpf_are_in_one_table() {
         let kallsyms = Kallsyms::parse(TEXT).unwrap();
-        let name = |address| kallsyms.table.find(address).map_or("-", |s| s.name);
+        let name = |address| kallsyms.find(address).map_or("-", |s| s.name);
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
         assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
         assert_eq!(name(0xffff_ffff_c010_0010), "probe");
@@ -197,6 +344,31 @@ mod tests {
         assert_eq!(name(0xffff_ffff_c012_0000), "-");
         let moved = kallsyms.moved_from(Some(&("_text".into(), Avma(0xffff_ffff_8000_0000))));
         assert_eq!(moved, 0x100_0000);
+    }
+
+    #[test]
+    fn what_is_kept_names_what_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel/boot");
+        let list = List::read(TEXT, Kept::Lasting).unwrap().unwrap();
+        cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
+        // Other modules, another list.
+        for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
+            assert!(machine.is_empty() || Kallsyms::kept(&path, machine).is_none(), "{machine}");
+        }
+        let mut kept = Kallsyms::kept(&path, "thing c0100000 4096\n\n").unwrap();
+        kept.fresh = None;
+        let whole = Kallsyms::parse(TEXT).unwrap();
+        assert_eq!(kept.marks, whole.marks);
+        let name = |address| kept.find(address).map_or("-", |s| s.name);
+        assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
+        assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
+        assert_eq!(name(0xffff_ffff_c010_0010), "probe");
+        // The rest of the module's last page is its own; what lies behind, or comes and goes, must be asked for.
+        assert_eq!(name(0xffff_ffff_c010_0fff), "probe");
+        assert_eq!(name(0xffff_ffff_c010_1000), "-");
+        assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");
+        assert_eq!(name(0xffff_ffff_c020_0010), "-");
     }
 
     #[test]

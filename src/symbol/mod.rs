@@ -13,6 +13,7 @@
 
 pub mod build_id;
 pub mod cache;
+mod cache_file;
 pub mod code;
 pub mod demangle;
 pub mod disassemble;

@@ -1,18 +1,33 @@
 //! A bare list of names and addresses, as kallsyms is one: kept small, since it has a hundred thousand of them.
 //!
 //! Receives names without sizes in any order; decides as perf does: a name reaches to the next address, at most a given
-//! distance, and of several names of a place the last is shown.
+//! distance, and of several names of a place the last is shown. A finished list is one piece of memory, the same whether it
+//! was just made or lies in a file: what nobody asks about then takes no memory at all.
+//!
+//! ```text
+//!   | reach, places, ends | starts, rising | ends, rising | by place: where its name ends | all names |
+//!          u64 each            u64 each         u64 each             u32 each                 UTF-8       little-endian
+//! ```
 
+use super::Image;
 use super::table::Symbol;
 
-/// The list.
-#[derive(Debug, Default)]
+/// The finished list.
+#[derive(Debug)]
 pub struct NameList {
-    /// Rising, each once.
-    starts: Vec<u64>,
-    /// Where each name begins and ends in `names`.
-    spans: Vec<(u32, u32)>,
-    names: String,
+    image: Image,
+    /// Where in the image the list begins.
+    at: usize,
+    reach: u64,
+    len: usize,
+    ends: usize,
+}
+
+/// Collects names.
+#[derive(Debug, Default)]
+pub struct Collected {
+    names: Vec<(u64, u32, u32)>,
+    text: String,
     /// Addresses at which a name ends that began before, whatever follows.
     ends: Vec<u64>,
     reach: u64,
@@ -20,22 +35,29 @@ pub struct NameList {
 
 /// All names together; what a list claims beyond that is left out.
 const MOST_NAME_BYTES: usize = 256 << 20;
+/// Reach, places, ends.
+const HEAD: usize = 24;
 
-impl NameList {
-    /// An empty list whose names reach at most so far.
+impl Default for NameList {
+    fn default() -> Self {
+        Collected::default().finish()
+    }
+}
+
+impl Collected {
+    /// Nothing yet; the names will reach at most so far.
     pub fn new(reach: u64) -> Self {
         Self { reach, ..Self::default() }
     }
 
     /// Adds a name.
     pub fn add(&mut self, start: u64, name: &str) {
-        if name.is_empty() || self.names.len() + name.len() > MOST_NAME_BYTES {
+        if name.is_empty() || self.text.len() + name.len() > MOST_NAME_BYTES {
             return;
         }
-        let at = self.names.len() as u32;
-        self.names.push_str(name);
-        self.starts.push(start);
-        self.spans.push((at, self.names.len() as u32));
+        let at = self.text.len() as u32;
+        self.text.push_str(name);
+        self.names.push((start, at, self.text.len() as u32));
     }
 
     /// A name that began before this address ends there at the latest.
@@ -43,69 +65,157 @@ impl NameList {
         self.ends.push(address);
     }
 
-    /// Puts the list in order. To be called once all names were added.
-    pub fn finish(&mut self) {
-        let mut order: Vec<u32> = (0..self.starts.len() as u32).collect();
-        // Stable: of one place the last that was added stays last.
-        order.sort_by_key(|at| self.starts[*at as usize]);
-        let last_of_place = |pair: &[u32]| self.starts[pair[0] as usize] != self.starts[pair[1] as usize];
-        let mut kept: Vec<u32> =
-            order.windows(2).filter(|pair| last_of_place(pair)).map(|pair| pair[0]).collect();
-        kept.extend(order.last());
-        self.starts = kept.iter().map(|at| self.starts[*at as usize]).collect();
-        self.spans = kept.iter().map(|at| self.spans[*at as usize]).collect();
-        self.names.shrink_to_fit();
+    /// The bytes of the list.
+    pub fn encode(mut self) -> Vec<u8> {
+        // Stable, and of one place the last that was added is kept.
+        self.names.sort_by_key(|(start, ..)| *start);
+        self.names.reverse();
+        self.names.dedup_by_key(|(start, ..)| *start);
+        self.names.reverse();
         self.ends.sort_unstable();
+        let Self { names, text, ends, reach } = self;
+        let of_name = |(_, from, to): &(u64, u32, u32)| &text[*from as usize..*to as usize];
+        let bytes: usize = names.iter().map(|name| of_name(name).len()).sum();
+        let mut out = Vec::with_capacity(HEAD + names.len() * 12 + ends.len() * 8 + bytes);
+        out.extend([reach, names.len() as u64, ends.len() as u64].iter().flat_map(|word| word.to_le_bytes()));
+        out.extend(names.iter().flat_map(|(start, ..)| start.to_le_bytes()));
+        out.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
+        let mut end = 0u32;
+        for name in &names {
+            end += of_name(name).len() as u32;
+            out.extend(end.to_le_bytes());
+        }
+        for name in &names {
+            out.extend(of_name(name).as_bytes());
+        }
+        out
+    }
+
+    /// Puts the list in order.
+    pub fn finish(self) -> NameList {
+        let (reach, ends) = (self.reach, self.ends.len());
+        let image = Image::held("[names]", self.encode());
+        let len = word(&image, 8).unwrap_or(0) as usize;
+        NameList { image, at: 0, reach, len, ends }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+}
+
+/// The first number below `len` that is not before what is looked for.
+fn partition_point(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut from, mut to) = (0, len);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if is_before(middle) { from = middle + 1 } else { to = middle }
+    }
+    from
+}
+
+impl NameList {
+    /// The list that begins at a place of an image and ends with it; `None` if it is none.
+    pub fn open(image: Image, at: usize) -> Option<Self> {
+        let number = |place: usize| usize::try_from(word(&image, at.checked_add(place)?)?).ok();
+        let (len, ends) = (number(8)?, number(16)?);
+        let fixed = len.checked_mul(12)?.checked_add(ends.checked_mul(8)?)?.checked_add(HEAD)?;
+        let text = image.len().checked_sub(at.checked_add(fixed)?)?;
+        let list = Self { at, reach: word(&image, at)?, len, ends, image };
+        (list.name_end(len.wrapping_sub(1)).unwrap_or(0) == text).then_some(list)
+    }
+
+    fn start(&self, number: usize) -> u64 {
+        word(&self.image, self.at + HEAD + number * 8).unwrap_or(u64::MAX)
+    }
+
+    fn end(&self, number: usize) -> u64 {
+        self.start(self.len + number)
+    }
+
+    /// Where a name ends among all names; `None` for no place.
+    fn name_end(&self, number: usize) -> Option<usize> {
+        let at = self.at + HEAD + (self.len + self.ends) * 8 + number.checked_mul(4)?;
+        let end = self.image.get(at..)?.first_chunk()?;
+        (number < self.len).then(|| u32::from_le_bytes(*end) as usize)
+    }
+
+    fn name(&self, number: usize) -> Option<&str> {
+        let from = number.checked_sub(1).map_or(Some(0), |before| self.name_end(before))?;
+        let names = &self.image[self.at + HEAD + (self.len + self.ends) * 8 + self.len * 4..];
+        std::str::from_utf8(names.get(from..self.name_end(number)?)?).ok()
     }
 
     /// The name that holds an address.
     pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
-        let at = self.starts.partition_point(|start| *start <= address).checked_sub(1)?;
-        Some(self.symbol(at)).filter(|symbol| address < symbol.end)
+        let at = partition_point(self.len, |number| self.start(number) <= address).checked_sub(1)?;
+        self.symbol(at).filter(|symbol| address < symbol.end)
     }
 
-    fn symbol(&self, at: usize) -> Symbol<'_> {
-        let start = self.starts[at];
-        let next = self.starts.get(at + 1).copied();
-        let stop = self.ends.get(self.ends.partition_point(|end| *end <= start)).copied();
+    fn symbol(&self, at: usize) -> Option<Symbol<'_>> {
+        let start = self.start(at);
+        let next = (at + 1 < self.len).then(|| self.start(at + 1));
+        let stop = partition_point(self.ends, |number| self.end(number) <= start);
+        let stop = (stop < self.ends).then(|| self.end(stop));
         let end = [next, stop].into_iter().flatten().fold(start.saturating_add(self.reach), u64::min);
-        let (from, to) = self.spans[at];
-        Symbol { start, end, name: &self.names[from as usize..to as usize] }
+        Some(Symbol { start, end, name: self.name(at)? })
     }
 
     /// All names, by start.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
-        (0..self.starts.len()).map(|at| self.symbol(at))
+        (0..self.len).filter_map(|at| self.symbol(at))
     }
 
     /// Number of places with a name.
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.len
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.len == 0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_last_name_of_a_place_is_shown_and_reaches_to_the_next() {
-        let mut list = NameList::new(100);
+        let mut list = Collected::new(100);
         for (start, name) in
             [(40, "later"), (16, "__pfx_start"), (16, "start_kernel"), (16, "start"), (500, "far")]
         {
             list.add(start, name);
         }
         list.end_at(60);
-        list.finish();
+        let mut bytes = b"other".to_vec();
+        bytes.append(&mut list.encode());
+        // A list that ends too early, or has more than it says, is none.
+        for wrong in [&bytes[..bytes.len() - 1], &bytes[..5], &bytes[..20], &[&bytes[..], b"x"].concat()] {
+            assert!(NameList::open(Image::held("x", wrong.to_vec()), 5).is_none());
+        }
+        let list = NameList::open(Image::held("x", bytes), 5).unwrap();
         let name = |address| list.find(address).map_or("-", |s| s.name);
         let at: Vec<&str> = [15, 16, 39, 40, 59, 60, 500, 599, 600].map(name).into();
         assert_eq!(at, ["-", "start", "start", "later", "later", "-", "far", "far", "-"]);
         assert_eq!(list.len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..80), counts in (0u64..4, 0u64..4)) {
+            let mut bytes = bytes;
+            for (place, count) in [(8, counts.0), (16, counts.1)] {
+                if let Some(word) = bytes.get_mut(place..place + 8) {
+                    word.copy_from_slice(&count.to_le_bytes());
+                }
+            }
+            if let Some(list) = NameList::open(Image::held("x", bytes), 0) {
+                let _ = (list.find(7), list.find(u64::MAX), list.iter().count());
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Receives a module and the places to look; holds the open files and tables; answers for single addresses. Decides, by the kind of the
 //! module, which sources are asked and in which order, and collects what was missing on the way.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -52,8 +52,11 @@ impl Shared {
     /// The kernel's functions: a given copy, or the running kernel's.
     fn kallsyms(&self) -> Result<Arc<Kallsyms>, KallsymsError> {
         let read = || {
-            let path = self.options.kallsyms.as_deref().unwrap_or(Path::new("/proc/kallsyms"));
-            Kallsyms::read(path).map(Arc::new)
+            let kallsyms = match self.options.kallsyms.as_deref() {
+                Some(given) => Kallsyms::read(given),
+                None => Kallsyms::running(self.options.cache.as_deref()),
+            };
+            kallsyms.map(Arc::new)
         };
         self.kallsyms.get_or_init(read).clone()
     }
@@ -111,8 +114,7 @@ impl Loaded {
             Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
             Kind::Bpf => Self::bpf(shared),
         };
-        loaded.trust.symbols =
-            loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.table.len()));
+        loaded.trust.symbols = loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.len()));
         loaded
     }
 
@@ -394,7 +396,7 @@ impl Loaded {
         let moved_back =
             |symbol: Symbol<'_>, by: u64| (symbol.start.wrapping_sub(by), symbol.end.wrapping_sub(by));
         let in_kernel = self.kallsyms.as_ref().and_then(|(kallsyms, moved)| {
-            let symbol = kallsyms.table.find(probe.0.wrapping_add(*moved))?;
+            let symbol = kallsyms.find(probe.0.wrapping_add(*moved))?;
             let (start, end) = moved_back(symbol, *moved);
             Some(Symbol { start, end, name: symbol.name })
         });
@@ -448,7 +450,7 @@ impl Loaded {
 
     /// All functions by start, in the numbering of the table.
     pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
-        let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.table.iter());
+        let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.iter());
         let own = kernel.is_none().then(|| self.table.iter());
         kernel.into_iter().flatten().chain(own.into_iter().flatten())
     }

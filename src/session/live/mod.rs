@@ -61,6 +61,8 @@ const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
 /// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a processor's cache.
 const BURDEN: usize = 1 << 14;
+/// Samples that are warmed up for together.
+const WARMED: usize = 32;
 /// Stands for the new number of what has none, since no row has it.
 const GONE: u32 = u32::MAX;
 /// Stacks among which searching for faded ones does not pay.
@@ -254,7 +256,11 @@ impl Live {
         // Names and spaces may be others now.
         self.last.known = None;
         let layouts = self.layouts.clone();
-        for &(start, owner) in &round.samples {
+        for (at, &(start, owner)) in round.samples.iter().enumerate() {
+            if at % WARMED == 0 && self.wanted.ignore_stacks {
+                let next = round.samples[at..].iter().take(WARMED).map(|(start, _)| *start);
+                self.warm(&layouts, &round.bytes, next);
+            }
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
             let of_owner = || {
                 let event = owner?;
@@ -276,6 +282,18 @@ impl Live {
         bytes.clear();
         samples.clear();
         self.spare = Batch { bytes, sideband, samples, joint: Vec::new() };
+    }
+
+    /// Warms up for the samples that start at these places.
+    fn warm(&self, layouts: &Layouts, bytes: &[u8], starts: impl Iterator<Item = usize>) {
+        let address = |start: usize| {
+            layouts.sample(&RawRecord::first(&bytes[start..])?).and_then(|(_, sample)| sample.ip())
+        };
+        let mut addresses = [0; WARMED];
+        for (slot, start) in addresses.iter_mut().zip(starts) {
+            *slot = address(start).unwrap_or(0);
+        }
+        self.rows.warm(&addresses);
     }
 
     fn sample(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) {
@@ -364,9 +382,11 @@ impl Live {
         }
         let location = location::locate(history, layer, level, origin.address, false);
         let stack = number_of(location, places, locations);
-        let key = Key { event, stack, comm, extra };
         // Something may yet be mapped where nothing is.
-        if location.module.is_some() { rows.remember(origin, key) } else { rows.of(key) }
+        match location.module {
+            Some(_) => rows.remember(origin, stack),
+            None => rows.of(Key { event, stack, comm, extra }),
+        }
     }
 
     fn stack(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
@@ -411,7 +431,6 @@ impl Live {
             }
             stays
         });
-        rows.sort();
     }
 
     /// Forgets what is no longer needed; `true` when that was much. `before` is a moment that was settled; `lives` says

@@ -24,28 +24,45 @@ pub(super) struct Origin {
 }
 
 /// Origins that are remembered: few enough to stay in a processor's cache.
-const RECENT: usize = 1 << 12;
+const RECENT: usize = 1 << 13;
 
 /// Sums by key.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
+    /// Those without samples are empty places: they are closed when there are many.
     rows: IndexMap<Key, Heat, FxBuildHasher>,
-    /// Each origin at the place that its hash says, with the place of its row; the later one wins.
-    recent: Vec<Option<(Origin, u32)>>,
+    /// Empty places when they were last counted.
+    empty: usize,
+    /// Each origin at the place that its hash says; the later one wins.
+    recent: Vec<Option<Recent>>,
 }
 
-fn slot(origin: &Origin) -> usize {
+#[derive(Debug, Clone, Copy)]
+struct Recent {
+    origin: Origin,
+    stack: u32,
+    /// The place of its row.
+    row: u32,
+}
+
+impl Recent {
+    fn key(&self) -> Key {
+        let Origin { event, comm, extra, .. } = self.origin;
+        Key { event, stack: self.stack, comm, extra }
+    }
+}
+
+fn slot(address: u64) -> usize {
     let mut hasher = FxHasher::default();
-    hasher.write_u64(origin.address);
-    hasher.write_u64(u64::from(origin.layer.0) << 32 | u64::from(origin.extra));
+    hasher.write_u64(address);
     hasher.finish() as usize % RECENT
 }
 
 impl Rows {
     /// Where the row of an origin lies, if that was remembered.
     pub(super) fn place(&self, origin: &Origin) -> Option<usize> {
-        let (known, row) = self.recent.get(slot(origin))?.as_ref()?;
-        (known == origin).then_some(*row as usize)
+        let recent = self.recent.get(slot(origin.address))?.as_ref()?;
+        (recent.origin == *origin).then_some(recent.row as usize)
     }
 
     /// The row at a place.
@@ -58,11 +75,13 @@ impl Rows {
         self.rows.entry(key).or_default()
     }
 
-    /// The row of a key, which is remembered as this origin's.
-    pub(super) fn remember(&mut self, origin: Origin, key: Key) -> &mut Heat {
-        let entry = self.rows.entry(key);
+    /// The row of an origin whose stack this is; it is remembered.
+    pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut Heat {
+        let mut recent = Recent { origin, stack, row: 0 };
+        let entry = self.rows.entry(recent.key());
+        recent.row = entry.index() as u32;
         self.recent.resize(RECENT, None);
-        self.recent[slot(&origin)] = Some((origin, entry.index() as u32));
+        self.recent[slot(origin.address)] = Some(recent);
         entry.or_default()
     }
 
@@ -71,23 +90,50 @@ impl Rows {
         self.recent.fill(None);
     }
 
-    /// Changes rows, and keeps those that `keep` says.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Heat) -> bool) {
-        self.rows.retain(|_, heat| keep(heat));
-        self.forget_origins();
+    /// Has what samples at these addresses will need come into the processor's cache, for all at a time: otherwise each
+    /// would wait for memory in its turn, which is most of what a sample costs.
+    pub(super) fn warm(&self, addresses: &[u64]) {
+        let mut sum = 0;
+        for address in addresses {
+            let Some(Some(recent)) = self.recent.get(slot(*address)) else { continue };
+            sum ^= self.rows.get_index(recent.row as usize).map_or(0, |(_, heat)| heat.samples.to_bits());
+        }
+        std::hint::black_box(sum);
     }
 
-    /// Puts the rows in order: who copies them in this order has little left to sort.
-    pub(super) fn sort(&mut self) {
+    /// Changes rows, and keeps those that `keep` says.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Heat) -> bool) {
+        self.empty = 0;
+        for heat in self.rows.values_mut() {
+            if heat.samples == 0.0 || !keep(heat) {
+                *heat = Heat::default();
+                self.empty += 1;
+            }
+        }
+        if self.empty > self.rows.len() / 4 {
+            self.close();
+        }
+    }
+
+    /// Closes the empty places, and puts the rows in order: who copies them in this order has little left to sort.
+    fn close(&mut self) {
+        self.rows.retain(|_, heat| heat.samples != 0.0);
         self.rows.sort_keys();
-        self.forget_origins();
+        self.empty = 0;
+        for recent in &mut self.recent {
+            *recent = recent.and_then(|recent| {
+                let row = self.rows.get_index_of(&recent.key())? as u32;
+                Some(Recent { row, ..recent })
+            });
+        }
     }
 
     /// Gives each row the key that `change` says, and joins those that have become the same.
     pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
         let rows = std::mem::take(&mut self.rows);
         self.rows.reserve(rows.len());
-        for (key, heat) in rows {
+        self.empty = 0;
+        for (key, heat) in rows.into_iter().filter(|(_, heat)| heat.samples != 0.0) {
             self.rows.entry(change(key)).or_default().join(heat);
         }
         self.forget_origins();
@@ -95,18 +141,21 @@ impl Rows {
 
     pub(super) fn clear(&mut self) {
         self.rows.clear();
+        self.empty = 0;
         self.forget_origins();
     }
 
     pub(super) fn shrink(&mut self) {
+        self.close();
         self.rows.shrink_to_fit();
     }
 
+    /// How many there are; some that have got new samples may not be counted.
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.len() - self.empty
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Heat)> {
-        self.rows.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Heat)> {
+        self.rows.iter().filter(|(_, heat)| heat.samples != 0.0)
     }
 }

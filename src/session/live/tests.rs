@@ -1,9 +1,9 @@
 //! Rounds, fading, thinning and forgetting, on records made by hand.
 
 use super::*;
-use crate::session::samples::Extra;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Task, Thread};
+use crate::session::samples::Extra;
 use crate::sys::Attr;
 use crate::units::PerfTime;
 
