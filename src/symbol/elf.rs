@@ -85,6 +85,14 @@ impl Segments {
         Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
     }
 
+    /// The places in the file, around this one, whose addresses lie as far from them: first, and first behind. `None` outside
+    /// of code.
+    pub fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
+        // Where two segments share a page, the executable one is meant.
+        let holds = |s: &&Segment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
+        self.0.iter().find(holds).map(|s| (s.offset, s.offset.saturating_add(s.in_file)))
+    }
+
     /// The place in the file of an address, in a segment with code if there is a choice.
     pub fn offset(&self, address: Svma) -> Option<FileOffset> {
         let inside = |s: &&Segment| address.0.wrapping_sub(s.address) < s.in_file;

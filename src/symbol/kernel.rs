@@ -125,6 +125,11 @@ impl Kallsyms {
         })
     }
 
+    /// Gives the memory of what was read back to the kernel.
+    pub fn release(&self) {
+        self.table.release();
+    }
+
     /// All functions that stay, by start.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.table.iter()
@@ -251,7 +256,11 @@ fn kept_place(folder: &Path) -> Option<PathBuf> {
 
 /// What a kept list is good for: this kernel with these modules at these places.
 fn fingerprint() -> Option<String> {
-    let modules = std::fs::read_to_string("/proc/modules").ok()?;
+    let modules = match std::fs::read_to_string("/proc/modules") {
+        // A kernel that was built without modules.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        text => text.ok()?,
+    };
     let mut text: String =
         loaded_modules(&modules).iter().map(|m| format!("{} {:x} {:x}\n", m.name, m.start, m.size)).collect();
     text += "\n";

@@ -5,8 +5,8 @@
 //! was just made or lies in a file: what nobody asks about then takes no memory at all.
 //!
 //! ```text
-//!   | reach, places, ends | starts, rising | ends, rising | by place: where its name ends | all names |
-//!          u64 each            u64 each         u64 each             u32 each                 UTF-8       little-endian
+//!   | reach, places, ends | ends, rising | by place, rising: start, where its name ends | all names |
+//!          u64 each            u64 each                u64, u32                           UTF-8       little-endian
 //! ```
 
 use super::Image;
@@ -37,6 +37,8 @@ pub struct Collected {
 const MOST_NAME_BYTES: usize = 256 << 20;
 /// Reach, places, ends.
 const HEAD: usize = 24;
+/// Start, where the name ends.
+const PLACE: usize = 12;
 
 impl Default for NameList {
     fn default() -> Self {
@@ -76,13 +78,13 @@ impl Collected {
         let Self { names, text, ends, reach } = self;
         let of_name = |(_, from, to): &(u64, u32, u32)| &text[*from as usize..*to as usize];
         let bytes: usize = names.iter().map(|name| of_name(name).len()).sum();
-        let mut out = Vec::with_capacity(HEAD + names.len() * 12 + ends.len() * 8 + bytes);
+        let mut out = Vec::with_capacity(HEAD + names.len() * PLACE + ends.len() * 8 + bytes);
         out.extend([reach, names.len() as u64, ends.len() as u64].iter().flat_map(|word| word.to_le_bytes()));
-        out.extend(names.iter().flat_map(|(start, ..)| start.to_le_bytes()));
         out.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
         let mut end = 0u32;
         for name in &names {
             end += of_name(name).len() as u32;
+            out.extend(name.0.to_le_bytes());
             out.extend(end.to_le_bytes());
         }
         for name in &names {
@@ -119,30 +121,34 @@ impl NameList {
     pub fn open(image: Image, at: usize) -> Option<Self> {
         let number = |place: usize| usize::try_from(word(&image, at.checked_add(place)?)?).ok();
         let (len, ends) = (number(8)?, number(16)?);
-        let fixed = len.checked_mul(12)?.checked_add(ends.checked_mul(8)?)?.checked_add(HEAD)?;
+        let fixed = len.checked_mul(PLACE)?.checked_add(ends.checked_mul(8)?)?.checked_add(HEAD)?;
         let text = image.len().checked_sub(at.checked_add(fixed)?)?;
         let list = Self { at, reach: word(&image, at)?, len, ends, image };
-        (list.name_end(len.wrapping_sub(1)).unwrap_or(0) == text).then_some(list)
-    }
-
-    fn start(&self, number: usize) -> u64 {
-        word(&self.image, self.at + HEAD + number * 8).unwrap_or(u64::MAX)
+        let named = len.checked_sub(1).map_or(Some(0), |last| list.name_end(last))?;
+        (named == text).then_some(list)
     }
 
     fn end(&self, number: usize) -> u64 {
-        self.start(self.len + number)
+        word(&self.image, self.at + HEAD + number * 8).unwrap_or(u64::MAX)
     }
 
-    /// Where a name ends among all names; `None` for no place.
+    fn place(&self, number: usize) -> usize {
+        self.at + HEAD + self.ends * 8 + number * PLACE
+    }
+
+    fn start(&self, number: usize) -> u64 {
+        word(&self.image, self.place(number)).unwrap_or(u64::MAX)
+    }
+
+    /// Where a name ends among all names.
     fn name_end(&self, number: usize) -> Option<usize> {
-        let at = self.at + HEAD + (self.len + self.ends) * 8 + number.checked_mul(4)?;
-        let end = self.image.get(at..)?.first_chunk()?;
-        (number < self.len).then(|| u32::from_le_bytes(*end) as usize)
+        let end = self.image.get(self.place(number) + 8..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*end) as usize)
     }
 
     fn name(&self, number: usize) -> Option<&str> {
         let from = number.checked_sub(1).map_or(Some(0), |before| self.name_end(before))?;
-        let names = &self.image[self.at + HEAD + (self.len + self.ends) * 8 + self.len * 4..];
+        let names = self.image.get(self.place(self.len)..)?;
         std::str::from_utf8(names.get(from..self.name_end(number)?)?).ok()
     }
 
@@ -159,6 +165,11 @@ impl NameList {
         let stop = (stop < self.ends).then(|| self.end(stop));
         let end = [next, stop].into_iter().flatten().fold(start.saturating_add(self.reach), u64::min);
         Some(Symbol { start, end, name: self.name(at)? })
+    }
+
+    /// Gives the memory of what was read back to the kernel, where the list lies in a file.
+    pub fn release(&self) {
+        self.image.release();
     }
 
     /// All names, by start.

@@ -61,6 +61,13 @@ impl Shared {
         self.kallsyms.get_or_init(read).clone()
     }
 
+    /// Gives memory back that is only in use while names are looked for.
+    pub(super) fn release(&self) {
+        if let Some(Ok(kallsyms)) = self.kallsyms.get() {
+            kallsyms.release();
+        }
+    }
+
     fn running(&self) -> Option<BuildId> {
         *self.running.get_or_init(kernel::running_build_id)
     }
@@ -393,19 +400,16 @@ impl Loaded {
 
     /// The function at a probe, in the numbering of [`Loaded::address`].
     pub(super) fn find(&self, probe: Probe) -> Option<Symbol<'_>> {
-        let moved_back =
-            |symbol: Symbol<'_>, by: u64| (symbol.start.wrapping_sub(by), symbol.end.wrapping_sub(by));
-        let in_kernel = self.kallsyms.as_ref().and_then(|(kallsyms, moved)| {
-            let symbol = kallsyms.find(probe.0.wrapping_add(*moved))?;
-            let (start, end) = moved_back(symbol, *moved);
-            Some(Symbol { start, end, name: symbol.name })
-        });
-        in_kernel.or_else(|| {
+        self.in_kernel(probe).or_else(|| {
             let symbol = self.table.find(self.file_address(probe)?)?;
             let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
-            let (start, end) = moved_back(symbol, slide.wrapping_neg());
-            Some(Symbol { start, end, name: symbol.name })
+            Some(moved(symbol, slide))
         })
+    }
+
+    fn in_kernel(&self, probe: Probe) -> Option<Symbol<'_>> {
+        let (kallsyms, by) = self.kallsyms.as_ref()?;
+        Some(moved(kallsyms.find(probe.0.wrapping_add(*by))?, by.wrapping_neg()))
     }
 
     /// The variable at a probe, in the file's numbering.
@@ -427,6 +431,22 @@ impl Loaded {
     pub(super) fn knows(&self, probe: Probe) -> bool {
         let Some(sparse) = &self.sparse else { return true };
         self.file_address(probe).is_none_or(|address| sparse.knows(address)) || self.find(probe).is_some()
+    }
+
+    /// The probes around this one that [`Loaded::find_all`] names as it does this one, first and first behind, as far as that
+    /// is known by now.
+    pub(super) fn around(&self, probe: Probe) -> Option<(u64, u64)> {
+        if let Some(symbol) = self.in_kernel(probe) {
+            return Some((symbol.start, symbol.end));
+        }
+        let (from, to) = self.sparse.as_ref()?.around(self.file_address(probe)?)?;
+        let by = self.file_address(probe)?.wrapping_sub(probe.0);
+        let Numbering::Offset(segments) = &self.numbering else { return None };
+        let (first, behind) = segments.around(FileOffset(probe.0))?;
+        // A stretch of addresses may begin before the segment's, and end behind them.
+        let from = if from < first.wrapping_add(by) { first } else { from.wrapping_sub(by) };
+        let to = if to > behind.wrapping_add(by) { behind } else { to.wrapping_sub(by) };
+        (from..to).contains(&probe.0).then_some((from, to))
     }
 
     /// The functions at these probes: start and end in the numbering of [`Loaded::address`], and the name.
@@ -495,6 +515,11 @@ impl Loaded {
         }
         Some(known)
     }
+}
+
+/// A symbol that lies so much higher.
+fn moved(symbol: Symbol<'_>, by: u64) -> Symbol<'_> {
+    Symbol { start: symbol.start.wrapping_add(by), end: symbol.end.wrapping_add(by), ..symbol }
 }
 
 fn hidden(error: KallsymsError) -> Missing {

@@ -56,6 +56,13 @@ impl Sparse {
         holds(&self.known.lock().unwrap_or_else(PoisonError::into_inner), address)
     }
 
+    /// From where and to where the answer is that for this address, if it is there already.
+    pub(super) fn around(&self, address: u64) -> Option<(u64, u64)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (start, piece) = known.range(..=address).next_back()?;
+        (address < piece.end).then_some((*start, piece.end))
+    }
+
     fn walk(&self, few: Few, found: &Found, known: &mut BTreeMap<u64, Piece>) {
         let wanted: Vec<u64> = few.wanted().to_vec();
         let mut builder = Builder::for_few(few);

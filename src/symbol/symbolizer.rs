@@ -113,6 +113,12 @@ impl Symbolizer {
         self.modules[id.0 as usize].1.get().is_some_and(|loaded| loaded.knows(probe))
     }
 
+    /// The probes around this one for which [`Depth::Names`] has the same answer, first and first behind, as far as that is
+    /// known by now.
+    pub fn around(&self, id: ModuleId, probe: Probe) -> Option<(u64, u64)> {
+        self.modules[id.0 as usize].1.get()?.around(probe)
+    }
+
     /// Forgets what was read for a module: the next question reads its files again.
     pub fn forget(&mut self, id: ModuleId) {
         self.modules[id.0 as usize].1 = OnceLock::new();
@@ -179,7 +185,10 @@ impl Symbolizer {
         let answers = requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local));
         let answers = answers.collect();
         match alone {
-            true => self.names.demangle_from_alone(first),
+            true => {
+                self.names.demangle_from_alone(first);
+                self.shared.release();
+            }
             false => self.pool.install(|| self.names.demangle_from(first)),
         }
         answers

@@ -105,6 +105,13 @@ impl Symbols {
         Some((id, probe))
     }
 
+    /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind, as far as that is
+    /// known by now.
+    pub(in crate::command) fn around(&self, location: &Location) -> Option<(u64, u64)> {
+        let (id, probe) = self.probe(location)?;
+        self.symbolizer.around(id, probe)
+    }
+
     /// Asks for all locations at once.
     pub(in crate::command) fn answers(
         &mut self,

@@ -4,6 +4,7 @@
 //! may cost (walking through a large symbol table takes milliseconds, and new addresses come all the time), which are
 //! found first, and when generated code, whose names come later than the code, is asked about again.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use crate::command::report::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Call, Code, TextId, Texts};
 use crate::session::live::Live;
-use crate::session::{Kind, Location, Module};
+use crate::session::{Kind, Level, Location, Module};
 use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
@@ -70,12 +71,23 @@ pub(super) struct Named {
     /// All words.
     pub(super) texts: Texts,
     calls: Vec<Call>,
-    /// Where a location's calls lie.
+    /// Where one call stands for all places from one to another: by module, and by the first place of each. Most names are
+    /// found here, those of code too that nobody has asked about yet.
+    stretches: FxHashMap<(u32, Level), BTreeMap<u64, Stretch>>,
+    /// Where the calls of other locations lie.
     places: FxHashMap<Location, (u32, u32)>,
     /// Modules by their number: see [`Location::module`].
     modules: Vec<Module>,
     /// How often names that were known became others.
     renamed: u32,
+}
+
+/// A stretch of code with one name.
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// The first place behind it.
+    end: u64,
+    call: u32,
 }
 
 /// The side that looks.
@@ -168,9 +180,11 @@ impl Names {
             // What is named stays so under whatever number; what nobody has any more is forgotten.
             let named = &mut *lock(&self.named);
             named.keep(locations);
-            fresh.extend(locations.iter().filter(|location| !named.places.contains_key(location)));
-        } else {
-            fresh.extend_from_slice(&locations[self.locations..]);
+            fresh.extend(locations.iter().filter(|location| named.of(location).is_none()));
+        } else if self.locations < locations.len() {
+            let named = lock(&self.named);
+            let new = locations[self.locations..].iter();
+            fresh.extend(new.filter(|location| named.of(location).is_none()));
         }
         self.locations = locations.len();
         let all = live.history().modules();
@@ -191,20 +205,57 @@ impl Named {
         &self.modules
     }
 
-    fn keep(&mut self, locations: &[Location]) {
-        if self.places.len() < 2 * locations.len() {
-            return;
-        }
-        let mut calls = Vec::new();
-        let mut places = FxHashMap::default();
-        for location in locations {
-            if let Some(&(start, end)) = self.places.get(location) {
-                let at = calls.len() as u32;
-                calls.extend_from_slice(&self.calls[start as usize..end as usize]);
-                places.insert(*location, (at, calls.len() as u32));
+    /// What stands at a location, innermost first; there is at least one.
+    fn of(&self, location: &Location) -> Option<&[Call]> {
+        let stretch = || {
+            let stretches = self.stretches.get(&(location.module?, location.level))?;
+            let (_, stretch) = stretches.range(..=location.place).next_back()?;
+            (location.place < stretch.end).then_some((stretch.call, stretch.call + 1))
+        };
+        let (start, end) = stretch().or_else(|| self.places.get(location).copied())?;
+        Some(&self.calls[start as usize..end as usize])
+    }
+
+    /// Writes down what stands at a location. `around`: the places for which one call stands as it does for this one.
+    fn put(&mut self, location: &Location, calls: &[Call], around: Option<(u64, u64)>) {
+        let start = self.calls.len() as u32;
+        match (around, location.module, calls) {
+            (Some((from, end)), Some(module), [call]) => {
+                let stretches = self.stretches.entry((module, location.level)).or_default();
+                if stretches
+                    .get(&from)
+                    .is_some_and(|known| known.end == end && self.calls[known.call as usize] == *call)
+                {
+                    return;
+                }
+                self.calls.push(*call);
+                stretches.insert(from, Stretch { end, call: start });
+            }
+            _ => {
+                self.calls.extend_from_slice(calls);
+                self.places.insert(*location, (start, self.calls.len() as u32));
             }
         }
-        (self.calls, self.places) = (calls, places);
+    }
+
+    /// Keeps what stands at these locations, where that is much less than what is known.
+    fn keep(&mut self, locations: &[Location]) {
+        let known = self.places.len() + self.stretches.values().map(BTreeMap::len).sum::<usize>();
+        if known < 2 * locations.len() {
+            return;
+        }
+        let mut kept = Self::default();
+        for location in locations {
+            let stretch = location.module.and_then(|module| {
+                let stretches = self.stretches.get(&(module, location.level))?;
+                let (start, stretch) = stretches.range(..=location.place).next_back()?;
+                (location.place < stretch.end).then_some((*start, stretch.end))
+            });
+            if let Some(calls) = self.of(location) {
+                kept.put(location, calls, stretch);
+            }
+        }
+        (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);
     }
 
     /// What stands at these locations, as far as it is known. `code` is what it was the last time, and changes only where
@@ -223,8 +274,8 @@ impl Named {
         let soon = self.texts.add(SOON);
         followed.soon.retain(|number| {
             let location = &locations[*number as usize];
-            if let Some(&(start, end)) = self.places.get(location) {
-                code.replace(*number, &self.calls[start as usize..end as usize]);
+            if let Some(calls) = self.of(location) {
+                code.replace(*number, calls);
                 return false;
             }
             // Of a module that is new, the name comes first.
@@ -236,8 +287,8 @@ impl Named {
         });
         let done = code.len();
         for (number, location) in (0..).zip(locations).skip(done) {
-            if let Some(&(start, end)) = self.places.get(location) {
-                code.push(&self.calls[start as usize..end as usize], location.module);
+            if let Some(calls) = self.of(location) {
+                code.push(calls, location.module);
                 continue;
             }
             followed.soon.push(number);
@@ -399,15 +450,22 @@ impl Finder {
         let Wish { depth, raw_names, .. } = self.wish;
         let code = self.symbols.name_in(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
         let named = &mut *lock(&self.named);
+        let mut renamed = Vec::new();
         for (number, location) in locations.iter().enumerate() {
-            let start = named.calls.len() as u32;
-            let calls = &code.calls()[code.range(number as u32)];
-            for call in calls {
+            renamed.clear();
+            renamed.extend_from_slice(&code.calls()[code.range(number as u32)]);
+            for call in &mut renamed {
                 let mut word = |id| named.texts.add(texts.get(id));
-                let (dso, symbol, file) = (word(call.dso), word(call.symbol), call.file.map(&mut word));
-                named.calls.push(Call { dso, symbol, file, ..*call });
+                (call.dso, call.symbol, call.file) =
+                    (word(call.dso), word(call.symbol), call.file.map(&mut word));
             }
-            named.places.insert(*location, (start, named.calls.len() as u32));
+            let calls = &renamed[..];
+            // Lines differ from one place to the next.
+            let around = match depth {
+                Depth::Names => self.symbols.around(location),
+                _ => None,
+            };
+            named.put(location, calls, around);
             let is_named = calls.iter().any(|call| call.named);
             if is_named {
                 self.nameless.remove(location);
