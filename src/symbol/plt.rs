@@ -17,6 +17,17 @@ use super::table::{Builder, Rank};
 /// No file has more stubs than this by any honest way.
 const MOST_STUBS: usize = 1 << 20;
 
+/// Where stubs lie.
+const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
+
+/// From where and to where there are stubs in a file, by its addresses.
+pub fn places(file: &File<'_>) -> Vec<(u64, u64)> {
+    let place = |section: object::read::Section<'_, '_>| {
+        (section.address(), section.address().saturating_add(section.size()))
+    };
+    SECTIONS.iter().filter_map(|name| file.section_by_name(name).map(place)).collect()
+}
+
 /// Adds the stubs of a file.
 pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
     let find = match file.architecture() {
@@ -28,7 +39,7 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
     if slots.is_empty() {
         return;
     }
-    for name in [".plt", ".plt.sec", ".plt.got"] {
+    for name in SECTIONS {
         let Some(section) = file.section_by_name(name) else { continue };
         let Ok(code) = section.data() else { continue };
         // Stubs are 8 or 16 bytes; the section says which, save for tables whose entries differ.

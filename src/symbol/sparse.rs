@@ -75,11 +75,12 @@ impl Sparse {
                 elf::add_symbols(&file, &mut builder);
             }
         }
-        // Stubs stand where no symbol does; to find them takes longer than all the rest.
-        if builder.lacks_some() {
-            for file in
-                [&found.binary, &found.debug].into_iter().flatten().filter_map(|image| image.elf().ok())
-            {
+        // Stubs stand where no symbol does; to find their names takes longer than all the rest.
+        for image in [&found.binary, &found.debug].into_iter().flatten() {
+            let Ok(file) = image.elf() else { continue };
+            let places = plt::places(&file);
+            places.iter().for_each(|(start, end)| builder.part(*start, *end));
+            if places.iter().any(|(start, end)| builder.lacks_some(*start, *end)) {
                 plt::add_stubs(&file, &mut builder);
             }
         }

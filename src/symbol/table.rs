@@ -188,11 +188,21 @@ impl Builder {
         self.entries.push(Entry { start, end, open: size == 0, rank, name_at, name_len });
     }
 
-    /// Whether, of few addresses, some have no name yet.
-    pub fn lacks_some(&self) -> bool {
+    /// What lies in this place is not one with what lies around it, whether it has a name or not.
+    pub fn part(&mut self, start: u64, end: u64) {
+        if let Some(few) = &mut self.only {
+            for boundary in [start, end] {
+                let behind = few.wanted.partition_point(|wanted| *wanted < boundary);
+                few.boundary(behind, boundary);
+            }
+        }
+    }
+
+    /// Whether, of few addresses, some in this place have no name yet.
+    pub fn lacks_some(&self, start: u64, end: u64) -> bool {
         let Some(few) = &self.only else { return false };
         let covers = |wanted: &u64| self.entries.iter().any(|e| e.start <= *wanted && *wanted < e.end);
-        !few.wanted.iter().all(covers)
+        !few.wanted.iter().filter(|wanted| (start..end).contains(*wanted)).all(covers)
     }
 
     /// Number of symbols so far.

@@ -31,7 +31,7 @@ const MOST_AGAIN: usize = 10_000;
 /// At first names are asked for as soon as there is something to name, and shown as they come …
 pub(super) const EARLY: Duration = Duration::from_secs(2);
 /// … later so often.
-const GATHER: Duration = Duration::from_secs(1);
+const GATHER: Duration = Duration::from_secs(2);
 
 /// What is wanted of names.
 #[derive(Debug, Clone)]
@@ -431,7 +431,7 @@ impl Finder {
             let cost = process_cpu_ns().saturating_sub(before) as f64 / 1e9;
             self.credit.0 -= cost;
             if now.duration_since(self.start) > EARLY {
-                let rest = Duration::from_secs_f64(cost / READING).min(GATHER * 2);
+                let rest = Duration::from_secs_f64(cost / READING).min(GATHER);
                 self.rests.insert(module, Instant::now() + rest);
             }
             // What came meanwhile may be known by now.
