@@ -3,6 +3,7 @@
 //! Receives the interned stacks of pass 2, each with the layer it was seen in; hands on distinct [`Location`]s and
 //! distinct stacks of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use rayon::iter::Either;
@@ -66,18 +67,37 @@ impl From<CpuMode> for Level {
     }
 }
 
-/// A place in the code.
+/// A place in the code. Many thousands of them are kept, so they are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Number of the module in [`History::modules`]; `None` where nothing was mapped.
-    pub module: Option<u32>,
-    /// Where the code ran.
-    pub level: Level,
     /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a caller's
     /// frame it is one less than the return address, so that it lies in the call.
     pub place: u64,
+    /// The complement of the address: the highest one is free.
+    data: Option<NonZeroU64>,
+    /// The number and one.
+    module: Option<NonZeroU32>,
+    /// Where the code ran.
+    pub level: Level,
+}
+
+const _: () = assert!(size_of::<Location>() == 24);
+
+impl Location {
+    fn new(module: Option<u32>, level: Level, place: u64) -> Self {
+        let module = module.and_then(|number| NonZeroU32::new(number.wrapping_add(1)));
+        Self { place, data: None, module, level }
+    }
+
+    /// Number of the module in [`History::modules`]; `None` where nothing was mapped.
+    pub fn module(&self) -> Option<u32> {
+        self.module.map(|number| number.get() - 1)
+    }
+
     /// The address itself, where it is one of data.
-    pub data: Option<u64>,
+    pub fn data(&self) -> Option<u64> {
+        self.data.map(|complement| !complement.get())
+    }
 }
 
 /// Stacks by their number.
@@ -126,9 +146,9 @@ pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_ca
             let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
             let offset = mapped.mapping.file_offset(Avma(address)).map(|offset| offset.0);
             let place = if by_offset { offset.unwrap_or(address) } else { address };
-            Location { module: Some(mapped.module), level, place, data: None }
+            Location::new(Some(mapped.module), level, place)
         }
-        None => Location { module: None, level, place: address, data: None },
+        None => Location::new(None, level, address),
     }
 }
 
@@ -228,7 +248,7 @@ fn resolve_extras(
                 _ => (Layer::KERNEL, Level::Kernel),
             };
             let location = Location {
-                data: (*extra != Extra::From).then_some(*word),
+                data: NonZeroU64::new(!*word).filter(|_| *extra != Extra::From),
                 ..locate(history, layer, level, *word, false)
             };
             *word = u64::from(*places.entry(location).or_insert_with(|| {

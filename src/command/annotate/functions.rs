@@ -58,7 +58,7 @@ pub(in crate::command) fn functions(
     for ((leaf, event), value) in leaves {
         let Ok(at) = numbers.binary_search(&leaf) else { continue };
         let (frames, Some(address)) = answers.of(at) else { continue };
-        let (Some(frame), Some(module)) = (frames.last(), locations[at].module) else { continue };
+        let (Some(frame), Some(module)) = (frames.last(), locations[at].module()) else { continue };
         let function = symbols.function(frame);
         let Some(start) = function.start else { continue };
         let sampled = found.entry(frame.function).or_insert_with(|| {

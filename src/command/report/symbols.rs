@@ -99,7 +99,7 @@ impl Symbols {
 
     /// How to ask for a location.
     pub(in crate::command) fn probe(&self, location: &Location) -> Option<(ModuleId, Probe)> {
-        let id = self.id(location.module?)?;
+        let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
         let probe = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
         Some((id, probe))
@@ -171,7 +171,7 @@ impl Symbols {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
-        let of_data: Vec<Location> = locations.iter().filter(|at| at.data.is_some()).copied().collect();
+        let of_data: Vec<Location> = locations.iter().filter(|at| at.data().is_some()).copied().collect();
         let variables = match of_data.is_empty() {
             true => Answers { answers: Vec::new(), of: Vec::new() },
             false => self.answers(&of_data, Depth::Data, &|_| {}),
@@ -180,8 +180,8 @@ impl Symbols {
         let mut code = Code::default();
         code.raw_names = raw_names;
         for (number, location) in locations.iter().enumerate() {
-            let module = location.module.map(|number| &modules[number as usize]);
-            if location.data.is_some() {
+            let module = location.module().map(|number| &modules[number as usize]);
+            if location.data().is_some() {
                 let (frames, at) = variables.of(next_data);
                 next_data += 1;
                 let function = frames.last().map(|frame| self.function(frame));

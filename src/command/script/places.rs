@@ -40,7 +40,7 @@ pub(super) fn name(
         };
         // What is printed stays the return address.
         let step = u64::from(question.in_call);
-        let module = location.module.map(|module| &history.modules()[module as usize]);
+        let module = location.module().map(|module| &history.modules()[module as usize]);
         let base = Place {
             address: question.address,
             offset: location.place.wrapping_add(step),

@@ -208,7 +208,7 @@ impl Named {
     /// What stands at a location, innermost first; there is at least one.
     fn of(&self, location: &Location) -> Option<&[Call]> {
         let stretch = || {
-            let stretches = self.stretches.get(&(location.module?, location.level))?;
+            let stretches = self.stretches.get(&(location.module()?, location.level))?;
             let (_, stretch) = stretches.range(..=location.place).next_back()?;
             (location.place < stretch.end).then_some((stretch.call, stretch.call + 1))
         };
@@ -219,7 +219,7 @@ impl Named {
     /// Writes down what stands at a location. `around`: the places for which one call stands as it does for this one.
     fn put(&mut self, location: &Location, calls: &[Call], around: Option<(u64, u64)>) {
         let start = self.calls.len() as u32;
-        match (around, location.module, calls) {
+        match (around, location.module(), calls) {
             (Some((from, end)), Some(module), [call]) => {
                 let stretches = self.stretches.entry((module, location.level)).or_default();
                 if stretches
@@ -246,7 +246,7 @@ impl Named {
         }
         let mut kept = Self::default();
         for location in locations {
-            let stretch = location.module.and_then(|module| {
+            let stretch = location.module().and_then(|module| {
                 let stretches = self.stretches.get(&(module, location.level))?;
                 let (start, stretch) = stretches.range(..=location.place).next_back()?;
                 (location.place < stretch.end).then_some((*start, stretch.end))
@@ -288,17 +288,17 @@ impl Named {
         let done = code.len();
         for (number, location) in (0..).zip(locations).skip(done) {
             if let Some(calls) = self.of(location) {
-                code.push(calls, location.module);
+                code.push(calls, location.module());
                 continue;
             }
             followed.soon.push(number);
             let dso = self.dso(location);
-            code.push(&[self.unnamed(location, dso)], location.module);
+            code.push(&[self.unnamed(location, dso)], location.module());
         }
     }
 
     fn dso(&mut self, location: &Location) -> TextId {
-        let module = location.module.and_then(|number| self.modules.get(number as usize));
+        let module = location.module().and_then(|number| self.modules.get(number as usize));
         self.texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
     }
 
@@ -384,7 +384,7 @@ impl Finder {
         for location in news.locations {
             match self.symbols.probe(&location) {
                 Some((id, probe)) if !self.symbols.symbolizer.knows(id, probe) => {
-                    let module = location.module.unwrap_or(u32::MAX);
+                    let module = location.module().unwrap_or(u32::MAX);
                     let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
                     pending.0.push(location);
                 }
@@ -478,11 +478,11 @@ impl Finder {
     /// A JIT writes names down when it likes.
     fn ask_again(&mut self) {
         let all: Vec<Location> = self.nameless.drain().collect();
-        let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module).collect();
+        let modules: FxHashSet<u32> = all.iter().filter_map(|location| location.module()).collect();
         let changed: FxHashSet<u32> =
             modules.into_iter().filter(|module| self.symbols.refresh(*module)).collect();
         let (again, rest): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|location| location.module.is_some_and(|m| changed.contains(&m)));
+            all.into_iter().partition(|location| location.module().is_some_and(|m| changed.contains(&m)));
         self.nameless.extend(rest);
         if !again.is_empty() {
             self.find(&again);
@@ -492,6 +492,6 @@ impl Finder {
 }
 
 fn is_generated(modules: &[Module], location: &Location) -> bool {
-    let module = location.module.and_then(|number| modules.get(number as usize));
+    let module = location.module().and_then(|number| modules.get(number as usize));
     module.is_some_and(|module| matches!(module.kind, Kind::Anonymous(_)))
 }

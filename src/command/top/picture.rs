@@ -56,6 +56,9 @@ pub(super) const KEEP: f64 = 7.0 / 8.0;
 /// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
 const GIVE_BACK: Duration = Duration::from_secs(4);
 
+/// After this time what ran at the start has run.
+const SETTLING: Duration = Duration::from_secs(3);
+
 /// Whoever looks.
 pub(super) struct Painter {
     pub(super) shared: Arc<Shared>,
@@ -64,6 +67,8 @@ pub(super) struct Painter {
     sockets: FxHashMap<u32, i64>,
     start: u64,
     before: Before,
+    started: Instant,
+    is_settled: bool,
     given_back: Instant,
     host: Host,
 }
@@ -100,7 +105,19 @@ impl Painter {
         };
         let now = monotonic_ns();
         let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
-        Self { shared, known, plan, sockets, start: now, before, given_back: Instant::now(), host }
+        let started = Instant::now();
+        Self {
+            shared,
+            known,
+            plan,
+            sockets,
+            start: now,
+            before,
+            started,
+            is_settled: false,
+            given_back: started,
+            host,
+        }
     }
 
     /// What the options ask.
@@ -238,6 +255,10 @@ impl Painter {
         }
         let has_forgotten = live.tidy(before, exists);
         drop(live);
+        if !self.is_settled && self.started.elapsed() > SETTLING {
+            self.is_settled = true;
+            memory::give_back_code();
+        }
         if has_forgotten && self.given_back.elapsed() > GIVE_BACK {
             self.given_back = Instant::now();
             memory::give_back();

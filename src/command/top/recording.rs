@@ -160,7 +160,7 @@ fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
 fn ends(picture: &Picture) -> FxHashMap<u32, u64> {
     let mut ends = FxHashMap::default();
     for location in picture.locations() {
-        if let Some(module) = location.module {
+        if let Some(module) = location.module() {
             let end = ends.entry(module).or_insert(0);
             *end = location.place.max(*end);
         }
@@ -200,7 +200,7 @@ impl Told<'_> {
     }
 
     fn address(&mut self, thread: Thread, location: &Location, out: &mut Encoder) -> u64 {
-        let Some(number) = location.module else { return location.place };
+        let Some(number) = location.module() else { return location.place };
         let Some(module) = self.modules.get(number as usize) else { return location.place };
         let place = location.place;
         let page = page_size() as u64;

@@ -90,7 +90,7 @@ impl Code {
             }
         }
         self.ranges.push((start, self.calls.len() as u32));
-        self.modules.push(location.module);
+        self.modules.push(location.module());
     }
 
     /// Writes down a location of data: a variable and the distance from its start, or the address.
@@ -109,7 +109,7 @@ impl Code {
         };
         let symbol = match variable {
             Some((name, into)) => format!("{name}+{into:#x}"),
-            None => format!("{:#018x}", location.data.unwrap_or(location.place)),
+            None => format!("{:#018x}", location.data().unwrap_or(location.place)),
         };
         self.calls.push(Call {
             dso: texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)),
@@ -121,7 +121,7 @@ impl Code {
             named: variable.is_some(),
         });
         self.ranges.push((start, self.calls.len() as u32));
-        self.modules.push(location.module);
+        self.modules.push(location.module());
     }
 
     /// Writes down one location whose calls are known, innermost first; there is at least one.

@@ -157,7 +157,7 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: T
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
     let mut by_extra: FxHashMap<(u32, u32), Value> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
-    let has_all = query.event.is_none()
+    let has_all = (query.event.is_none() || query.event == Some(0) && sources.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
     let looks = !has_all || sieve.pid.is_some() || sieve.time.is_some();
     for (key, value) in if looks { input.rows } else { &[] } {

@@ -383,7 +383,7 @@ impl Live {
         let location = location::locate(history, layer, level, origin.address, false);
         let stack = number_of(location, places, locations);
         // Something may yet be mapped where nothing is.
-        match location.module {
+        match location.module() {
             Some(_) => rows.remember(origin, stack),
             None => rows.of(Key { event, stack, comm, extra }),
         }
@@ -607,7 +607,8 @@ impl Live {
 
     /// The rows as they are now. Stacks and locations are shared, not copied, until more of them come.
     pub fn look(&self) -> Look {
-        let mut rows: Vec<(Key, Value)> = self.rows.iter().map(|(key, heat)| (*key, heat.value())).collect();
+        let mut rows: Vec<(Key, Value)> = Vec::with_capacity(self.rows.len());
+        rows.extend(self.rows.iter().map(|(key, heat)| (*key, heat.value())));
         // Those that were there at the last turn are in order.
         rows.sort_by_key(|(key, _)| *key);
         let stacks = match self.wanted.ignore_stacks {

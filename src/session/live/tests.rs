@@ -77,7 +77,7 @@ fn modules(live: &Live) -> Vec<(String, u64)> {
         .iter()
         .map(|(key, value)| {
             let leaf = look.resolved.stack(key.stack).next().unwrap();
-            let module = look.resolved.locations[leaf as usize].module;
+            let module = look.resolved.locations[leaf as usize].module();
             let name = module.map(|m| live.history().modules()[m as usize].short_name());
             (name.unwrap_or_default(), value.period)
         })
