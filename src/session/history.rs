@@ -11,6 +11,7 @@
 //! twice in a layer means the same both times. New mappings beside the old ones only make the layer know more.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Own, Root, Spaces};
@@ -35,8 +36,8 @@ impl Layer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommId(pub u32);
 
-/// Values that hold from a moment on.
-type Timeline<T> = Vec<(Moment, T)>;
+/// Values that hold from a moment on. Most processes have two: from their fork, and from their exec.
+type Timeline<T> = SmallVec<[(Moment, T); 2]>;
 
 /// What holds at a moment; before the first, the first.
 fn at<T: Copy>(timeline: &Timeline<T>, moment: Moment) -> Option<T> {
@@ -108,11 +109,15 @@ impl History {
     }
 
     fn name(&mut self, tid: i32, moment: Moment, comm: &[u8]) {
-        let next = CommId(self.comms.len() as u32);
-        let id = *self.comm_ids.entry(comm.into()).or_insert(next);
-        if id == next {
-            self.comms.push(comm.into());
-        }
+        let id = match self.comm_ids.get(comm) {
+            Some(id) => *id,
+            None => {
+                let id = CommId(self.comms.len() as u32);
+                self.comms.push(comm.into());
+                self.comm_ids.insert(comm.into(), id);
+                id
+            }
+        };
         self.comms_of.entry(tid).or_default().push((moment, id));
     }
 
@@ -129,18 +134,25 @@ impl History {
 
     /// Takes a record of the side-band; others are no news to it. Moments must not go back.
     pub(super) fn record(&mut self, moment: Moment, raw: &RawRecord<'_>) {
+        if let Some(record) = raw.parse() {
+            self.take(moment, raw, &record);
+        }
+    }
+
+    /// As [`History::record`], of a record that was parsed already.
+    pub(super) fn take(&mut self, moment: Moment, raw: &RawRecord<'_>, record: &Record<'_>) {
         let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
-        match raw.parse() {
-            Some(Record::Mmap(map)) => self.map(moment, &map, None, in_kernel),
-            Some(Record::Mmap2(map)) => {
+        match record {
+            Record::Mmap(map) => self.map(moment, map, None, in_kernel),
+            Record::Mmap2(map) => {
                 let mut plain = map.map;
                 plain.is_data = map.is_data();
                 self.map(moment, &plain, Some(map.file), in_kernel);
             }
-            Some(Record::Comm(comm)) => self.take_name(moment, &comm),
-            Some(Record::Fork(task)) => self.fork(moment, &task, raw.misc & misc::FORK_EXEC == 0),
-            Some(Record::Ksymbol(symbol)) => self.ksymbol(&symbol),
-            Some(Record::Namespaces(namespaces)) => self.namespaces(&namespaces),
+            Record::Comm(comm) => self.take_name(moment, comm),
+            Record::Fork(task) => self.fork(moment, task, raw.misc & misc::FORK_EXEC == 0),
+            Record::Ksymbol(symbol) => self.ksymbol(symbol),
+            Record::Namespaces(namespaces) => self.namespaces(namespaces),
             _ => {}
         }
     }

@@ -30,7 +30,7 @@ use super::module::Modules;
 use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of};
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread, kind};
+use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::ended::ENDED;
@@ -207,31 +207,22 @@ impl Live {
     }
 
     fn note(&mut self, moment: Moment, raw: &RawRecord<'_>) {
-        match raw.kind {
-            kind::LOST | kind::LOST_SAMPLES | kind::THROTTLE | kind::CGROUP => match raw.parse() {
-                Some(Record::Lost(lost)) => self.counts.lost = self.counts.lost.saturating_add(lost.lost),
-                Some(Record::LostSamples(lost)) => self.counts.lost = self.counts.lost.saturating_add(lost),
-                Some(Record::Throttle(_)) => self.counts.throttled += 1,
-                Some(Record::Cgroup(cgroup)) => {
-                    self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
-                }
-                _ => {}
-            },
-            kind::EXIT => {
-                if let Some(Record::Exit(task)) = raw.parse() {
-                    self.ended.ended(task.thread, moment);
-                }
+        let Some(record) = raw.parse() else { return };
+        match &record {
+            Record::Lost(lost) => self.counts.lost = self.counts.lost.saturating_add(lost.lost),
+            Record::LostSamples(lost) => self.counts.lost = self.counts.lost.saturating_add(*lost),
+            Record::Throttle(_) => self.counts.throttled += 1,
+            Record::Cgroup(cgroup) => {
+                self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
             }
+            Record::Exit(task) => self.ended.ended(task.thread, moment),
             _ => {
-                match raw.kind {
-                    kind::FORK | kind::COMM => match raw.parse() {
-                        Some(Record::Fork(task)) => self.ended.began(task.thread),
-                        Some(Record::Comm(comm)) => self.ended.began(comm.thread),
-                        _ => {}
-                    },
+                match &record {
+                    Record::Fork(task) => self.ended.began(task.thread),
+                    Record::Comm(comm) => self.ended.began(comm.thread),
                     _ => {}
                 }
-                self.history.record(moment, raw);
+                self.history.take(moment, raw, &record);
             }
         }
     }

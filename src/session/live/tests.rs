@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::encode::Encoder;
-use crate::record::{FileId, Mmap, Mmap2, Task, Thread};
+use crate::record::{FileId, Mmap, Mmap2, Task, Thread, kind};
 use crate::session::samples::Extra;
 use crate::sys::Attr;
 use crate::units::PerfTime;
