@@ -463,7 +463,7 @@ impl Live {
 
     /// Layers have got new numbers; what was recognised in those that are gone cannot be met again.
     fn follow(&mut self, moved: &FxHashMap<Layer, Layer>) {
-        self.rows.forget_origins();
+        self.rows.follow(moved);
         let known = std::mem::take(&mut self.known).into_iter();
         let known = known.filter_map(|((layer, level, address, is_caller), number)| {
             Some(((*moved.get(&layer)?, level, address, is_caller), number))

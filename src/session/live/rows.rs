@@ -6,7 +6,7 @@
 use std::hash::Hasher;
 
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use super::heat::Heat;
 use crate::session::samples::Key;
@@ -85,9 +85,22 @@ impl Rows {
         entry.or_default()
     }
 
-    /// Nothing is remembered any more: places or numbers are others now.
-    pub(super) fn forget_origins(&mut self) {
-        self.recent.fill(None);
+    /// Layers have got new numbers; what was remembered of those that are gone is not met again.
+    pub(super) fn follow(&mut self, moved: &FxHashMap<Layer, Layer>) {
+        self.remembered(|recent, _| {
+            let layer = *moved.get(&recent.origin.layer)?;
+            Some(Recent { origin: Origin { layer, ..recent.origin }, ..recent })
+        });
+    }
+
+    /// Changes what is remembered, or forgets it.
+    fn remembered(
+        &mut self,
+        mut change: impl FnMut(Recent, &IndexMap<Key, Heat, FxBuildHasher>) -> Option<Recent>,
+    ) {
+        for recent in &mut self.recent {
+            *recent = recent.and_then(|recent| change(recent, &self.rows));
+        }
     }
 
     /// Has what samples at these addresses will need come into the processor's cache, for all at a time: otherwise each
@@ -120,29 +133,38 @@ impl Rows {
         self.rows.retain(|_, heat| heat.samples != 0.0);
         self.rows.sort_keys();
         self.empty = 0;
-        for recent in &mut self.recent {
-            *recent = recent.and_then(|recent| {
-                let row = self.rows.get_index_of(&recent.key())? as u32;
-                Some(Recent { row, ..recent })
-            });
-        }
+        self.remembered(|recent, rows| {
+            let row = rows.get_index_of(&recent.key())? as u32;
+            Some(Recent { row, ..recent })
+        });
     }
 
-    /// Gives each row the key that `change` says, and joins those that have become the same.
+    /// Gives each row the key that `change` says, and joins those that have become the same. It is asked about the same key
+    /// again, and says the same.
     pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
+        // Of a place that is empty nobody keeps the numbers.
+        self.remembered(|recent, rows| {
+            let (_, heat) = rows.get_index(recent.row as usize)?;
+            (heat.samples != 0.0).then_some(recent)
+        });
         let rows = std::mem::take(&mut self.rows);
         self.rows.reserve(rows.len());
         self.empty = 0;
         for (key, heat) in rows.into_iter().filter(|(_, heat)| heat.samples != 0.0) {
             self.rows.entry(change(key)).or_default().join(heat);
         }
-        self.forget_origins();
+        self.remembered(|recent, rows| {
+            let key = change(recent.key());
+            let row = rows.get_index_of(&key)? as u32;
+            let origin = Origin { extra: key.extra, ..recent.origin };
+            Some(Recent { origin, stack: key.stack, row })
+        });
     }
 
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.empty = 0;
-        self.forget_origins();
+        self.recent.fill(None);
     }
 
     pub(super) fn shrink(&mut self) {
