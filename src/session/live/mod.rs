@@ -330,12 +330,11 @@ impl Live {
                 }
             }
         };
-        let event = event as u32;
         let heat = if self.wanted.ignore_stacks {
             self.leaf(event, layer, comm, extra, sample)
         } else {
             let stack = self.stack(layer, sample);
-            self.rows.of(Key { event, stack, comm, extra })
+            self.rows.of(Key { event: event as u32, stack, comm, extra })
         };
         heat.add(period, weight);
     }
@@ -363,20 +362,22 @@ impl Live {
     }
 
     /// The row of a sample where nobody asks for callers: its location stands for its stack.
-    fn leaf(&mut self, event: u32, layer: Layer, comm: u32, extra: u32, sample: &Sample<'_>) -> &mut Heat {
+    fn leaf(&mut self, event: usize, layer: Layer, comm: u32, extra: u32, sample: &Sample<'_>) -> &mut Heat {
         let Self { places, locations, history, rows, .. } = self;
         let level = sample.cpu_mode().into();
         let layer = if level == Level::Kernel { Layer::KERNEL } else { layer };
-        let origin = Origin { address: sample.ip().unwrap_or(0), layer, level, event, comm, extra };
-        if let Some(place) = rows.place(&origin) {
+        let address = sample.ip().unwrap_or(0);
+        let origin =
+            u16::try_from(event).ok().map(|event| Origin { address, layer, comm, extra, event, level });
+        if let Some(place) = origin.and_then(|origin| rows.place(&origin)) {
             return rows.at(place);
         }
-        let location = location::locate(history, layer, level, origin.address, false);
+        let location = location::locate(history, layer, level, address, false);
         let stack = number_of(location, places, locations);
         // Something may yet be mapped where nothing is.
-        match location.module() {
-            Some(_) => rows.remember(origin, stack),
-            None => rows.of(Key { event, stack, comm, extra }),
+        match origin.filter(|_| location.module().is_some()) {
+            Some(origin) => rows.remember(origin, stack),
+            None => rows.of(Key { event: event as u32, stack, comm, extra }),
         }
     }
 

@@ -17,14 +17,14 @@ use crate::session::{Layer, Level};
 pub(super) struct Origin {
     pub(super) address: u64,
     pub(super) layer: Layer,
-    pub(super) level: Level,
-    pub(super) event: u32,
     pub(super) comm: u32,
     pub(super) extra: u32,
+    pub(super) event: u16,
+    pub(super) level: Level,
 }
 
-/// Origins that are remembered: few enough to stay in a processor's cache.
-const RECENT: usize = 1 << 13;
+/// Sets of origins that are remembered: few enough to stay in a processor's cache.
+const SETS: usize = 1 << 12;
 
 /// Sums by key.
 #[derive(Debug, Default)]
@@ -33,9 +33,16 @@ pub(super) struct Rows {
     rows: IndexMap<Key, Heat, FxBuildHasher>,
     /// Empty places when they were last counted.
     empty: usize,
-    /// Each origin at the place that its hash says; the later one wins.
-    recent: Vec<Option<Recent>>,
+    /// Each origin in the set that its address says.
+    recent: Vec<Set>,
 }
+
+/// Two origins, the later one first: a line of the processor's cache.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Set([Option<Recent>; 2]);
+
+const _: () = assert!(size_of::<Set>() == 64);
 
 #[derive(Debug, Clone, Copy)]
 struct Recent {
@@ -48,21 +55,22 @@ struct Recent {
 impl Recent {
     fn key(&self) -> Key {
         let Origin { event, comm, extra, .. } = self.origin;
-        Key { event, stack: self.stack, comm, extra }
+        Key { event: event.into(), stack: self.stack, comm, extra }
     }
 }
 
-fn slot(address: u64) -> usize {
+fn set_of(address: u64) -> usize {
     let mut hasher = FxHasher::default();
     hasher.write_u64(address);
-    hasher.finish() as usize % RECENT
+    hasher.finish() as usize % SETS
 }
 
 impl Rows {
     /// Where the row of an origin lies, if that was remembered.
     pub(super) fn place(&self, origin: &Origin) -> Option<usize> {
-        let recent = self.recent.get(slot(origin.address))?.as_ref()?;
-        (recent.origin == *origin).then_some(recent.row as usize)
+        let set = self.recent.get(set_of(origin.address))?;
+        let recent = set.0.iter().flatten().find(|recent| recent.origin == *origin)?;
+        Some(recent.row as usize)
     }
 
     /// The row at a place.
@@ -80,8 +88,9 @@ impl Rows {
         let mut recent = Recent { origin, stack, row: 0 };
         let entry = self.rows.entry(recent.key());
         recent.row = entry.index() as u32;
-        self.recent.resize(RECENT, None);
-        self.recent[slot(origin.address)] = Some(recent);
+        self.recent.resize(SETS, Set::default());
+        let set = &mut self.recent[set_of(origin.address)].0;
+        *set = [Some(recent), set[0]];
         entry.or_default()
     }
 
@@ -98,7 +107,7 @@ impl Rows {
         &mut self,
         mut change: impl FnMut(Recent, &IndexMap<Key, Heat, FxBuildHasher>) -> Option<Recent>,
     ) {
-        for recent in &mut self.recent {
+        for recent in self.recent.iter_mut().flat_map(|set| &mut set.0) {
             *recent = recent.and_then(|recent| change(recent, &self.rows));
         }
     }
@@ -108,8 +117,10 @@ impl Rows {
     pub(super) fn warm(&self, addresses: &[u64]) {
         let mut sum = 0;
         for address in addresses {
-            let Some(Some(recent)) = self.recent.get(slot(*address)) else { continue };
-            sum ^= self.rows.get_index(recent.row as usize).map_or(0, |(_, heat)| heat.samples.to_bits());
+            let Some(set) = self.recent.get(set_of(*address)) else { continue };
+            for recent in set.0.iter().flatten() {
+                sum ^= self.rows.get_index(recent.row as usize).map_or(0, |(_, heat)| heat.samples.to_bits());
+            }
         }
         std::hint::black_box(sum);
     }
@@ -164,7 +175,7 @@ impl Rows {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.empty = 0;
-        self.recent.fill(None);
+        self.recent.fill(Set::default());
     }
 
     pub(super) fn shrink(&mut self) {
