@@ -1,8 +1,8 @@
 //! What this machine itself has: its C library, its kernel, its vdso, and JIT code of a process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol};
 use pmc::address::{Avma, FileOffset, Mapping};
 use pmc::symbol::{Depth, Kind, Missing, Module, Options, Probe, Request, Symbolizer};
 
@@ -10,13 +10,8 @@ use super::{kit, offsets, plain, resolve};
 
 #[test]
 fn the_c_library_of_this_machine_is_named_as_nm_does() {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let Some(libc) = maps.lines().find_map(|l| {
-        Some(Path::new(&l[l.find('/')?..])).filter(|p| p.to_str().is_some_and(|p| p.contains("libc.so")))
-    }) else {
-        kit::need("libc", false, "no libc.so is mapped");
-        return;
-    };
+    let Some(libc) = own_libc() else { return };
+    let libc = libc.as_path();
     let bytes = std::fs::read(libc).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let functions: Vec<(u64, u64, String)> = file
@@ -35,6 +30,111 @@ fn the_c_library_of_this_machine_is_named_as_nm_does() {
         let alias = functions.iter().any(|(s, _, n)| **n == *function.raw && Some(*s) == function.start);
         assert!(alias, "{name} at {start:#x} became {} at {:?}", function.raw, function.start);
     }
+}
+
+/// The C library that this process has mapped.
+fn own_libc() -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let libc = maps.lines().find_map(|line| {
+        Some(&line[line.find('/')?..]).filter(|path| path.contains("libc.so")).map(PathBuf::from)
+    });
+    kit::need("libc", libc.is_some(), "no libc.so is mapped");
+    libc
+}
+
+#[test]
+fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
+    let Some(libc) = own_libc() else { return };
+    let bytes = std::fs::read(&libc).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    // Functions, places between them, and the stubs before them.
+    let sections: Vec<(u64, u64)> = [".plt", ".plt.got", ".plt.sec", ".text"]
+        .iter()
+        .filter_map(|name| file.section_by_name(name))
+        .map(|section| (section.address(), section.size()))
+        .collect();
+    let mut seed = 7u64;
+    let mut next = |below: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % below
+    };
+    let mut whole = Symbolizer::new(plain()).unwrap();
+    let of_whole = whole.add(Module::file(&libc));
+    let mut few = Symbolizer::new(Options { sparse: true, ..plain() }).unwrap();
+    let of_few = few.add(Module::file(&libc));
+    let mut stubs = 0;
+    for _ in 0..60 {
+        let addresses: Vec<u64> = (0..1 + next(12))
+            .map(|_| {
+                let (start, size) = sections[next(sections.len() as u64) as usize];
+                start + next(size)
+            })
+            .collect();
+        let probes = offsets(&libc, &addresses);
+        let answers =
+            few.resolve(&[Request { module: of_few, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+        for (at, probe) in probes.iter().enumerate() {
+            let frame = answers.frames(at).first();
+            let name = frame.map(|frame| few.names().function(frame.function).raw.to_string());
+            let wanted = whole.find(of_whole, *probe).map(|(name, _)| name.to_owned());
+            assert_eq!(name, wanted, "at {:#x}", addresses[at]);
+            stubs += usize::from(wanted.is_some_and(|name| name.ends_with("@plt")));
+            // As far as the answer is said to hold, it does.
+            let (from, to) = few.around(of_few, *probe).unwrap();
+            let (first, last) = (from.max(1), to.min(bytes.len() as u64) - 1);
+            for place in [first, last, first + next(last - first + 1), first + next(last - first + 1)] {
+                let there = whole.find(of_whole, Probe::from(FileOffset(place))).map(|(name, _)| name);
+                assert_eq!(there, name.as_deref(), "at {place:#x}, of {from:#x} to {to:#x}");
+            }
+        }
+    }
+    assert!(stubs > 10, "{stubs}");
+}
+
+#[test]
+fn kept_kernel_functions_are_those_that_the_kernel_says() {
+    let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let functions = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
+        matches!(words.next()?, "t" | "T" | "w" | "W").then_some(address)
+    });
+    // The middle of the first bytes: labels may stand at the same place.
+    let mut probes: Vec<Probe> =
+        functions.step_by(61).map(|address| Probe::from(Avma(address + 1))).collect();
+    if !kit::need("kallsyms", !probes.is_empty(), "the kernel hides the addresses of its functions") {
+        return;
+    }
+    // Where nothing is.
+    probes.push(Probe::from(Avma(0xffff_ffff_ffff_f000)));
+    let cache = tempfile::tempdir().unwrap();
+    let names = |cache: Option<&Path>| {
+        let options = Options { cache: cache.map(Path::to_path_buf), ..plain() };
+        let (symbolizer, _, answer) = resolve(options, Module::kernel(), &probes, Depth::Names);
+        let name =
+            |at| Some(symbolizer.names().function(answer.frames(at).first()?.function).raw.to_string());
+        (0..probes.len()).map(name).collect::<Vec<_>>()
+    };
+    let said = names(None);
+    assert!(said.iter().flatten().count() > 1000);
+    let kept = || {
+        let folder = std::fs::read_dir(cache.path().join("kernel")).unwrap();
+        let files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files[0].clone()
+    };
+    for _ in 0..2 {
+        assert_eq!(names(Some(cache.path())), said);
+    }
+    let sound = std::fs::read(kept()).unwrap();
+    // A list that was spoilt is not believed, and made again.
+    std::fs::write(kept(), &sound[..sound.len() / 2]).unwrap();
+    assert_eq!(names(Some(cache.path())), said);
+    assert_eq!(std::fs::read(kept()).unwrap().len(), sound.len());
+    // Where nothing can be written all is as without.
+    let file = cache.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    assert_eq!(names(Some(&file)), said);
 }
 
 #[test]

@@ -279,7 +279,7 @@ pub fn history(
     sums
 }
 
-/// Joins rows that differ only in what the keys do not tell apart. Rows come sorted, so equal ones are neighbours.
+/// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come by stack.
 fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
     let comms = keys.contains(&SortKey::Comm);
     let extras = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());

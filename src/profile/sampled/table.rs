@@ -40,7 +40,7 @@ pub trait Words {
 /// Everything that rows are made of.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// The sums by stack: the rows of `resolved`, or those of them that a filter left. Sorted by key.
+    /// The sums by stack: the rows of `resolved`, or those of them that a filter left. By event and stack.
     pub rows: &'a [(Key, Value)],
     /// The stacks.
     pub resolved: &'a Resolved,

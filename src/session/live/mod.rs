@@ -27,7 +27,7 @@ use self::rows::{Origin, Rows};
 use super::intern::{Lists, bytes, numbers};
 use super::location::{self, Location, Stacks};
 use super::module::Modules;
-use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Value, Wanted, comm_key, tell, weight_of};
+use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Wanted, comm_key, tell, weight_of};
 use super::{History, Layer, Level, Moment, Resolved};
 use crate::record::layout::bits;
 use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread};
@@ -597,16 +597,13 @@ impl Live {
         self.buried = 0;
     }
 
-    /// The rows as they are now. Stacks and locations are shared, not copied, until more of them come.
+    /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more of them come.
     pub fn look(&self) -> Look {
-        let mut rows: Vec<(Key, Value)> = Vec::with_capacity(self.rows.len());
-        rows.extend(self.rows.iter().map(|(key, heat)| (*key, heat.value())));
-        // Those that were there at the last turn are in order.
-        rows.sort_by_key(|(key, _)| *key);
         let stacks = match self.wanted.ignore_stacks {
             true => Stacks::Leaves,
             false => Stacks::Lists(self.stacks.clone()),
         };
+        let rows = self.rows.by_stack();
         let resolved = Resolved { locations: self.locations.clone(), stacks, rows };
         Look { resolved, extras: self.extras.clone(), generation: self.generation }
     }

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use super::heat::Heat;
-use crate::session::samples::Key;
+use crate::session::samples::{Key, Value};
 use crate::session::{Layer, Level};
 
 /// Where a sample without callers was taken, and what else tells its row apart.
@@ -139,10 +139,9 @@ impl Rows {
         }
     }
 
-    /// Closes the empty places, and puts the rows in order: who copies them in this order has little left to sort.
+    /// Closes the empty places.
     fn close(&mut self) {
         self.rows.retain(|_, heat| heat.samples != 0.0);
-        self.rows.sort_keys();
         self.empty = 0;
         self.remembered(|recent, rows| {
             let row = rows.get_index_of(&recent.key())? as u32;
@@ -190,5 +189,18 @@ impl Rows {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Heat)> {
         self.rows.iter().filter(|(_, heat)| heat.samples != 0.0)
+    }
+
+    /// By event and stack; those that have both in common stand together in some order.
+    pub(super) fn by_stack(&self) -> Vec<(Key, Value)> {
+        // What is moved while sorting is small.
+        let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());
+        let filled = (0..).zip(&self.rows).filter(|(_, (_, heat))| heat.samples != 0.0);
+        order.extend(filled.map(|(at, (key, _))| (u64::from(key.event) << 32 | u64::from(key.stack), at)));
+        order.sort_unstable();
+        let mut rows = Vec::with_capacity(order.len());
+        let filled = order.iter().filter_map(|(_, at)| self.rows.get_index(*at as usize));
+        rows.extend(filled.map(|(key, heat)| (*key, heat.value())));
+        rows
     }
 }
