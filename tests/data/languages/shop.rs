@@ -8,7 +8,7 @@ impl<T: Copy> Till<T> {
     #[inline(always)]
     fn ring(&mut self, price: u32) {
         let mut i = 0;
-        while i < price { self.sum += i as u64; i += 1; black_box((self.sum, self.coin)); } // mark ring
+        while i < price { self.sum = self.sum / 7 + self.sum % 13 + i as u64; i += 1; black_box((self.sum, self.coin)); } // mark ring
     }
 }
 #[inline(never)]
@@ -27,6 +27,6 @@ mod week {
     }
 }
 fn main() {
-    let sum = week::day(black_box(1600)); // mark main
+    let sum = week::day(black_box(160)); // mark main
     std::process::exit((sum == 42).into());
 }
