@@ -272,8 +272,11 @@ impl History {
 
     fn note_jitdump(&mut self, map: &Mmap<'_>) {
         use std::os::unix::ffi::OsStrExt;
+        if !map.name.ends_with(b".dump") {
+            return;
+        }
         let last = map.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if last.starts_with(b"jit-") && last.ends_with(b".dump") {
+        if last.starts_with(b"jit-") {
             let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(map.name));
             self.jitdumps.push((map.thread.pid as u32, path));
         }

@@ -10,7 +10,7 @@
 
 use object::Architecture;
 use object::read::{File, Object, ObjectSection, ObjectSymbol, RelocationTarget};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{Builder, Rank};
 
@@ -35,10 +35,8 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
         Architecture::Aarch64 => aarch64,
         _ => return,
     };
-    let slots = slots(file);
-    if slots.is_empty() {
-        return;
-    }
+    // Start, length and slot of each stub that has a say.
+    let mut stubs: Vec<(u64, usize, u64)> = Vec::new();
     for name in SECTIONS {
         let Some(section) = file.section_by_name(name) else { continue };
         let Ok(code) = section.data() else { continue };
@@ -49,18 +47,30 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
             if !into.wants(address, stub.len() as u64, u64::MAX) {
                 continue;
             }
-            let Some(symbol) = find(stub, address).and_then(|slot| slots.get(&slot)) else { continue };
-            let rank = Rank { function: true, strong: true, global: false };
-            into.add(address, stub.len() as u64, u64::MAX, rank, &format!("{symbol}@plt"));
+            if let Some(slot) = find(stub, address) {
+                stubs.push((address, stub.len(), slot));
+            }
         }
+    }
+    let slots = slots(file, &stubs.iter().map(|(.., slot)| *slot).collect());
+    for (address, len, slot) in stubs {
+        let Some(symbol) = slots.get(&slot) else { continue };
+        let rank = Rank { function: true, strong: true, global: false };
+        into.add(address, len as u64, u64::MAX, rank, &format!("{symbol}@plt"));
     }
 }
 
-/// Slot address to the name of the function that it leads to.
-fn slots(file: &File<'_>) -> FxHashMap<u64, String> {
+/// Slot address to the name of the function that it leads to, for some slots.
+fn slots(file: &File<'_>, wanted: &FxHashSet<u64>) -> FxHashMap<u64, String> {
     let mut slots = FxHashMap::default();
+    if wanted.is_empty() {
+        return slots;
+    }
     for (slot, relocation) in file.dynamic_relocations().into_iter().flatten().take(4 * MOST_STUBS) {
         let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+        if !wanted.contains(&slot) {
+            continue;
+        }
         let Some(symbol) = file
             .dynamic_symbol_table()
             .and_then(|t| object::read::ObjectSymbolTable::symbol_by_index(&t, index).ok())

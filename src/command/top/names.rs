@@ -322,8 +322,10 @@ const SHARE: f64 = 0.005;
 /// … and so much at once, as at the start.
 const CREDIT: Duration = Duration::from_millis(100);
 /// Each reading of a module's files is followed by a rest, of which the reading is this part. It takes as long for one
-/// address as for hundreds, so these had better gather. Nobody should have to wait for a name for long, though.
+/// address as for hundreds, so these had better gather. Nobody should have to wait for a name for long, though: the rest is
+/// this long at most.
 const READING: f64 = 0.001;
+const LONGEST_REST: Duration = Duration::from_secs(8);
 /// While something waits, the thread looks up so often: hurry may be asked for.
 const NAP: Duration = Duration::from_millis(200);
 
@@ -431,7 +433,7 @@ impl Finder {
             let cost = process_cpu_ns().saturating_sub(before) as f64 / 1e9;
             self.credit.0 -= cost;
             if now.duration_since(self.start) > EARLY {
-                let rest = Duration::from_secs_f64(cost / READING).min(GATHER);
+                let rest = Duration::from_secs_f64(cost / READING).min(LONGEST_REST);
                 self.rests.insert(module, Instant::now() + rest);
             }
             // What came meanwhile may be known by now.

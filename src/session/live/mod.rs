@@ -233,8 +233,8 @@ impl Live {
         std::mem::swap(batch, &mut spare);
         let round = spare;
         let mut sideband = round.sideband;
-        // A place in `bytes` is unique: equal moments stay in the rings' order.
-        sideband.sort_unstable();
+        // One ring's records come in order, and this sort looks for such runs. Equal moments stay in the rings' order.
+        sideband.sort();
         for &(moment, start) in &sideband {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
             if moment <= horizon {
