@@ -234,7 +234,7 @@ pub(in crate::command) fn open(
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
         with_id: plan.has_id || unwinds(plan, &groups),
-        watermark: (size / 4).min(1 << 20) as u32,
+        watermark: (size / plan.wakes_at).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;
     let refused = |refused: Box<Refused>| explain(*refused, host);

@@ -70,6 +70,8 @@ pub(in crate::command) struct Plan {
     pub(in crate::command) freq_max: bool,
     pub(in crate::command) per_thread: bool,
     pub(in crate::command) ring_pages: Option<usize>,
+    /// Whoever drains is woken when this part of a ring is full: 1 by so much.
+    pub(in crate::command) wakes_at: u64,
     pub(in crate::command) delay: Delay,
     pub(in crate::command) timeout_ns: Option<u64>,
     pub(in crate::command) command: Vec<OsString>,
@@ -205,6 +207,7 @@ impl Plan {
             freq_max: typed.freq.as_deref() == Some("max"),
             per_thread: typed.per_thread,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
+            wakes_at: 4,
             delay,
             timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
             command: typed.command,

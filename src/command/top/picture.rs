@@ -54,7 +54,7 @@ const IDLE: &[&str] = &[
 pub(super) const KEEP: f64 = 7.0 / 8.0;
 
 /// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
-const GIVE_BACK: Duration = Duration::from_secs(4);
+const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// After this time what ran at the start has run.
 const SETTLING: Duration = Duration::from_secs(3);

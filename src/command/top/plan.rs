@@ -268,6 +268,8 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
         strict_freq: false,
         freq_max: typed.freq.as_deref() == Some("max"),
         per_thread: false,
+        // Few rounds are cheaper than many, and the other half of a ring holds as much again.
+        wakes_at: 2,
         ring_pages: Some(match &typed.mmap_pages {
             Some(text) => record::ring_pages(text)?,
             None => crate::counter::rings::pages_of(RING),

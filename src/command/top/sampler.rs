@@ -4,13 +4,13 @@
 //! to be sampled. Nothing that may wait (files, terminals, symbols) happens here once the events run, so that no ring fills.
 //!
 //! ```text
-//!   rings ──epoll: a quarter full, or 200 ms──► Batch ──┐
-//!      every ring is read, then what is older than      ├─ lock ─► Live.settle ─► new locations ─► names
-//!      the moment before the reading is settled         ┘
+//!   rings ──epoll: half full, or half a second──► Batch ──┐
+//!      every ring is read, then what is older than        ├─ lock ─► Live.settle ─► new locations ─► names
+//!      the moment before the reading is settled           ┘
 //! ```
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -36,14 +36,18 @@ use crate::session::live::{Batch, Live};
 use crate::sys::Attr;
 use crate::sys::clock::monotonic_ns;
 
-/// Rings are drained at least so often.
-const DRAIN_NS: u64 = 200_000_000;
+/// Rings are drained at least so often, and twice a table.
+const DRAIN_NS: u64 = 500_000_000;
 /// At first more often, so that there is something to show.
 const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
 /// A record is in its ring so long after the time that stands in it, at most.
 const WRITING_NS: u64 = 2_000_000;
 /// How often the life of foreign threads, and a reservation, is looked at.
 const TICK_NS: u64 = 100_000_000;
+
+fn drain_ns(delay: Duration) -> u64 {
+    DRAIN_NS.min(u64::try_from(delay.as_nanos() / 2).unwrap_or(u64::MAX))
+}
 
 /// An event that is sampled.
 #[derive(Debug, Clone)]
@@ -64,7 +68,9 @@ pub(super) struct Shared {
     /// Somebody else has reserved the hardware, and the plan is to yield.
     yielding: AtomicBool,
     /// The last moment that was settled.
-    settled: std::sync::atomic::AtomicU64,
+    settled: AtomicU64,
+    /// Rings are drained at least so often.
+    drain_ns: AtomicU64,
 }
 
 impl Shared {
@@ -78,6 +84,11 @@ impl Shared {
 
     pub(super) fn is_yielding(&self) -> bool {
         self.yielding.load(Ordering::Relaxed)
+    }
+
+    /// A table is made so often from now on.
+    pub(super) fn set_delay(&self, delay: Duration) {
+        self.drain_ns.store(drain_ns(delay), Ordering::Relaxed);
     }
 
     pub(super) fn settled(&self) -> u64 {
@@ -199,6 +210,7 @@ impl<'a> Sampling<'a> {
             over: AtomicBool::new(false),
             yielding: AtomicBool::new(false),
             settled: Default::default(),
+            drain_ns: drain_ns(plan.delay).into(),
         });
         let sampling = Self {
             plan,
@@ -228,7 +240,8 @@ impl<'a> Sampling<'a> {
         let mut first = FIRST_DRAINS.into_iter();
         loop {
             let now = monotonic_ns();
-            let next_drain = now + first.next().unwrap_or(DRAIN_NS);
+            let next_drain =
+                now + first.next().unwrap_or_else(|| self.shared.drain_ns.load(Ordering::Relaxed));
             let deadline = next_tick.map_or(next_drain, |tick| tick.min(next_drain));
             if self.wait(&poll, deadline.saturating_sub(now))? {
                 break;

@@ -354,6 +354,7 @@ impl Work {
             LiveCommand::Faster(false) => self.delay = (self.delay * 2).min(DELAYS.1),
         }
         if matches!(command, LiveCommand::Faster(_)) {
+            self.shared.set_delay(self.delay);
             let said = format!("a new picture each {:.3} s", self.delay.as_secs_f64());
             self.board.put(|poll| poll.said = Some(said));
         }
