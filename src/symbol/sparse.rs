@@ -31,36 +31,33 @@ pub(super) struct Sparse {
     mini: OnceLock<Vec<Image>>,
 }
 
-fn holds(known: &BTreeMap<u64, Piece>, address: u64) -> bool {
-    known.range(..=address).next_back().is_some_and(|(_, piece)| address < piece.end)
+/// The stretch that an address lies in, and its start.
+fn piece(known: &BTreeMap<u64, Piece>, address: u64) -> Option<(u64, &Piece)> {
+    let (start, piece) = known.range(..=address).next_back()?;
+    (address < piece.end).then_some((*start, piece))
 }
 
 impl Sparse {
     /// The functions at these addresses of the file.
     pub(super) fn find(&self, addresses: &[Option<u64>], found: &Found) -> Vec<Option<Named>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = addresses.iter().flatten().copied().filter(|address| !holds(&known, *address));
+        let new = addresses.iter().flatten().copied().filter(|address| piece(&known, *address).is_none());
         let few = Few::new(new);
         if !few.is_empty() {
             self.walk(few, found, &mut known);
         }
-        let symbol = |address: u64| {
-            let (_, piece) = known.range(..=address).next_back()?;
-            piece.symbol.clone().filter(|_| address < piece.end)
-        };
-        addresses.iter().map(|address| symbol((*address)?)).collect()
+        addresses.iter().map(|address| piece(&known, (*address)?)?.1.symbol.clone()).collect()
     }
 
     /// Whether the answer for an address is there already.
     pub(super) fn knows(&self, address: u64) -> bool {
-        holds(&self.known.lock().unwrap_or_else(PoisonError::into_inner), address)
+        self.around(address).is_some()
     }
 
     /// From where and to where the answer is that for this address, if it is there already.
     pub(super) fn around(&self, address: u64) -> Option<(u64, u64)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (start, piece) = known.range(..=address).next_back()?;
-        (address < piece.end).then_some((*start, piece.end))
+        piece(&known, address).map(|(start, piece)| (start, piece.end))
     }
 
     fn walk(&self, few: Few, found: &Found, known: &mut BTreeMap<u64, Piece>) {

@@ -116,12 +116,16 @@ fn a_signal_ends_command_and_measurement_and_pmc_dies_of_it() {
     if !kit::need_perf_events() {
         return;
     }
-    // A signal that is ignored (nohup) stays so, for the command too.
+    // A signal that is ignored stays so, for the command too.
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
-    let heeded = |signal: &Signal| ignored & 1 << (signal.as_raw() - 1) == 0;
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP].into_iter().filter(heeded) {
+    let is_heeded = ignored & 1 << (Signal::HUP.as_raw() - 1) == 0;
+    let mut signals = vec![Signal::INT, Signal::TERM];
+    if kit::need("SIGHUP", is_heeded, "SIGHUP is ignored here, as under nohup") {
+        signals.push(Signal::HUP);
+    }
+    for signal in signals {
         for group in [false, true] {
             let child = start_group(&["stat", "-e", "task-clock", "--", "sleep", "60"]);
             wait_for_command(&child, "sleep");

@@ -178,10 +178,9 @@ impl Names {
         if are_all {
             (self.generation, self.locations) = (generation, 0);
             // What is named stays so under whatever number; what nobody has any more is forgotten.
-            let named = &mut *lock(&self.named);
-            named.keep(locations);
-            fresh.extend(locations.iter().filter(|location| named.of(location).is_none()));
-        } else if self.locations < locations.len() {
+            lock(&self.named).keep(locations);
+        }
+        if self.locations < locations.len() {
             let named = lock(&self.named);
             let new = locations[self.locations..].iter();
             fresh.extend(new.filter(|location| named.of(location).is_none()));
@@ -207,13 +206,16 @@ impl Named {
 
     /// What stands at a location, innermost first; there is at least one.
     fn of(&self, location: &Location) -> Option<&[Call]> {
-        let stretch = || {
-            let stretches = self.stretches.get(&(location.module()?, location.level))?;
-            let (_, stretch) = stretches.range(..=location.place).next_back()?;
-            (location.place < stretch.end).then_some((stretch.call, stretch.call + 1))
-        };
-        let (start, end) = stretch().or_else(|| self.places.get(location).copied())?;
+        let stretch = self.stretch(location).map(|(_, stretch)| (stretch.call, stretch.call + 1));
+        let (start, end) = stretch.or_else(|| self.places.get(location).copied())?;
         Some(&self.calls[start as usize..end as usize])
+    }
+
+    /// The stretch that a location lies in, and its first place.
+    fn stretch(&self, location: &Location) -> Option<(u64, Stretch)> {
+        let stretches = self.stretches.get(&(location.module()?, location.level))?;
+        let (start, stretch) = stretches.range(..=location.place).next_back()?;
+        (location.place < stretch.end).then_some((*start, *stretch))
     }
 
     /// Writes down what stands at a location. `around`: the places for which one call stands as it does for this one.
@@ -246,13 +248,9 @@ impl Named {
         }
         let mut kept = Self::default();
         for location in locations {
-            let stretch = location.module().and_then(|module| {
-                let stretches = self.stretches.get(&(module, location.level))?;
-                let (start, stretch) = stretches.range(..=location.place).next_back()?;
-                (location.place < stretch.end).then_some((*start, stretch.end))
-            });
             if let Some(calls) = self.of(location) {
-                kept.put(location, calls, stretch);
+                let around = self.stretch(location).map(|(start, stretch)| (start, stretch.end));
+                kept.put(location, calls, around);
             }
         }
         (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);

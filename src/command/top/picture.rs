@@ -57,7 +57,7 @@ pub(super) const KEEP: f64 = 7.0 / 8.0;
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// After this time what ran at the start has run.
-const SETTLING: Duration = Duration::from_secs(3);
+const SETTLING_NS: u64 = 3_000_000_000;
 
 /// Whoever looks.
 pub(super) struct Painter {
@@ -67,7 +67,6 @@ pub(super) struct Painter {
     sockets: FxHashMap<u32, i64>,
     start: u64,
     before: Before,
-    started: Instant,
     is_settled: bool,
     given_back: Instant,
     host: Host,
@@ -105,7 +104,6 @@ impl Painter {
         };
         let now = monotonic_ns();
         let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
-        let started = Instant::now();
         Self {
             shared,
             known,
@@ -113,9 +111,8 @@ impl Painter {
             sockets,
             start: now,
             before,
-            started,
             is_settled: false,
-            given_back: started,
+            given_back: Instant::now(),
             host,
         }
     }
@@ -255,7 +252,7 @@ impl Painter {
         }
         let has_forgotten = live.tidy(before, exists);
         drop(live);
-        if !self.is_settled && self.started.elapsed() > SETTLING {
+        if !self.is_settled && monotonic_ns() - self.start > SETTLING_NS {
             self.is_settled = true;
             memory::give_back_code();
         }

@@ -82,8 +82,8 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn new(wanted: &Wanted) -> Self {
-        let at = |wanted: &[Extra], extra| wanted.iter().position(|other| *other == extra);
-        Self { pid: at(&wanted.extras, Extra::Pid), tid: at(&wanted.extras, Extra::Tid) }
+        let at = |extra| wanted.extras.iter().position(|other| *other == extra);
+        Self { pid: at(Extra::Pid), tid: at(Extra::Tid) }
     }
 
     pub(super) fn is_nothing(&self) -> bool {

@@ -216,15 +216,11 @@ impl Live {
                 self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
             }
             Record::Exit(task) => self.ended.ended(task.thread, moment),
-            _ => {
-                match &record {
-                    Record::Fork(task) => self.ended.began(task.thread),
-                    Record::Comm(comm) => self.ended.began(comm.thread),
-                    _ => {}
-                }
-                self.history.take(moment, raw, &record);
-            }
+            Record::Fork(task) => self.ended.began(task.thread),
+            Record::Comm(comm) => self.ended.began(comm.thread),
+            _ => {}
         }
+        self.history.take(moment, raw, &record);
     }
 
     /// Ends a round: everything in the batch that is not younger than `horizon` is taken from it.
