@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
 use crate::session::{self, History, Location, Module};
 use crate::symbol::{
-    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
+    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery,
+    Symbolizer,
 };
 
 /// What was typed about files with symbols, over what the environment says. `live`: the recording was made on this machine.
@@ -98,7 +99,7 @@ impl Symbols {
     }
 
     /// How to ask for a location.
-    pub(in crate::command) fn probe(&self, location: &Location) -> Option<(ModuleId, Probe)> {
+    pub(in crate::command) fn probe(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
         let probe = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
@@ -119,16 +120,16 @@ impl Symbols {
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Answers {
-        let mut probes: FxHashMap<ModuleId, Vec<(Probe, usize)>> = FxHashMap::default();
+        let mut probes: FxHashMap<ModuleId, Vec<(SymbolQuery, usize)>> = FxHashMap::default();
         for (number, location) in locations.iter().enumerate() {
             if let Some((id, probe)) = self.probe(location) {
                 probes.entry(id).or_default().push((probe, number));
             }
         }
-        let mut asked: Vec<(ModuleId, Vec<(Probe, usize)>)> = probes.into_iter().collect();
+        let mut asked: Vec<(ModuleId, Vec<(SymbolQuery, usize)>)> = probes.into_iter().collect();
         asked.sort_unstable_by_key(|(id, _)| *id);
         asked.iter_mut().for_each(|(_, probes)| probes.sort_unstable());
-        let lists: Vec<Vec<Probe>> =
+        let lists: Vec<Vec<SymbolQuery>> =
             asked.iter().map(|(_, probes)| probes.iter().map(|(probe, _)| *probe).collect()).collect();
         let requests: Vec<Request<'_>> =
             asked.iter().zip(&lists).map(|((id, _), probes)| Request { module: *id, probes }).collect();
