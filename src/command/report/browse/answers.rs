@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use super::stage::{Newest, Stage};
-use crate::command::report::words::Names;
+use crate::analysis::names::Names;
 use crate::command::screen;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Answer, Order, Profile, Query, query};

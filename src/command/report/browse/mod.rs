@@ -17,8 +17,8 @@ mod stage;
 use std::sync::mpsc::channel;
 
 use super::plan::Plan;
+use crate::analysis::annotate::listing::How;
 use crate::cli::report::Report;
-use crate::command::annotate::listing::How;
 use crate::command::screen;
 use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
@@ -57,7 +57,7 @@ impl Opening {
 /// When something typed means nothing, the recording cannot be read, or it has no such function.
 pub(in crate::command) fn code(typed: &Report, reader: Reader, opening: Opening) -> Result<Exit> {
     let mut plan = Plan::new(typed)?;
-    plan.symbols.live = super::is_from_here(&reader);
+    plan.symbols.live = crate::analysis::is_from_here(&reader);
     plan.settle(reader.events())?;
     run(typed, plan, reader, Some(opening))
 }
