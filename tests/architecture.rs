@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// host                       perfdata
 ///           record
 ///           sys
-///           error  units  text  address
+///           error  units  text  terminal  address
 /// ```
 const HOUSE: &[(&str, &[&str])] = &[
     // The binary leaves with the status that a command decided, or dies by the signal that ended it.
@@ -32,11 +32,11 @@ const HOUSE: &[(&str, &[&str])] = &[
             "cli", "tui", "view", "analysis", "profile", // the top
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
-            "sys", "record", "error", "units", "text", "address",
+            "sys", "record", "error", "units", "text", "terminal", "address",
         ],
     ),
     ("cli", &[]),
-    ("tui", &["view", "profile", "error", "units", "text"]),
+    ("tui", &["view", "profile", "error", "units", "text", "terminal"]),
     ("view", &["profile", "error", "units", "text"]),
     (
         "analysis",
@@ -62,6 +62,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("address", &[]),
     ("units", &[]),
     ("text", &[]),
+    ("terminal", &[]),
 ];
 
 /// A line that breaks a rule.

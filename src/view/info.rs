@@ -13,7 +13,7 @@
 use std::io::{self, Write};
 
 use crate::profile::machine::{Counters, Machine, Pmu, Reservation, User, Verdict, Why};
-use crate::text::{clean, width};
+use crate::text::{clean, width, wrap};
 use crate::units::{bytes, thousands};
 
 /// Columns of a line.
@@ -313,19 +313,7 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
 
 /// Writes `text`, cleaned, over as many lines as it takes: the first begins with `first`, the others with `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
-    let text = clean(text);
-    let mut line = String::from(first);
-    let mut empty = true;
-    // Only single blanks are places to break: columns inside the first line are kept.
-    for word in text.split_inclusive(' ') {
-        if !empty && width(&line) + width(word.trim_end()) > COLUMNS {
-            writeln!(out, "{}", line.trim_end())?;
-            line = String::from(rest);
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    writeln!(out, "{}", line.trim_end())
+    wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn plural(count: usize, what: &str) -> String {

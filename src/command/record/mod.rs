@@ -18,7 +18,6 @@ mod switch;
 mod unwinding;
 
 use std::ffi::CString;
-use std::io::{IsTerminal, stdout};
 use std::rc::Rc;
 
 use self::output::{Events, Output};
@@ -45,6 +44,7 @@ use crate::sys::perf::{OpenTarget, probe};
 use crate::sys::process::{Held, Stdout};
 use crate::sys::signal::{self, Signals};
 use crate::sys::{errno, limits, page_size};
+use crate::terminal::Stream;
 use crate::units;
 
 /// Runs the command.
@@ -52,7 +52,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let host = Host::live();
     let mut plan = Plan::new(typed, &host)?;
-    if plan.is_stream() && stdout().is_terminal() {
+    if plan.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
     }

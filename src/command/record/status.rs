@@ -3,11 +3,12 @@
 //! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is wiped before
 //! anything else is said.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 
 use super::output::Totals;
 use crate::counter::rings::Instance;
 use crate::sys::clock::process_cpu_ns;
+use crate::terminal::Stream;
 use crate::units;
 
 /// Nanoseconds between two lines.
@@ -25,7 +26,13 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(quiet: bool, now: u64) -> Self {
-        Self { is_on: !quiet && stderr().is_terminal(), start: now, last: now, samples: 0, is_shown: false }
+        Self {
+            is_on: !quiet && Stream::Error.is_screen(),
+            start: now,
+            last: now,
+            samples: 0,
+            is_shown: false,
+        }
     }
 
     pub(super) fn show(&mut self, now: u64, totals: &Totals) {
