@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, FileOffset};
 use crate::cli::symbol_files::SymbolFiles;
 use crate::error::Result;
-use crate::profile::sampled::{Code, Texts};
+use crate::profile::sampled::{Code, StringTable};
 use crate::session::{self, History, Location, Module};
 use crate::symbol::{
     self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
@@ -154,7 +154,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         raw_names: bool,
-        texts: &mut Texts,
+        texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         self.name_in(history.modules(), locations, depth, raw_names, texts, progress)
@@ -167,7 +167,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         raw_names: bool,
-        texts: &mut Texts,
+        texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
