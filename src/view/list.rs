@@ -176,6 +176,7 @@ impl<'o> Writer<'o> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::width;
 
     fn entry(name: &str, kind: &'static str, opens: Opens) -> Entry {
         Entry {
