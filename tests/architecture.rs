@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 ///                     main
 ///                   command   <- cli        wires the rest
 ///           tui                view
+///        recording
 ///                   profile
 ///
 /// counter                    symbol  unwind
@@ -28,7 +29,29 @@ const HOUSE: &[(&str, &[&str])] = &[
     (
         "command",
         &[
-            "cli", "tui", "view", "profile", // the top
+            "cli",
+            "tui",
+            "view",
+            "recording",
+            "profile", // the top
+            "counter",
+            "event",
+            "host", // the measuring wing
+            "symbol",
+            "unwind",
+            "session",
+            "perfdata", // the reading wing
+            "sys",
+            "record",
+            "error",
+            "units",
+            "text",
+            "address",
+        ],
+    ),
+    (
+        "recording",
+        &[
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
             "sys", "record", "error", "units", "text", "address",

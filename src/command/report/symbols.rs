@@ -8,9 +8,9 @@ use crate::address::{Avma, FileOffset};
 use crate::cli::symbol_files::SymbolFiles;
 use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
-use crate::session::{self, History, Location, Module};
+use crate::session::{History, Location, Module};
 use crate::symbol::{
-    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
+    self, Answer, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
 };
 
 /// What was typed about files with symbols, over what the environment says. `live`: the recording was made on this machine.
@@ -75,7 +75,7 @@ impl Symbols {
     /// Makes more modules known, by their numbers in order.
     pub(in crate::command) fn know(&mut self, modules: &[Module]) {
         for module in modules {
-            let id = as_symbol(module, self.live).map(|module| self.symbolizer.add(module));
+            let id = symbol::Module::of(module, self.live).map(|module| self.symbolizer.add(module));
             self.ids.push(id);
         }
     }
@@ -210,27 +210,4 @@ impl Answers {
             None => (&[], None),
         }
     }
-}
-
-/// `None` for code that nobody can look into.
-pub(in crate::command) fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
-    let kind = match &module.kind {
-        session::Kind::File => symbol::Kind::File,
-        session::Kind::Kernel(reference) => symbol::Kind::Kernel { reference: reference.clone() },
-        session::Kind::KernelModule(name, start) => {
-            symbol::Kind::KernelModule { name: name.clone(), start: *start }
-        }
-        session::Kind::Vdso => symbol::Kind::Vdso,
-        session::Kind::Anonymous(pid) => symbol::Kind::Anonymous { pid: *pid },
-        session::Kind::Bpf => symbol::Kind::Bpf,
-        session::Kind::Opaque => return None,
-    };
-    Some(symbol::Module {
-        kind,
-        path: module.path.clone(),
-        build_id: module.build_id.as_deref().and_then(BuildId::new),
-        pid: module.pid.filter(|_| live),
-        mapping: module.mapping,
-        mount: module.mount,
-    })
 }

@@ -7,7 +7,6 @@ use std::sync::mpsc::Receiver;
 
 use super::names::Known;
 use super::picture::Picture;
-use super::sampler::Shared;
 use super::watch::Board;
 use crate::command::annotate::functions;
 use crate::command::annotate::listing::{self, How};
@@ -15,6 +14,7 @@ use crate::command::report::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::Value;
+use crate::recording::live::Shared;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;

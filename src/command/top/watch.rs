@@ -20,11 +20,11 @@ use super::names::{self, EARLY, Known, Wish};
 use super::past::Past;
 use super::picture::{Painter, Picture};
 use super::plan::{Memory, Plan};
-use super::sampler::{Sampler, Shared};
-use crate::command::record::plan::Scope;
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::Query;
+use crate::recording::live::{Sampler, Shared};
+use crate::recording::plan::Scope;
 use crate::tui::engine::Split;
 use crate::tui::{Engine, ExportForm, Inbox, LiveCommand, Poll, Spot, Status, Waker};
 use crate::view::top::Head;
@@ -55,8 +55,8 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     let plan = Arc::new(plan);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let (names, known) = names::start(wish.clone())?;
-    let sampler = Sampler::start(plan.clone(), names)?;
+    let (mut names, known) = names::start(wish.clone())?;
+    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| names.ask(live, is_last)))?;
     let painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
     let query = painter.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
@@ -79,7 +79,7 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
         picture: None,
         is_frozen: false,
         past: Past::default(),
-        title: title(&plan.record.scope),
+        title: title(&plan.sample.scope),
         end: plan.duration.map(|duration| Instant::now() + duration),
         head: Head::default(),
     };
@@ -103,7 +103,7 @@ fn title(scope: &Scope) -> String {
         Scope::Processes(pids) => format!("pid {}", list(pids)),
         Scope::Threads(tids) => format!("tid {}", list(tids)),
         Scope::User(user) => format!("user {user}"),
-        Scope::Command => String::new(),
+        Scope::Command | Scope::AllThreads => String::new(),
     }
 }
 
