@@ -74,11 +74,11 @@ struct Round {
 
 /// How chains end.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ends {
+pub(crate) struct Ends {
     /// All.
-    pub walked: u64,
+    pub(crate) walked: u64,
     /// Where the copy of the stack ends, and the stack does not.
-    pub cut: u64,
+    pub(crate) cut: u64,
 }
 
 impl std::ops::AddAssign for Ends {
@@ -89,19 +89,19 @@ impl std::ops::AddAssign for Ends {
 }
 
 /// What became of a round.
-pub struct Done {
+pub(crate) struct Done {
     /// Whole records, by time.
-    pub records: Vec<u8>,
+    pub(crate) records: Vec<u8>,
     /// Samples among them that are a twin's.
-    pub kept: u64,
+    pub(crate) kept: u64,
     /// How its chains end.
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// Bytes that the rings held.
     taken: usize,
 }
 
 /// The main thread's end of it.
-pub struct Unwinding {
+pub(crate) struct Unwinding {
     orders: Option<Sender<Order>>,
     done: Receiver<Done>,
     thread: Option<JoinHandle<()>>,
@@ -115,7 +115,7 @@ pub struct Unwinding {
 
 impl Unwinding {
     /// Starts the worker. `layouts`: of what the rings hold; `most`: the longest chain.
-    pub fn start(layouts: Layouts, lost: Lost, most: usize) -> Result<Self> {
+    pub(crate) fn start(layouts: Layouts, lost: Lost, most: usize) -> Result<Self> {
         let starting = |error| Error::io("starting a thread that unwinds stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
@@ -149,32 +149,32 @@ impl Unwinding {
     }
 
     /// Becomes readable when a round is done.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
     /// Tells what was there before.
-    pub fn tell(&mut self, records: &[u8]) {
+    pub(crate) fn tell(&mut self, records: &[u8]) {
         self.order(Order::Known(records.to_vec()));
     }
 
     /// Where whole records of this pass are put.
-    pub fn round(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn round(&mut self) -> &mut Vec<u8> {
         &mut self.round.bytes
     }
 
     /// What comes now is the second pass.
-    pub fn second_pass(&mut self) {
+    pub(crate) fn second_pass(&mut self) {
         self.round.second = Some(self.round.bytes.len());
     }
 
     /// Whether so much waits that rings must be left alone.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.waiting > MOST
     }
 
     /// Both passes are done.
-    pub fn end_round(&mut self) {
+    pub(crate) fn end_round(&mut self) {
         let round = std::mem::take(&mut self.round);
         if !round.bytes.is_empty() {
             self.waiting += round.bytes.len();
@@ -200,7 +200,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// When the worker is gone.
-    pub fn next(&mut self) -> Result<Option<Done>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Done>> {
         match self.done.try_recv() {
             Ok(done) => Ok(Some(self.took(done))),
             Err(TryRecvError::Empty) => {
@@ -217,7 +217,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// When the worker is gone.
-    pub fn wait(&mut self) -> Result<Option<Done>> {
+    pub(crate) fn wait(&mut self) -> Result<Option<Done>> {
         if self.waiting == 0 {
             return Ok(None);
         }
@@ -236,7 +236,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// When the worker is gone.
-    pub fn last(&mut self) -> Result<Vec<Done>> {
+    pub(crate) fn last(&mut self) -> Result<Vec<Done>> {
         let mut all = Vec::new();
         let round = std::mem::take(&mut self.round);
         self.waiting += round.bytes.len();

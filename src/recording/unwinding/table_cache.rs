@@ -18,7 +18,7 @@ const MOST: usize = 1 << 30;
 
 /// What is known of a file's tables.
 #[derive(Clone)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// Somebody is at it.
     Reading,
     /// It has tables, or none.
@@ -48,7 +48,7 @@ impl SharedCache {
 }
 
 /// All tables.
-pub struct TableCache {
+pub(crate) struct TableCache {
     shared: Arc<SharedCache>,
     requests: Option<Sender<(u32, symbol::Module)>>,
     /// Files that were asked for since anybody waited.
@@ -57,12 +57,12 @@ pub struct TableCache {
 
 impl TableCache {
     /// An empty cache. Its thread begins with the first question, and ends with the cache.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { shared: Arc::default(), requests: None, new: false }
     }
 
     /// The tables of the module with this number; asked for if nobody has yet.
-    pub fn get(&mut self, number: u32, module: &Module) -> Slot {
+    pub(crate) fn get(&mut self, number: u32, module: &Module) -> Slot {
         let mut known = self.shared.lock();
         if let Some(slot) = known.slots.get(&number) {
             return slot.clone();
@@ -86,7 +86,7 @@ impl TableCache {
     }
 
     /// Waits until all that was asked for is there, but not beyond `deadline`, and for the same files only once.
-    pub fn wait(&mut self, deadline: Instant) {
+    pub(crate) fn wait(&mut self, deadline: Instant) {
         if !std::mem::take(&mut self.new) {
             return;
         }
@@ -101,12 +101,12 @@ impl TableCache {
     }
 
     /// How many files have been read: as long as it stays the same, so do the answers.
-    pub fn age(&self) -> u64 {
+    pub(crate) fn age(&self) -> u64 {
         self.shared.lock().read
     }
 
     /// Forgets everything when it has become too much; whether it has.
-    pub fn tidy(&mut self) -> bool {
+    pub(crate) fn tidy(&mut self) -> bool {
         let mut known = self.shared.lock();
         let is_much = known.bytes > MOST;
         if is_much {

@@ -21,7 +21,7 @@ use crate::session::Present;
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a round may take; what is not unwound by then is written as it is.
 const BUDGET: Duration = Duration::from_millis(250);
 /// Spaces kept at a time.
@@ -32,7 +32,7 @@ const WORTHWHILE: usize = 400;
 const ABI_64: u64 = 2;
 
 /// What unwinds, and all it knows.
-pub struct RoundUnwinder {
+pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: Lost,
     most: usize,
@@ -75,7 +75,7 @@ struct UnwindWorker {
 }
 
 impl RoundUnwinder {
-    pub fn new(layouts: Layouts, lost: Lost, most: usize, hurry: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(layouts: Layouts, lost: Lost, most: usize, hurry: Arc<AtomicBool>) -> Self {
         Self {
             layouts,
             lost,
@@ -89,7 +89,7 @@ impl RoundUnwinder {
         }
     }
 
-    pub fn obey(&mut self, order: Order) -> Option<Done> {
+    pub(crate) fn obey(&mut self, order: Order) -> Option<Done> {
         match order {
             Order::Known(records) => {
                 Records::new(&records).for_each(|record| self.present.note(&record));
