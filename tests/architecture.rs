@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///                     main
 ///                   command   <- cli        wires the rest
 ///           tui                view
-///        recording
+///        recording  analysis
 ///                   profile
 ///
 /// counter                    symbol  unwind
@@ -31,9 +31,10 @@ const HOUSE: &[(&str, &[&str])] = &[
         &[
             "cli",
             "tui",
-            "view",
+            "view", // the top
             "recording",
-            "profile", // the top
+            "analysis",
+            "profile", // the engines
             "counter",
             "event",
             "host", // the measuring wing
@@ -49,6 +50,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "address",
         ],
     ),
+    ("cli", &[]),
     (
         "recording",
         &[
@@ -57,9 +59,15 @@ const HOUSE: &[(&str, &[&str])] = &[
             "sys", "record", "error", "units", "text", "address",
         ],
     ),
-    ("cli", &[]),
     ("tui", &["view", "profile", "error", "units", "text"]),
     ("view", &["profile", "error", "units", "text"]),
+    (
+        "analysis",
+        &[
+            "profile", "host", // of this machine: its files
+            "symbol", "unwind", "session", "perfdata", "sys", "record", "error", "units", "text", "address",
+        ],
+    ),
     ("profile", &["session", "symbol", "error", "units", "text", "address"]),
     // The measuring wing.
     ("counter", &["event", "host", "sys", "error", "units", "text"]),

@@ -8,6 +8,8 @@ mod header;
 mod info;
 mod list;
 mod perfalloc;
+mod plan;
+mod progress;
 mod record;
 mod report;
 mod reserve;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::file::rotation::Rotation;
 use crate::counter::reservation::Policy;
-use crate::counter::sampling::Options;
+use crate::counter::sampling::SampleOptions;
 use crate::host::CpuList;
 
 /// Whom to measure.
@@ -63,7 +63,7 @@ pub(crate) struct SamplePlan {
     /// Names of cgroups: one for all events, or one for each.
     pub(crate) cgroups: Vec<String>,
     /// How the kernel takes samples.
-    pub(crate) options: Options,
+    pub(crate) options: SampleOptions,
     /// What `options` says is the kernel's limit itself (`-F max`).
     pub(crate) freq_max: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
@@ -88,7 +88,7 @@ pub(crate) struct SamplePlan {
 
 impl SamplePlan {
     /// Cycles of these, taken by default options, from the start to the end.
-    pub(crate) fn on(scope: Scope, options: Options) -> Self {
+    pub(crate) fn on(scope: Scope, options: SampleOptions) -> Self {
         Self {
             events: Vec::new(),
             filters: Vec::new(),

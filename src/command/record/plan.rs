@@ -5,9 +5,9 @@
 
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
+use crate::counter::counter_set::Levels;
 use crate::counter::rings::pages_of;
-use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Options, Rate};
-use crate::counter::set::Levels;
+use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use crate::counter::target;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
@@ -76,7 +76,7 @@ impl Plan {
         if typed.branch_any {
             branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
         }
-        let options = Options {
+        let options = SampleOptions {
             rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
             call_graph: call_graph(typed.call_graph.as_deref(), typed.stacks)?,
             max_stack: typed.max_stack,

@@ -1,6 +1,6 @@
 //! Every address of a recording, named once, before the first line is printed.
 
-use crate::command::report::symbols::Symbols;
+use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
 use crate::session::addresses::{Addresses, Question};
 use crate::session::{History, Level, Location, location};

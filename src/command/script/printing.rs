@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::leaves;
+use crate::analysis::names::Names;
+use crate::analysis::symbols::Symbols;
 use crate::cli::script::Script;
-use crate::command::report::symbols::Symbols;
-use crate::command::report::words::Names;
 use crate::error::{Error, Result};
 use crate::profile::script::{Branch, Entry, Field, Fields, Places};
 use crate::record::decode::DataSource;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::address::Avma;
-use crate::command::report::symbols::Symbols;
+use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Call, Code, TextId, Texts};
 use crate::session::live::Live;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::cli::top::Top;
 use crate::command::record::plan as record;
 use crate::command::report::plan::{listed, sort_key};
-use crate::counter::sampling::{CallGraph, Options as Sampling};
-use crate::counter::set::Levels;
+use crate::counter::counter_set::Levels;
+use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
@@ -20,7 +20,7 @@ use crate::session::Wanted;
 use crate::session::samples::Extra;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{Place, probe, sample};
+use crate::sys::perf::{OpenTarget, probe, sample};
 use crate::sys::{Attr, attr, clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
@@ -239,7 +239,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         fields |= sample::ADDR;
     }
     let inherit = !typed.no_inherit && !matches!(scope, Scope::Threads(_));
-    let options = Sampling {
+    let options = SampleOptions {
         rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
         call_graph,
         max_stack: None,
@@ -291,7 +291,7 @@ fn may_sample(cpu: u32) -> bool {
     let mut attr = Attr::new(attr::kind::SOFTWARE, 0);
     attr.set_freq(1000);
     attr.set(attr::Flag::ExcludeKernel, true);
-    match probe(&attr, Place::Cpu(cpu)) {
+    match probe(&attr, OpenTarget::Cpu(cpu)) {
         Err(error) => !matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)),
         Ok(()) => true,
     }
