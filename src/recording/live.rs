@@ -30,7 +30,7 @@ use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::Layouts;
 use crate::record::encode::Encoder;
-use crate::session::Wanted;
+use crate::session::SampleQuery;
 use crate::session::live::{Batch, Live};
 use crate::sys::Attr;
 use crate::sys::clock::monotonic_ns;
@@ -51,7 +51,7 @@ fn drain_ns(delay: Duration) -> u64 {
 /// What is sampled, and what is kept of it.
 pub(crate) struct LivePlan {
     pub(crate) sample: SamplePlan,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: SampleQuery,
     /// The longest stack.
     pub(crate) max_stack: usize,
     /// A table is made so often.
