@@ -5,9 +5,10 @@
 
 use std::io::{Write, stderr};
 
-use super::output::Totals;
 use crate::counter::rings::Instance;
-use crate::sys::clock::process_cpu_ns;
+use crate::recording::file::output::Totals;
+use crate::recording::file::recorder::StatusLine;
+use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::terminal::Stream;
 use crate::units;
 
@@ -25,7 +26,8 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn new(quiet: bool, now: u64) -> Self {
+    pub(super) fn new(quiet: bool) -> Self {
+        let now = monotonic_ns();
         Self {
             is_on: !quiet && Stream::Error.is_screen(),
             start: now,
@@ -34,8 +36,10 @@ impl Status {
             is_shown: false,
         }
     }
+}
 
-    pub(super) fn show(&mut self, now: u64, totals: &Totals) {
+impl StatusLine for Status {
+    fn show(&mut self, now: u64, totals: &Totals) {
         let since = now - self.last;
         if !self.is_on || since < BEAT {
             return;
@@ -54,7 +58,7 @@ impl Status {
         (self.last, self.samples, self.is_shown) = (now, totals.samples, true);
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         if self.is_shown {
             let _ = stderr().write_all(b"\r\x1b[K");
             self.is_shown = false;
