@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::ModuleId;
 use super::demangle::demangle;
+use super::tables::table::OwnedSymbol;
 
 /// A function's number in [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,6 +155,11 @@ impl Names {
             self.functions.push(Function { module, name: raw.clone(), raw, start, size });
             FunctionId(self.functions.len() as u32 - 1)
         })
+    }
+
+    /// The number of a function that a symbol table names.
+    pub(super) fn add_symbol(&mut self, module: ModuleId, symbol: &OwnedSymbol) -> FunctionId {
+        self.add_function(module, &symbol.name, Some(symbol.start), symbol.end - symbol.start)
     }
 
     /// Works out the names that a programmer reads, of the functions from this number on, side by side.

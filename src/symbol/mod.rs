@@ -20,9 +20,9 @@ pub mod frame;
 pub mod generated;
 pub mod kernel;
 pub mod module;
-mod module_sources;
 pub mod options;
 pub mod quality;
+mod sources;
 pub mod symbolizer;
 pub mod tables;
 

@@ -16,7 +16,7 @@ use framehop::{FrameAddress, Module, Unwinder};
 use rustc_hash::FxHashMap;
 
 use super::tables::{Arch, Bytes, Tables};
-use crate::address::{Avma, Mapping};
+use crate::address::{Avma, IntervalMap, Mapping};
 
 /// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86-64 bp 6, sp 7, ip 8;
 /// aarch64 x29 29, lr 30, sp 31, pc 32.
@@ -67,8 +67,8 @@ impl Registers {
 #[derive(Clone)]
 pub struct Space {
     unwinder: ArchUnwinder,
-    /// Start and end of each mapping, sorted; whether it has tables.
-    known: Vec<(u64, u64, bool)>,
+    /// Whether each mapping has tables.
+    known: IntervalMap<bool>,
     /// Which state of all spaces' modules this is; see [`GENERATIONS`].
     generation: u64,
 }
@@ -120,23 +120,19 @@ impl Space {
             Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
             Arch::Aarch64 => ArchUnwinder::Aarch64(UnwinderAarch64::new()),
         });
-        Self { unwinder, known: Vec::new(), generation }
+        Self { unwinder, known: IntervalMap::default(), generation }
     }
 
     /// Adds a mapping of code, with its file's tables if it has any. Mappings must not overlap; of two that do, the earlier holds.
     pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
-        let (start, end) = (mapping.start.0, mapping.start.0.saturating_add(mapping.len));
-        let at = self.known.partition_point(|(other, ..)| *other < start);
-        let before = at.checked_sub(1).and_then(|before| self.known.get(before));
-        let overlaps = before.is_some_and(|(_, stop, _)| *stop > start)
-            || self.known.get(at).is_some_and(|(next, ..)| *next < end);
-        if overlaps || end <= start {
+        let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
+        if range.is_empty() || self.known.overlaps(&range) {
             return;
         }
-        self.known.insert(at, (start, end, tables.is_some()));
+        self.known.replace(range.clone(), tables.is_some());
         let Some(tables) = tables else { return };
         let base = tables.slide(mapping);
-        let module = Module::new(String::new(), start..end, base, tables.sections());
+        let module = Module::new(String::new(), range, base, tables.sections());
         ((), self.generation) = step(|| match &mut self.unwinder {
             ArchUnwinder::X86_64(unwinder) => unwinder.add_module(module),
             ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
@@ -144,8 +140,7 @@ impl Space {
     }
 
     fn has_tables(&self, address: u64) -> bool {
-        let at = self.known.partition_point(|(start, ..)| *start <= address);
-        at.checked_sub(1).is_some_and(|at| self.known[at].1 > address && self.known[at].2)
+        self.known.find(address).is_some_and(|(_, has_tables)| *has_tables)
     }
 }
 

@@ -20,7 +20,7 @@ const MOST_KEPT: usize = 1 << 14;
 pub(super) fn check(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
     let whole = |error: Error| error.to_string();
     let mut rest = unit.header.range_from(unit.header.root_offset()..).map_err(whole)?;
-    let mut plans: Vec<Option<Plan>> = Vec::new();
+    let mut plans: Vec<Option<SkipPlan>> = Vec::new();
     let mut deep = 0usize;
     while !rest.is_empty() {
         let code = rest.read_uleb128().map_err(whole)?;
@@ -32,7 +32,7 @@ pub(super) fn check(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
         let at = usize::try_from(code).unwrap_or(usize::MAX);
         let make = || {
             let kind = unit.abbreviations.get(code).ok_or(Error::InvalidAbbreviationCode(code));
-            kind.map(|kind| Plan::new(kind, unit.encoding()))
+            kind.map(|kind| SkipPlan::new(kind, unit.encoding()))
         };
         let has_children = if at < MOST_KEPT {
             if plans.len() <= at {
@@ -55,10 +55,10 @@ pub(super) fn check(unit: &gimli::Unit<Slice<'_>>) -> Result<(), String> {
 }
 
 /// How to skip the attributes of one kind of entry.
-struct Plan {
+struct SkipPlan {
     has_children: bool,
     /// Bytes ahead of each part of its own length, and that part.
-    parts: Vec<(usize, Part)>,
+    parts: Vec<(usize, VariablePart)>,
     /// Bytes behind the last of them.
     rest: usize,
     encoding: Encoding,
@@ -66,7 +66,7 @@ struct Plan {
 
 /// A part that says itself how long it is.
 #[derive(Clone, Copy)]
-enum Part {
+enum VariablePart {
     Leb,
     Text,
     Block1,
@@ -78,7 +78,7 @@ enum Part {
     Unknown(dw::DwForm),
 }
 
-impl Plan {
+impl SkipPlan {
     fn new(kind: &Abbreviation, encoding: Encoding) -> Self {
         let mut plan = Self { has_children: kind.has_children(), parts: Vec::new(), rest: 0, encoding };
         for attribute in kind.attributes() {
@@ -101,23 +101,25 @@ impl Plan {
     }
 }
 
-fn skip_part(part: Part, encoding: Encoding, bytes: &mut Slice<'_>) -> Result<(), Error> {
+fn skip_part(part: VariablePart, encoding: Encoding, bytes: &mut Slice<'_>) -> Result<(), Error> {
     let length = match part {
-        Part::Leb => return bytes.skip_leb128(),
-        Part::Text => return bytes.read_null_terminated_slice().map(|_| ()),
-        Part::Block1 => bytes.read_u8()?.into(),
-        Part::Block2 => bytes.read_u16()?.into(),
-        Part::Block4 => bytes.read_u32()? as usize,
-        Part::Block => usize::try_from(bytes.read_uleb128()?).map_err(|_| Error::UnsupportedOffset)?,
-        Part::Indirect => loop {
+        VariablePart::Leb => return bytes.skip_leb128(),
+        VariablePart::Text => return bytes.read_null_terminated_slice().map(|_| ()),
+        VariablePart::Block1 => bytes.read_u8()?.into(),
+        VariablePart::Block2 => bytes.read_u16()?.into(),
+        VariablePart::Block4 => bytes.read_u32()? as usize,
+        VariablePart::Block => {
+            usize::try_from(bytes.read_uleb128()?).map_err(|_| Error::UnsupportedOffset)?
+        }
+        VariablePart::Indirect => loop {
             let form = dw::DwForm(bytes.read_uleb128_u16()?);
             match (fixed(form, encoding), self::part(form)) {
                 (Some(length), _) => break length,
-                (None, Part::Indirect) => {}
+                (None, VariablePart::Indirect) => {}
                 (None, part) => return skip_part(part, encoding, bytes),
             }
         },
-        Part::Unknown(form) => return Err(Error::UnknownForm(form)),
+        VariablePart::Unknown(form) => return Err(Error::UnknownForm(form)),
     };
     bytes.skip(length)
 }
@@ -152,13 +154,13 @@ fn fixed(form: dw::DwForm, encoding: Encoding) -> Option<usize> {
     })
 }
 
-fn part(form: dw::DwForm) -> Part {
+fn part(form: dw::DwForm) -> VariablePart {
     match form {
-        dw::DW_FORM_block1 => Part::Block1,
-        dw::DW_FORM_block2 => Part::Block2,
-        dw::DW_FORM_block4 => Part::Block4,
-        dw::DW_FORM_block | dw::DW_FORM_exprloc => Part::Block,
-        dw::DW_FORM_string => Part::Text,
+        dw::DW_FORM_block1 => VariablePart::Block1,
+        dw::DW_FORM_block2 => VariablePart::Block2,
+        dw::DW_FORM_block4 => VariablePart::Block4,
+        dw::DW_FORM_block | dw::DW_FORM_exprloc => VariablePart::Block,
+        dw::DW_FORM_string => VariablePart::Text,
         dw::DW_FORM_udata
         | dw::DW_FORM_sdata
         | dw::DW_FORM_ref_udata
@@ -167,9 +169,9 @@ fn part(form: dw::DwForm) -> Part {
         | dw::DW_FORM_addrx
         | dw::DW_FORM_GNU_addr_index
         | dw::DW_FORM_loclistx
-        | dw::DW_FORM_rnglistx => Part::Leb,
-        dw::DW_FORM_indirect => Part::Indirect,
-        other => Part::Unknown(other),
+        | dw::DW_FORM_rnglistx => VariablePart::Leb,
+        dw::DW_FORM_indirect => VariablePart::Indirect,
+        other => VariablePart::Unknown(other),
     }
 }
 

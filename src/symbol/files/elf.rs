@@ -22,10 +22,10 @@ const MOST_MINI_DEBUG: u64 = 256 << 20;
 
 /// The loaded segments: how places in the file and the file's addresses belong together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Segments(Vec<Segment>);
+pub struct Segments(Vec<LoadSegment>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Segment {
+struct LoadSegment {
     offset: u64,
     in_file: u64,
     address: u64,
@@ -37,7 +37,7 @@ struct Segment {
 /// Works out where the segments lay in the program, from a debug file that was left without their bytes and places.
 ///
 /// Linkers put one behind the other, each at the next place that agrees with its address modulo the alignment.
-fn place_anew(segments: &mut [Segment]) {
+fn place_anew(segments: &mut [LoadSegment]) {
     let mut end = 0u64;
     for segment in segments {
         let align = segment.align.max(1);
@@ -55,9 +55,9 @@ impl Segments {
             let (offset, in_file) = s.file_range();
             let executable = matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & elf::PF_X != elf::ProgramFlags(0));
             let align = s.align();
-            Segment { offset, in_file, address: s.address(), in_memory: s.size(), executable, align }
+            LoadSegment { offset, in_file, address: s.address(), in_memory: s.size(), executable, align }
         };
-        let mut segments: Vec<Segment> = file.segments().map(segment).collect();
+        let mut segments: Vec<LoadSegment> = file.segments().map(segment).collect();
         if segments.iter().any(|s| s.executable && s.in_file == 0) {
             place_anew(&mut segments);
         }
@@ -70,7 +70,7 @@ impl Segments {
     /// executable one. A mapping is made of whole pages, so a place shortly outside of a segment belongs to it too.
     pub fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
-        let inside = |s: &&Segment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
+        let inside = |s: &&LoadSegment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
         let within = self
             .0
             .iter()
@@ -89,13 +89,13 @@ impl Segments {
     /// of code.
     pub fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
         // Where two segments share a page, the executable one is meant.
-        let holds = |s: &&Segment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
+        let holds = |s: &&LoadSegment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
         self.0.iter().find(holds).map(|s| (s.offset, s.offset.saturating_add(s.in_file)))
     }
 
     /// The place in the file of an address, in a segment with code if there is a choice.
     pub fn offset(&self, address: Svma) -> Option<FileOffset> {
-        let inside = |s: &&Segment| address.0.wrapping_sub(s.address) < s.in_file;
+        let inside = |s: &&LoadSegment| address.0.wrapping_sub(s.address) < s.in_file;
         let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
         Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
     }
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     fn segments(list: &[(u64, u64, u64, bool)]) -> Segments {
-        let make = |&(offset, size, address, executable)| Segment {
+        let make = |&(offset, size, address, executable)| LoadSegment {
             offset,
             in_file: size,
             address,

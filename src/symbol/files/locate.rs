@@ -19,12 +19,12 @@ use object::read::Object;
 
 use super::elf;
 use super::image::Image;
-use super::mount::View;
+use super::mount::FileRoot;
 use crate::symbol::{BuildId, Kind, Missing, Module, Options};
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ModuleFiles {
     /// The module's own file.
     pub binary: Option<Image>,
     /// Its separate debug file.
@@ -38,8 +38,8 @@ pub struct Found {
 }
 
 /// Looks for all files of a module that is a file.
-pub fn locate(module: &Module, options: &Options) -> Found {
-    let mut found = Found::default();
+pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
+    let mut found = ModuleFiles::default();
     match module.kind {
         Kind::Vdso => own_vdso(module, &mut found),
         _ => own_file(module, options, &mut found),
@@ -51,7 +51,7 @@ pub fn locate(module: &Module, options: &Options) -> Found {
 }
 
 /// Looks for what belongs to a binary that is already there (or to its build-id alone).
-pub fn complete(module: &Module, options: &Options, found: &mut Found) {
+pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let build_id =
         found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
     let complete =
@@ -68,7 +68,7 @@ pub fn complete(module: &Module, options: &Options, found: &mut Found) {
     });
 }
 
-fn own_file(module: &Module, options: &Options, found: &mut Found) {
+fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let path = strip_deleted(&module.path);
     let mut said = None;
     for candidate in own_candidates(module, path, options) {
@@ -96,7 +96,7 @@ fn own_file(module: &Module, options: &Options, found: &mut Found) {
     if found.missing.is_empty() {
         let mut said =
             said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
-        if View::of(module, options) == View::Gone {
+        if FileRoot::of(module, options) == FileRoot::Gone {
             said.push_str(" (it was in another mount namespace, in which no process is left)");
         }
         found.missing.push(Missing::File { path: path.to_owned(), said });
@@ -109,7 +109,7 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
         if let Some(symfs) = &options.symfs {
             candidates.push(below(symfs, path));
         } else {
-            let root = View::of(module, options).root();
+            let root = FileRoot::of(module, options).path();
             candidates.extend(root.map(|root| below(&root, path)));
             candidates.push(path.to_owned());
         }
@@ -158,7 +158,7 @@ fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
 }
 
 /// The vdso of our own process, which is that of every process of this kernel and word size.
-fn own_vdso(module: &Module, found: &mut Found) {
+fn own_vdso(module: &Module, found: &mut ModuleFiles) {
     match read_own_vdso() {
         Ok(bytes) => {
             let image = Image::held("[vdso]", bytes);
@@ -231,7 +231,7 @@ fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> i
 
 /// The file systems in which a debug file may lie: the recorded machine's picture, the process's own, ours.
 fn roots(module: &Module, options: &Options) -> Vec<PathBuf> {
-    let process = View::of(module, options).root();
+    let process = FileRoot::of(module, options).path();
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 

@@ -4,7 +4,6 @@
 //! several. Leaves the finding of files to others.
 
 pub mod name_list;
-pub mod overlay_map;
 pub mod plt;
 pub(super) mod sparse;
 pub mod table;

@@ -25,7 +25,7 @@ pub struct NameList {
 
 /// Collects names.
 #[derive(Debug, Default)]
-pub struct Collected {
+pub struct NameListBuilder {
     names: Vec<(u64, u32, u32)>,
     text: String,
     /// Addresses at which a name ends that began before, whatever follows.
@@ -42,11 +42,11 @@ const PLACE: usize = 12;
 
 impl Default for NameList {
     fn default() -> Self {
-        Collected::default().finish()
+        NameListBuilder::default().finish()
     }
 }
 
-impl Collected {
+impl NameListBuilder {
     /// Nothing yet; the names will reach at most so far.
     pub fn new(reach: u64) -> Self {
         Self { reach, ..Self::default() }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_last_name_of_a_place_is_shown_and_reaches_to_the_next() {
-        let mut list = Collected::new(100);
+        let mut list = NameListBuilder::new(100);
         for (start, name) in
             [(40, "later"), (16, "__pfx_start"), (16, "start_kernel"), (16, "start"), (500, "far")]
         {

@@ -27,7 +27,7 @@ fn at_outer(
     let module = Module { build_id: id, ..Module::file(&built.path) };
     let (symbolizer, id, answer) =
         resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);
-    (spelled(&symbolizer, &answer, 0), symbolizer.trust(id))
+    (spelled(&symbolizer, &answer, 0), symbolizer.quality(id))
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_stripped_program_is_named_by_its_debug_file() {
     let probes = offsets(&built.folder().join("moved"), &[start]);
     let (symbolizer, module, answer) = resolve(with, module, &probes, Depth::Inlines);
     assert_eq!(spelled(&symbolizer, &answer, 0), whole);
-    assert!(symbolizer.trust(module).binary.is_none());
+    assert!(symbolizer.quality(module).binary.is_none());
 }
 
 #[test]

@@ -99,6 +99,6 @@ fn nesting_without_end_is_refused_and_the_name_stays() {
         let probes = super::offsets(&built.path, &[start + 4]);
         let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Inlines);
         assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");
-        assert_eq!(symbolizer.trust(id).lines, lines, "{:?}", symbolizer.trust(id));
+        assert_eq!(symbolizer.quality(id).lines, lines, "{:?}", symbolizer.quality(id));
     }
 }

@@ -169,7 +169,7 @@ fn kernel_functions_are_those_of_kallsyms() {
             text.lines().any(|l| l.starts_with(&line) && l.split_whitespace().nth(2) == Some(&*function.raw))
         );
     }
-    assert!(symbolizer.trust(id).symbols > 10_000);
+    assert!(symbolizer.quality(id).symbols > 10_000);
     // A kernel that lay 16 MiB lower while it was recorded.
     let text_start = text
         .lines()
@@ -201,7 +201,7 @@ fn hidden_kernel_addresses_are_a_reason() {
     let probe = SymbolQuery::from(Avma(0xffff_ffff_8100_0000));
     let (symbolizer, id, answer) = resolve(options, Module::kernel(), &[probe], Depth::Names);
     assert!(answer.frames(0).is_empty());
-    let trust = symbolizer.trust(id);
+    let trust = symbolizer.quality(id);
     assert!(matches!(&trust.missing[..], [Missing::KernelAddressesHidden { .. }]), "{trust:?}");
 }
 
@@ -236,10 +236,10 @@ fn a_jit_is_named_by_its_perf_map() {
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("LazyCompile:*hot /app.js:3"), Some("stub"), None]);
-    assert!(symbolizer.trust(id).missing.is_empty());
+    assert!(symbolizer.quality(id).missing.is_empty());
 
     let (symbolizer, id, _) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Names);
-    let missing = symbolizer.trust(id).missing;
+    let missing = symbolizer.quality(id).missing;
     assert!(
         matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
