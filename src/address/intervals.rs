@@ -1,8 +1,8 @@
 //! Intervals that do not overlap, each with a value: what lies at an address.
 //!
-//! Receives intervals in any order; hands on the one that holds an address. What becomes of an older interval that a new one touches is
-//! decided by whoever puts it in: replaced whole, cut, or kept. (`rangemap` always cuts, and joins neighbours of equal value: two
-//! functions of one name would become one.)
+//! Receives intervals in any order; hands on the one that holds an address. What becomes of an older interval
+//! that a new one touches is decided by whoever puts it in: replaced whole, cut, or kept. (`rangemap` always
+//! cuts, and joins neighbours of equal value: two functions of one name would become one.)
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,8 @@ impl<T> Default for IntervalMap<T> {
 }
 
 impl<T> IntervalMap<T> {
-    /// Puts an interval in; every older one that it touches is gone, also where only a part of it is covered. An empty one changes nothing.
+    /// Puts an interval in; every older one that it touches is gone, also where only a part of it is covered.
+    /// An empty one changes nothing.
     pub fn replace(&mut self, range: Range<u64>, value: T) {
         if !range.is_empty() {
             self.remove(&range);
@@ -29,7 +30,8 @@ impl<T> IntervalMap<T> {
     /// Takes out every interval that has an address in common with this one; the highest comes first.
     pub fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
         let mut removed = Vec::new();
-        // Without overlaps only the last interval before the end can reach over the start, then the one before it, and so on.
+        // Without overlaps only the last interval before the end can reach over the start, then the one
+        // before it, and so on.
         while let Some((&start, (end, _))) = self.0.range(..range.end).next_back()
             && *end > range.start
             && let Some((end, value)) = self.0.remove(&start)

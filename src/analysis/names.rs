@@ -41,8 +41,8 @@ impl<'a> Names<'a> {
     fn code(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.symbols?;
         let location = location::locate(&self.session.history, Layer::KERNEL, Level::Kernel, address, false);
-        let (module, probe) = symbols.probe(&location)?;
-        symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
+        let (module, query) = symbols.query(&location)?;
+        symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
     /// A tracepoint's payload as its format prints it.

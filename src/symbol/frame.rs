@@ -29,8 +29,8 @@ pub struct Function {
     pub name: Arc<str>,
     /// The name as the symbol table or the debug information has it, for matching.
     pub raw: Arc<str>,
-    /// Where its code starts, in the module's own numbering ([`Answer::address`]); `None` when only inlined copies were seen
-    /// or the start is not known.
+    /// Where its code starts, in the module's own numbering ([`Answer::address`]); `None` when only inlined
+    /// copies were seen or the start is not known.
     pub start: Option<u64>,
     /// Bytes of code; 0 when not known.
     pub size: u64,
@@ -141,8 +141,8 @@ impl Names {
         &self.files
     }
 
-    /// The number of a function: the same name, start and module give the same number. Its name stays as it is in the file until
-    /// [`Names::demangle_from`].
+    /// The number of a function: the same name, start and module give the same number. Its name stays as it
+    /// is in the file until [`Names::demangle_from`].
     pub(super) fn add_function(
         &mut self,
         module: ModuleId,

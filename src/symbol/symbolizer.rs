@@ -1,8 +1,9 @@
 //! The symbolizer: modules in, frames out.
 //!
-//! Receives modules and batches of addresses; opens each module's files once, when it is first asked about; resolves modules side by side
-//! and one huge module in several threads. [`Depth::Names`] answers from symbol tables alone, for a first picture;
-//! [`Depth::Inlines`] adds lines and inlined functions. Both name the function that has the code alike.
+//! Receives modules and batches of addresses; opens each module's files once, when it is first asked about;
+//! resolves modules side by side and one huge module in several threads. [`Depth::Names`] answers from symbol
+//! tables alone, for a first picture; [`Depth::Inlines`] adds lines and inlined functions. Both name the
+//! function that has the code alike.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -22,7 +23,7 @@ pub struct Request<'a> {
     /// The module.
     pub module: ModuleId,
     /// What is asked for; the answer has the same order.
-    pub probes: &'a [SymbolQuery],
+    pub queries: &'a [SymbolQuery],
 }
 
 /// How much is asked for.
@@ -99,15 +100,15 @@ impl Symbolizer {
         &self.modules[id.0 as usize].0
     }
 
-    /// Whether the name at a probe is known without reading any file.
-    pub fn knows(&self, id: ModuleId, probe: SymbolQuery) -> bool {
-        self.modules[id.0 as usize].1.get().is_some_and(|sources| sources.knows(probe))
+    /// Whether the name at a query is known without reading any file.
+    pub fn knows(&self, id: ModuleId, query: SymbolQuery) -> bool {
+        self.modules[id.0 as usize].1.get().is_some_and(|sources| sources.knows(query))
     }
 
-    /// The probes around this one for which [`Depth::Names`] has the same answer, first and first behind, as far as that is
-    /// known by now.
-    pub fn around(&self, id: ModuleId, probe: SymbolQuery) -> Option<(u64, u64)> {
-        self.modules[id.0 as usize].1.get()?.around(probe)
+    /// The queries around this one for which [`Depth::Names`] has the same answer, first and first behind, as
+    /// far as that is known by now.
+    pub fn around(&self, id: ModuleId, query: SymbolQuery) -> Option<(u64, u64)> {
+        self.modules[id.0 as usize].1.get()?.around(query)
     }
 
     /// Forgets what was read for a module: the next question reads its files again.
@@ -135,16 +136,16 @@ impl Symbolizer {
         self.sources(id).debug()
     }
 
-    /// The address in the module's own numbering that a probe means.
-    pub fn address(&self, id: ModuleId, probe: SymbolQuery) -> Option<u64> {
-        self.sources(id).address(probe)
+    /// The address in the module's own numbering that a query means.
+    pub fn address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
+        self.sources(id).address(query)
     }
 
-    /// The function at a single probe, by symbol tables alone, and the distance from its start.
-    pub fn find(&self, id: ModuleId, probe: SymbolQuery) -> Option<(&str, u64)> {
+    /// The function at a single query, by symbol tables alone, and the distance from its start.
+    pub fn find(&self, id: ModuleId, query: SymbolQuery) -> Option<(&str, u64)> {
         let sources = self.sources(id);
-        let symbol = sources.find(probe)?;
-        Some((symbol.name, sources.address(probe)?.wrapping_sub(symbol.start)))
+        let symbol = sources.find(query)?;
+        Some((symbol.name, sources.address(query)?.wrapping_sub(symbol.start)))
     }
 
     /// All functions of a module, by start: address, end, raw name.
@@ -152,14 +153,15 @@ impl Symbolizer {
         self.sources(id).symbols()
     }
 
-    /// Resolves a batch; the answers are in the order of the requests. `progress` is called from several threads, often.
+    /// Resolves a batch; the answers are in the order of the requests. `progress` is called from several
+    /// threads, often.
     pub fn resolve(
         &mut self,
         requests: &[Request<'_>],
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Vec<Answer> {
-        let total = requests.iter().map(|request| request.probes.len()).sum();
+        let total = requests.iter().map(|request| request.queries.len()).sum();
         let count = AtomicUsize::new(0);
         let done = |more: usize| {
             let done = count.fetch_add(more, Ordering::Relaxed) + more;
@@ -234,24 +236,24 @@ fn resolve_one(
     done: &(dyn Fn(usize) + Sync),
 ) -> Vec<Resolved> {
     let addresses: Vec<Option<u64>> =
-        request.probes.iter().map(|probe| sources.file_address(*probe)).collect();
+        request.queries.iter().map(|query| sources.file_address(*query)).collect();
     let lines = match depth {
         Depth::Names | Depth::Data => None,
         Depth::Inlines => sources.lines(&addresses, done),
     };
-    let variable = |probe: SymbolQuery| match depth {
-        Depth::Data => sources.find_variable(probe).map(OwnedSymbol::from),
+    let variable = |query: SymbolQuery| match depth {
+        Depth::Data => sources.find_variable(query).map(OwnedSymbol::from),
         Depth::Names | Depth::Inlines => None,
     };
-    let at = |((probe, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
-        address: sources.address(*probe).unwrap_or(probe.0),
-        symbol: variable(*probe).or(symbol),
+    let at = |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
+        address: sources.address(*query).unwrap_or(query.0),
+        symbol: variable(*query).or(symbol),
         lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
     };
     let resolved =
-        request.probes.iter().zip(addresses).zip(sources.find_all(request.probes)).map(at).collect();
+        request.queries.iter().zip(addresses).zip(sources.find_all(request.queries)).map(at).collect();
     if lines.is_none() {
-        done(request.probes.len());
+        done(request.queries.len());
     }
     resolved
 }

@@ -18,8 +18,8 @@ use rustc_hash::FxHashMap;
 use super::tables::{Arch, Bytes, Tables};
 use crate::address::{Avma, IntervalMap, Mapping};
 
-/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86-64 bp 6, sp 7, ip 8;
-/// aarch64 x29 29, lr 30, sp 31, pc 32.
+/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86-64 bp 6, sp 7,
+/// ip 8; aarch64 x29 29, lr 30, sp 31, pc 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
     /// Instruction pointer.
@@ -30,8 +30,8 @@ pub struct Registers {
     pub fp: u64,
     /// Link register (aarch64); nothing on x86-64.
     pub lr: u64,
-    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15). A few hand-written
-    /// functions say by them where their frame is.
+    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
+    /// A few hand-written functions say by them where their frame is.
     pub others: [u64; 16],
 }
 
@@ -73,9 +73,10 @@ pub struct Space {
     generation: u64,
 }
 
-/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes up with each of them and
-/// each module. After 65,536 steps two spaces may bear the same one. We keep the whole count beside it, in step because each
-/// step is taken under this lock, and forget cached rules when a number comes again for another space.
+/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes
+/// up with each of them and each module. After 65,536 steps two spaces may bear the same one. We keep the
+/// whole count beside it, in step because each step is taken under this lock, and forget cached rules when a
+/// number comes again for another space.
 static GENERATIONS: Mutex<u64> = Mutex::new(0);
 
 /// Takes one step of the count together with framehop.
@@ -123,7 +124,8 @@ impl Space {
         Self { unwinder, known: IntervalMap::default(), generation }
     }
 
-    /// Adds a mapping of code, with its file's tables if it has any. Mappings must not overlap; of two that do, the earlier holds.
+    /// Adds a mapping of code, with its file's tables if it has any. Mappings must not overlap; of two that
+    /// do, the earlier holds.
     pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
         let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
         if range.is_empty() || self.known.overlaps(&range) {
@@ -165,8 +167,9 @@ impl Default for Walker {
 }
 
 impl Walker {
-    /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what lay at
-    /// `registers.sp` and above (its valid part, `dyn_size`). The chain is put into `chain`, at most `most` addresses.
+    /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what
+    /// lay at `registers.sp` and above (its valid part, `dyn_size`). The chain is put into `chain`, at most
+    /// `most` addresses.
     pub fn walk(
         &mut self,
         space: &Space,

@@ -131,11 +131,11 @@ fn places(
     if let Some(code) = code.filter(|code| !code.lines.is_empty()) {
         return addresses.into_iter().map(|address| generated(function, code, address)).collect();
     }
-    let (asked, probes): (Vec<u64>, Vec<_>) = addresses
+    let (asked, queries): (Vec<u64>, Vec<_>) = addresses
         .into_iter()
-        .filter_map(|address| Some((address, symbols.symbolizer.probe_of(function.id, address)?)))
+        .filter_map(|address| Some((address, symbols.symbolizer.query_at(function.id, address)?)))
         .unzip();
-    let request = Request { module: function.id, probes: &probes };
+    let request = Request { module: function.id, queries: &queries };
     let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
     let names = symbols.symbolizer.names();
     let steps = |at: usize| {

@@ -1,12 +1,15 @@
-//! The bytes of functions: out of the program's file, the kernel's memory, a JIT's dump, a process that still runs.
+//! The bytes of functions: out of the program's file, the kernel's memory, a JIT's dump, a process that still
+//! runs.
 //!
-//! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads to, or the
-//! reason why it is not to be had and what would bring it. Decides which source is believed: what was running rather than a
-//! file of the kernel, which is patched as it starts. Leaves reading of instructions to [`disassemble`](disassemble).
+//! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads
+//! to, or the reason why it is not to be had and what would bring it. Decides which source is believed: what
+//! was running rather than a file of the kernel, which is patched as it starts. Leaves reading of
+//! instructions to [`disassemble`](disassemble).
 //!
 //! ```text
 //!   program, library, vdso   its file, by segment
-//!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot | vmlinux that was found
+//!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot
+//!                            vmlinux that was found
 //!   JIT                      jitdump | /proc/PID/mem of a process that still runs
 //! ```
 
@@ -17,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::read::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use object::read::{Object, ObjectSegment, ObjectSymbol};
 use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
@@ -26,6 +29,7 @@ use super::demangle::demangle;
 use super::files::elf::laid_out;
 use super::generated::jitdump::Jitdump;
 use super::sources::LiveMemory;
+use super::tables::plt::{SlotTarget, slot_targets};
 use super::{Image, Kind, ModuleId, SymbolQuery, Symbolizer};
 use crate::address::Avma;
 
@@ -47,7 +51,8 @@ pub struct MachineCode {
     pub from: PathBuf,
     /// Addresses with their source file and line, where the source of the bytes knows them (jitdump).
     pub lines: Vec<(u64, String, u32)>,
-    /// The code still has places that are filled in when it is sources (a kernel module's file): its targets mean nothing.
+    /// The code still has places that are filled in when it is sources (a kernel module's file): its targets
+    /// mean nothing.
     pub is_unlinked: bool,
 }
 
@@ -67,8 +72,8 @@ impl NoCode {
 }
 
 impl Symbolizer {
-    /// The bytes of a function that starts at an address of the module's own numbering. `kcore`: a copy of the recorded
-    /// machine's `/proc/kcore`.
+    /// The bytes of a function that starts at an address of the module's own numbering. `kcore`: a copy of
+    /// the recorded machine's `/proc/kcore`.
     ///
     /// # Errors
     /// Why they are not to be had.
@@ -120,7 +125,8 @@ impl Symbolizer {
 
     /// Names what is no function: variables, and the slots through which functions are called.
     fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
-        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says nothing.
+        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says
+        // nothing.
         let addresses = |is_slot: bool| {
             let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
             let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());
@@ -156,18 +162,10 @@ impl Symbolizer {
         wanted: &[u64],
         found: &mut FxHashMap<u64, (String, u64)>,
     ) {
-        for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
-            if wanted.binary_search(&slot).is_err() {
-                continue;
-            }
-            let name = match relocation.target() {
-                RelocationTarget::Symbol(index) => {
-                    let symbol =
-                        file.dynamic_symbol_table().and_then(|table| table.symbol_by_index(index).ok());
-                    symbol.and_then(|symbol| Some((readable(symbol.name_bytes().ok()?), 0)))
-                }
-                // A function of this file: the slot holds where it lies from the beginning of the file.
-                _ => self.name_at(id, relocation.addend() as u64),
+        for (slot, target) in slot_targets(file, &|slot| wanted.binary_search(&slot).is_ok()) {
+            let name = match target {
+                SlotTarget::Symbol(name) => Some((readable(name), 0)),
+                SlotTarget::Address(address) => self.name_at(id, address),
             };
             found.extend(name.filter(|(name, _)| !name.is_empty()).map(|name| (slot, name)));
         }
@@ -176,19 +174,19 @@ impl Symbolizer {
     /// The demangled name of the function at an address of the module's own numbering, and how far into it.
     pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
         let sources = self.sources(id);
-        let symbol = sources.find(sources.probe_of(address)?)?;
+        let symbol = sources.find(sources.query_at(address)?)?;
         let name = demangle(symbol.name).unwrap_or_else(|| symbol.name.to_owned());
         Some((name, address.wrapping_sub(symbol.start)))
     }
 
     /// How to ask for an address of the module's own numbering.
-    pub fn probe_of(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
-        self.sources(id).probe_of(address)
+    pub fn query_at(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
+        self.sources(id).query_at(address)
     }
 
     fn out_of_file(&self, id: ModuleId, start: u64, size: u64) -> Result<MachineCode, NoCode> {
         let Some(image) = self.binary(id) else { return Err(self.no_file(id)) };
-        let in_file = self.sources(id).probe_of(start).and_then(|probe| self.sources(id).file_address(probe));
+        let in_file = self.sources(id).query_at(start).and_then(|query| self.sources(id).file_address(query));
         in_file.and_then(|address| from_image(image, address, start, size)).ok_or_else(|| NoCode {
             why: format!("{} has no bytes there", image.path.display()),
             remedy: None,
@@ -346,7 +344,8 @@ fn read_at(path: &Path, start: u64, size: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads out of an ELF core file whose segments are the kernel's memory: it cannot be mapped, and is as large as that.
+/// Reads out of an ELF core file whose segments are the kernel's memory: it cannot be mapped, and is as large
+/// as that.
 fn from_kcore(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
     let unread = |why: String| {
         let why = format!("{}: {why}", path.display());

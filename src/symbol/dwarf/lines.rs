@@ -1,11 +1,13 @@
 //! Source lines and inlined functions, out of DWARF.
 //!
-//! Receives the files of a module and sorted addresses in the file's numbering; hands on, for each address, the functions that stand there.
-//! Only the units that hold an address are parsed. Many addresses are divided among threads in runs of neighbours, each thread with
-//! its own view of the shared sections, so that hardly any unit is parsed twice.
+//! Receives the files of a module and sorted addresses in the file's numbering; hands on, for each address,
+//! the functions that stand there. Only the units that hold an address are parsed. Many addresses are divided
+//! among threads in runs of neighbours, each thread with its own view of the shared sections, so that hardly
+//! any unit is parsed twice.
 //!
-//! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file. SplitFiles are hostile: sections are
-//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`depth`]).
+//! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file.
+//! SplitFiles are hostile: sections are unpacked to bounded sizes, and nesting deeper than a stack can bear
+//! is refused ([`depth`]).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -48,7 +50,8 @@ const MOST_FRAMES: usize = 1000;
 /// Addresses below which a second thread does not pay.
 const FEW: usize = 64;
 
-/// The functions at each address, in the order of the addresses; an error when there is no line information or it cannot be read at all.
+/// The functions at each address, in the order of the addresses; an error when there is no line information
+/// or it cannot be read at all.
 ///
 /// # Errors
 /// What is wrong with the debug information.
@@ -131,7 +134,8 @@ fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, Str
     DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
 }
 
-/// What lookup reads. Where variables are (`.debug_loclists`) is among the largest sections of a file, and not asked.
+/// What lookup reads. Where variables are (`.debug_loclists`) is among the largest sections of a file, and
+/// not asked.
 const SECTIONS: [SectionId; 11] = [
     SectionId::DebugInfo,
     SectionId::DebugStr,

@@ -1,11 +1,14 @@
 //! Finding the files that belong to a module: its own, its separate debug file, what those refer to.
 //!
-//! Receives a module and the user's places; opens candidates in order and believes the first whose build-id is the
-//! recorded one. A file of another build is never used, and said. Leaves the reading of symbols to [`elf`](super::elf).
+//! Receives a module and the user's places; opens candidates in order and believes the first whose build-id
+//! is the recorded one. A file of another build is never used, and said. Leaves the reading of symbols to
+//! [`elf`](super::elf).
 //!
 //! ```text
-//!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe | cache by build-id | debuginfod
-//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR | cache | debuginfod
+//!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe
+//!               cache by build-id | debuginfod
+//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR
+//!               cache | debuginfod
 //!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id
 //! ```
 
@@ -37,6 +40,13 @@ pub struct ModuleFiles {
     pub missing: Vec<Missing>,
 }
 
+impl ModuleFiles {
+    /// The module's own file and its separate debug file, as far as they were found.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        [&self.binary, &self.debug].into_iter().flatten()
+    }
+}
+
 /// Looks for all files of a module that is a file.
 pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
     let mut found = ModuleFiles::default();
@@ -61,11 +71,12 @@ pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
     }
     let lines = found.debug.as_ref().or(found.binary.as_ref());
     found.supplement = lines.and_then(|image| supplement(image, options));
-    found.package = [found.binary.as_ref(), found.debug.as_ref()].into_iter().flatten().find_map(|image| {
+    let package = found.images().find_map(|image| {
         let mut path = image.path.clone().into_os_string();
         path.push(".dwp");
         Image::open(Path::new(&path)).ok()
     });
+    found.package = package;
 }
 
 fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
@@ -132,7 +143,8 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
     candidates
 }
 
-/// Where perf's caches keep a file: a folder of that name with `elf`, `debug`, `vdso`, `kallsyms` in it, or (older) the file itself.
+/// Where perf's caches keep a file: a folder of that name with `elf`, `debug`, `vdso`, `kallsyms` in it, or
+/// (older) the file itself.
 fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
     options.build_id_caches.iter().flat_map(move |cache| {
         let place = cache.join(".build-id").join(build_id.path());

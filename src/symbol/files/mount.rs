@@ -1,8 +1,9 @@
 //! The mount namespace in which a process saw its files: under which root they can be opened now.
 //!
-//! Receives a module with its process and, where the recording says it, the number of that process's mount namespace. A process that still
-//! runs there leads to its files; when the recorded one is gone, any other in the same namespace does (a container's other processes).
-//! Without the number the process is believed by its pid alone.
+//! Receives a module with its process and, where the recording says it, the number of that process's mount
+//! namespace. A process that still runs there leads to its files; when the recorded one is gone, any other in
+//! the same namespace does (a container's other processes). Without the number the process is believed by its
+//! pid alone.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -57,7 +58,8 @@ fn namespace(process: &str) -> Option<u64> {
 /// When the machine was looked over, and the oldest process of each namespace: of a container, its first.
 type Looked = (Instant, FxHashMap<u64, u32>);
 
-/// A recording of many containers asks for each of their modules: one look at all processes answers for a while.
+/// A recording of many containers asks for each of their modules: one look at all processes answers for a
+/// while.
 static LOOKED: Mutex<Option<Looked>> = Mutex::new(None);
 const A_WHILE: Duration = Duration::from_secs(1);
 

@@ -1,16 +1,23 @@
-//! jitdump files: code that a JIT compiler made, with its name, its bytes, its lines and the time it was there.
+//! jitdump files: code that a JIT compiler made, with its name, its bytes, its lines and the time it was
+//! there.
 //!
 //! ```text
-//!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid | u64 time | u64 flags
+//!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid
+//!           u64 time | u64 flags
 //!   record  u32 id | u32 size | u64 time | ...
 //!     0 load    u32 pid | u32 tid | u64 vma | u64 address | u64 size | u64 index | name \0 | code
 //!     1 move    u32 pid | u32 tid | u64 vma | u64 old address | u64 new address | u64 size | u64 index
-//!     2 lines   u64 address | u64 count | count × (u64 address | u32 line | u32 discriminator | file \0)   before its load
+//!     2 lines   u64 address | u64 count | count × (u64 address | u32 line | u32 discriminator | file \0)
+//!               before its load
 //!     3 close, 4 unwinding information
 //! ```
 //!
-//! Fact source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Either endianness is read. A torn file
-//! gives what stands before the tear.
+//! Fact source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Either endianness is
+//! read. A torn file gives what stands before the tear.
+//!
+//! `linux_perf_data::jitdump` (0.13) reads the same records but believes them: on a record shorter than its
+//! header it subtracts with overflow, and it allocates as many lines as a record claims, which ends the
+//! process.
 
 use std::io;
 use std::path::Path;

@@ -4,8 +4,9 @@
 //!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line about an address holds
 //! ```
 //!
-//! Anybody may write into `/tmp`: a file is believed only if it is a regular one (no link) and belongs to root, to us, or
-//! to the user of the process; its size and its lines are bounded, and lines that cannot be read are left out.
+//! Anybody may write into `/tmp`: a file is believed only if it is a regular one (no link) and belongs to
+//! root, to us, or to the user of the process; its size and its lines are bounded, and lines that cannot be
+//! read are left out.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;

@@ -1,7 +1,7 @@
 //! The kernel's functions: `/proc/kallsyms`, a copy of it, and where kernel and modules lie.
 //!
-//! Receives the text of those files; hands on one table over the whole kernel address space. Says when the addresses
-//! are hidden, which looks like success to the unwary: every line is there, with zeros.
+//! Receives the text of those files; hands on one table over the whole kernel address space. Says when the
+//! addresses are hidden, which looks like success to the unwary: every line is there, with zeros.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ pub struct Kallsyms {
     table: NameList,
     /// Addresses of the marks by which a moved kernel is recognised (`_text`, `_stext`).
     marks: Vec<(String, u64)>,
-    /// The whole list, where `table` was kept from an earlier run and has only what stays: read when it has no name.
+    /// The whole list, where `table` was kept from an earlier run and has only what stays: read when it has
+    /// no name.
     fresh: Option<OnceLock<Option<Box<Self>>>>,
 }
 
@@ -63,8 +64,8 @@ impl Kallsyms {
         Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
     }
 
-    /// The running kernel's. To write the list out costs the kernel more than most reports cost us: what stays the same as
-    /// long as the kernel runs and has the same modules is kept in a folder.
+    /// The running kernel's. To write the list out costs the kernel more than most reports cost us: what
+    /// stays the same as long as the kernel runs and has the same modules is kept in a folder.
     ///
     /// # Errors
     /// As [`Kallsyms::read`].
@@ -150,7 +151,8 @@ impl Kallsyms {
         self.marks.iter().find(|(mark, _)| mark == name).map(|(_, address)| *address)
     }
 
-    /// By how much this kernel lies higher than one whose mark was seen at `recorded`; 0 when that is not known.
+    /// By how much this kernel lies higher than one whose mark was seen at `recorded`; 0 when that is not
+    /// known.
     pub fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
         let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
         moved.unwrap_or(0)
@@ -373,7 +375,8 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
         assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
         assert_eq!(name(0xffff_ffff_c010_0010), "probe");
-        // The rest of the module's last page is its own; what lies behind, or comes and goes, must be asked for.
+        // The rest of the module's last page is its own; what lies behind, or comes and goes, must be asked
+        // for.
         assert_eq!(name(0xffff_ffff_c010_0fff), "probe");
         assert_eq!(name(0xffff_ffff_c010_1000), "-");
         assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");

@@ -1,7 +1,7 @@
 //! Looking for a module's files and reading their tables, by the kind of the module.
 //!
-//! Receives a module and the places to look; hands on its [`ModuleSources`], with what was missing on the way. Decides which sources
-//! are asked and in which order.
+//! Receives a module and the places to look; hands on its [`ModuleSources`], with what was missing on the
+//! way. Decides which sources are asked and in which order.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -15,9 +15,9 @@ use crate::symbol::files::locate;
 use crate::symbol::generated::jitdump::Jitdump;
 use crate::symbol::generated::perf_map;
 use crate::symbol::kernel::{self, Kallsyms, KallsymsError};
-use crate::symbol::tables::plt;
 use crate::symbol::tables::sparse::SparseTable;
 use crate::symbol::tables::table::{Builder, Table};
+use crate::symbol::tables::{elf_symbols, plt};
 use crate::symbol::{BuildId, Kind, Missing, Module};
 
 impl ModuleSources {
@@ -53,14 +53,14 @@ impl ModuleSources {
         let mut builder = Builder::default();
         let mut full = false;
         let (mut lines, mut build_id) = (false, module.build_id);
-        for image in [&self.files.binary, &self.files.debug].into_iter().flatten() {
+        for image in self.files.images() {
             let Ok(file) = image.elf() else { continue };
-            full |= elf::add_symbols(&file, &mut builder) > 0;
+            full |= elf_symbols::add_symbols(&file, &mut builder) > 0;
             lines |= elf::has_lines(&file);
             build_id = build_id.or(elf::build_id(&file));
             plt::add_stubs(&file, &mut builder);
             if let Some(mini) = elf::mini_debug(&file).map(|bytes| Image::held(".gnu_debugdata", bytes)) {
-                full |= mini.elf().is_ok_and(|file| elf::add_symbols(&file, &mut builder) > 0);
+                full |= mini.elf().is_ok_and(|file| elf_symbols::add_symbols(&file, &mut builder) > 0);
             }
         }
         self.table = builder.finish();

@@ -1,7 +1,7 @@
 //! What a module's names come from, opened once.
 //!
-//! Receives what [`load`] found and read; answers for addresses of the module. Decides which source is asked first. Leaves the search to
-//! [`files`](super::files).
+//! Receives what [`load`] found and read; answers for addresses of the module. Decides which source is asked
+//! first. Leaves the search to [`files`](super::files).
 
 mod load;
 
@@ -12,11 +12,12 @@ use rustc_hash::FxHashMap;
 
 use super::dwarf::cache::Cache;
 use super::dwarf::lines::{self, LineFrame};
-use super::files::elf::{self, Segments};
+use super::files::elf::Segments;
 use super::files::image::Image;
 use super::files::locate::ModuleFiles;
 use super::generated::jitdump::Jitdump;
 use super::kernel::{self, Kallsyms, KallsymsError};
+use super::tables::elf_symbols;
 use super::tables::sparse::SparseTable;
 use super::tables::table::{Builder, OwnedSymbol, Symbol, Table};
 use super::{BuildId, DataQuality, Missing, Options, SymbolQuery};
@@ -110,7 +111,7 @@ pub(super) enum LiveMemory {
     Process(u32),
 }
 
-/// How a probe becomes an address of the file.
+/// How a query becomes an address of the file.
 #[derive(Debug)]
 enum Numbering {
     /// It is a place in the file.
@@ -153,8 +154,8 @@ impl ModuleSources {
         &self.dumps
     }
 
-    /// The probe that [`ModuleSources::address`] turns into this address.
-    pub(super) fn probe_of(&self, address: u64) -> Option<SymbolQuery> {
+    /// The query that [`ModuleSources::address`] turns into this address.
+    pub(super) fn query_at(&self, address: u64) -> Option<SymbolQuery> {
         match &self.numbering {
             Numbering::Offset(segments) => segments.offset(Svma(address)).map(SymbolQuery::from),
             Numbering::Slide(_) => Some(Avma(address).into()),
@@ -162,82 +163,83 @@ impl ModuleSources {
     }
 
     /// The address that a person reads: the file's, or that in memory.
-    pub(super) fn address(&self, probe: SymbolQuery) -> Option<u64> {
+    pub(super) fn address(&self, query: SymbolQuery) -> Option<u64> {
         match &self.numbering {
-            Numbering::Offset(segments) => segments.address(FileOffset(probe.0)).map(|svma| svma.0),
-            Numbering::Slide(_) => Some(probe.0),
+            Numbering::Offset(segments) => segments.address(FileOffset(query.0)).map(|svma| svma.0),
+            Numbering::Slide(_) => Some(query.0),
         }
     }
 
     /// The address in the file, under which its debug information has it.
-    pub(super) fn file_address(&self, probe: SymbolQuery) -> Option<u64> {
+    pub(super) fn file_address(&self, query: SymbolQuery) -> Option<u64> {
         match &self.numbering {
-            Numbering::Offset(_) => self.address(probe),
-            Numbering::Slide(slide) => Some(probe.0.wrapping_sub(*slide)),
+            Numbering::Offset(_) => self.address(query),
+            Numbering::Slide(slide) => Some(query.0.wrapping_sub(*slide)),
         }
     }
 
-    /// The function at a probe, in the numbering of [`ModuleSources::address`].
-    pub(super) fn find(&self, probe: SymbolQuery) -> Option<Symbol<'_>> {
-        self.in_kernel(probe).or_else(|| {
-            let symbol = self.table.find(self.file_address(probe)?)?;
+    /// The function at a query, in the numbering of [`ModuleSources::address`].
+    pub(super) fn find(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        self.in_kernel(query).or_else(|| {
+            let symbol = self.table.find(self.file_address(query)?)?;
             let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
             Some(moved(symbol, slide))
         })
     }
 
-    fn in_kernel(&self, probe: SymbolQuery) -> Option<Symbol<'_>> {
+    fn in_kernel(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         let (kallsyms, by) = self.kallsyms.as_ref()?;
-        Some(moved(kallsyms.find(probe.0.wrapping_add(*by))?, by.wrapping_neg()))
+        Some(moved(kallsyms.find(query.0.wrapping_add(*by))?, by.wrapping_neg()))
     }
 
-    /// The variable at a probe, in the file's numbering.
-    pub(super) fn find_variable(&self, probe: SymbolQuery) -> Option<Symbol<'_>> {
+    /// The variable at a query, in the file's numbering.
+    pub(super) fn find_variable(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
         let Numbering::Offset(_) = self.numbering else { return None };
         let read = || {
             let mut builder = Builder::default();
-            for image in [&self.files.binary, &self.files.debug].into_iter().flatten() {
+            for image in self.files.images() {
                 if let Ok(file) = image.elf() {
-                    elf::add_variables(&file, &mut builder);
+                    elf_symbols::add_variables(&file, &mut builder);
                 }
             }
             builder.finish()
         };
-        self.variables.get_or_init(read).find(self.file_address(probe)?)
+        self.variables.get_or_init(read).find(self.file_address(query)?)
     }
 
     /// Whether an answer costs no walk through a symbol table.
-    pub(super) fn knows(&self, probe: SymbolQuery) -> bool {
+    pub(super) fn knows(&self, query: SymbolQuery) -> bool {
         let Some(sparse) = &self.sparse else { return true };
-        self.file_address(probe).is_none_or(|address| sparse.knows(address)) || self.find(probe).is_some()
+        self.file_address(query).is_none_or(|address| sparse.knows(address)) || self.find(query).is_some()
     }
 
-    /// The probes around this one that [`ModuleSources::find_all`] names as it does this one, first and first behind, as far as that
-    /// is known by now.
-    pub(super) fn around(&self, probe: SymbolQuery) -> Option<(u64, u64)> {
-        if let Some(symbol) = self.in_kernel(probe) {
+    /// The queries around this one that [`ModuleSources::find_all`] names as it does this one, first and
+    /// first behind, as far as that is known by now.
+    pub(super) fn around(&self, query: SymbolQuery) -> Option<(u64, u64)> {
+        if let Some(symbol) = self.in_kernel(query) {
             return Some((symbol.start, symbol.end));
         }
-        let known = self.sparse.as_ref()?.around(self.file_address(probe)?)?;
-        let by = self.file_address(probe)?.wrapping_sub(probe.0);
+        let known = self.sparse.as_ref()?.around(self.file_address(query)?)?;
+        let by = self.file_address(query)?.wrapping_sub(query.0);
         let Numbering::Offset(segments) = &self.numbering else { return None };
-        let (first, behind) = segments.around(FileOffset(probe.0))?;
+        let (first, behind) = segments.around(FileOffset(query.0))?;
         // A stretch of addresses may begin before the segment's, and end behind them.
         let from = if known.start < first.wrapping_add(by) { first } else { known.start.wrapping_sub(by) };
         let to = if known.end > behind.wrapping_add(by) { behind } else { known.end.wrapping_sub(by) };
-        (from..to).contains(&probe.0).then_some((from, to))
+        (from..to).contains(&query.0).then_some((from, to))
     }
 
-    /// The functions at these probes: start and end in the numbering of [`ModuleSources::address`], and the name.
-    pub(super) fn find_all(&self, probes: &[SymbolQuery]) -> Vec<Option<OwnedSymbol>> {
+    /// The functions at these queries: start and end in the numbering of [`ModuleSources::address`], and the
+    /// name.
+    pub(super) fn find_all(&self, queries: &[SymbolQuery]) -> Vec<Option<OwnedSymbol>> {
         let mut all: Vec<Option<OwnedSymbol>> =
-            probes.iter().map(|probe| self.find(*probe).map(OwnedSymbol::from)).collect();
+            queries.iter().map(|query| self.find(*query).map(OwnedSymbol::from)).collect();
         let Some(sparse) = &self.sparse else { return all };
-        let lacking = |(probe, named): (&SymbolQuery, &Option<OwnedSymbol>)| match named {
-            None => self.file_address(*probe),
+        let lacking = |(query, named): (&SymbolQuery, &Option<OwnedSymbol>)| match named {
+            None => self.file_address(*query),
             Some(_) => None,
         };
-        let addresses: Vec<Option<u64>> = probes.iter().zip(&all).map(lacking).collect();
+        let addresses: Vec<Option<u64>> = queries.iter().zip(&all).map(lacking).collect();
         let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
         for (named, found) in all.iter_mut().zip(sparse.find(&addresses, &self.files)) {
             if let Some(OwnedSymbol { start, end, name }) = found {

@@ -1,12 +1,15 @@
-//! A bare list of names and addresses, as kallsyms is one: kept small, since it has a hundred thousand of them.
+//! A bare list of names and addresses, as kallsyms is one: kept small, since it has a hundred thousand of
+//! them.
 //!
-//! Receives names without sizes in any order; decides as perf does: a name reaches to the next address, at most a given
-//! distance, and of several names of a place the last is shown. A finished list is one piece of memory, the same whether it
-//! was just made or lies in a file: what nobody asks about then takes no memory at all.
+//! Receives names without sizes in any order; decides as perf does: a name reaches to the next address, at
+//! most a given distance, and of several names of a place the last is shown. A finished list is one piece of
+//! memory, the same whether it was just made or lies in a file: what nobody asks about then takes no memory
+//! at all.
 //!
 //! ```text
-//!   | reach, places, ends | ends, rising | by place, rising: start, where its name ends | all names |
-//!          u64 each            u64 each                u64, u32                           UTF-8       little-endian
+//!   | reach, starts, ends | ends, rising | by start, rising: start, where its name ends | all names |
+//!          u64 each            u64 each                u64, u32                           UTF-8
+//!                                                                                    all little-endian
 //! ```
 
 use super::table::Symbol;

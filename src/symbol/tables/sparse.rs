@@ -1,14 +1,15 @@
-//! Names of a few addresses out of large symbol tables, which are never kept: for those who watch and must stay small.
+//! Names of a few addresses out of large symbol tables, which are never kept: for those who watch and must
+//! stay small.
 //!
-//! Receives the files of a module and addresses; hands on the function at each, and remembers it for as far as it holds. A
-//! table is walked through when an address comes that is new, once for all new ones; its pages are given back
-//! afterwards. Names nothing differently than the whole [`Table`](super::table::Table) would.
+//! Receives the files of a module and addresses; hands on the function at each, and remembers it for as far
+//! as it holds. A table is walked through when an address comes that is new, once for all new ones; its pages
+//! are given back afterwards. Names nothing differently than the whole [`Table`](super::table::Table) would.
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::plt;
 use super::table::{Builder, OwnedSymbol, WantedAddresses};
+use super::{elf_symbols, plt};
 use crate::address::IntervalMap;
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
@@ -55,17 +56,17 @@ impl SparseTable {
     fn walk(&self, few: WantedAddresses, files: &ModuleFiles, known: &mut Known) {
         let wanted: Vec<u64> = few.wanted().to_vec();
         let mut builder = Builder::for_few(few);
-        for image in [&files.binary, &files.debug].into_iter().flatten() {
+        for image in files.images() {
             let Ok(file) = image.elf() else { continue };
-            elf::add_symbols_in_steps(&file, &mut builder, &|| image.release());
+            elf_symbols::add_symbols_in_steps(&file, &mut builder, &|| image.release());
         }
         for mini in self.mini(files) {
             if let Ok(file) = mini.elf() {
-                elf::add_symbols(&file, &mut builder);
+                elf_symbols::add_symbols(&file, &mut builder);
             }
         }
         // Stubs stand where no symbol does; to find their names takes longer than all the rest.
-        for image in [&files.binary, &files.debug].into_iter().flatten() {
+        for image in files.images() {
             let Ok(file) = image.elf() else { continue };
             let places = plt::places(&file);
             places.iter().for_each(|(start, end)| builder.part(*start, *end));
@@ -78,7 +79,7 @@ impl SparseTable {
             let (from, to) = few.bounds(address).unwrap_or((address, address + 1));
             known.replace(from..to, table.find(address).map(OwnedSymbol::from));
         }
-        for image in [&files.binary, &files.debug].into_iter().flatten() {
+        for image in files.images() {
             image.release();
         }
     }
@@ -86,8 +87,7 @@ impl SparseTable {
     fn mini(&self, files: &ModuleFiles) -> &[Image] {
         self.mini.get_or_init(|| {
             let packed = |image: &Image| elf::mini_debug(&image.elf().ok()?);
-            let images = [&files.binary, &files.debug].into_iter().flatten();
-            images.filter_map(packed).map(|bytes| Image::held(".gnu_debugdata", bytes)).collect()
+            files.images().filter_map(packed).map(|bytes| Image::held(".gnu_debugdata", bytes)).collect()
         })
     }
 }

@@ -1,7 +1,8 @@
 //! A sorted table of functions: which one holds an address.
 //!
-//! Receives named ranges in any order, overlapping and doubled as they come out of symbol tables, and decides once which name stands
-//! where; a lookup is then one binary search. Leaves reading of symbol tables to others.
+//! Receives named ranges in any order, overlapping and doubled as they come out of symbol tables, and decides
+//! once which name stands where; a lookup is then one binary search. Leaves reading of symbol tables to
+//! others.
 //!
 //! ```text
 //!   symbols   [aaaaaaaaaaaaaaaa]  [bbbb    (no size: ends at the next)
@@ -14,7 +15,8 @@ use std::ops::Range;
 
 /// How good a name is where several start at the same address; the larger is shown.
 ///
-/// As perf chooses: sized before unsized, not weak before weak, global before local, fewer leading underscores, longer.
+/// As perf chooses: sized before unsized, not weak before weak, global before local, fewer leading
+/// underscores, longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank {
     /// It is a function, or at least no bare label.
@@ -91,9 +93,9 @@ const NONE: u32 = u32::MAX;
 ///   wanted             ^                            what covers it is kept, and what starts nearest before it
 ///   same answer    |---------------|                from the last boundary before it to the first behind
 /// ```
-/// A label without a size ends at the next start, and nearer starts than its own may come later: what turns out to be too
-/// far is dropped in the end. (A label inside of a sized function that ends before the
-/// address would be dropped by the whole table and is not here; no assembler makes such.)
+/// A label without a size ends at the next start, and nearer starts than its own may come later: what turns
+/// out to be too far is dropped in the end. (A label inside of a sized function that ends before the address
+/// would be dropped by the whole table and is not here; no assembler makes such.)
 #[derive(Debug, Default, Clone)]
 pub struct WantedAddresses {
     wanted: Vec<u64>,
@@ -147,7 +149,8 @@ impl WantedAddresses {
         behind > first
     }
 
-    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer one.
+    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer
+    /// one.
     fn settle(&mut self) {
         for at in 1..self.around.len() {
             self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
@@ -196,7 +199,8 @@ impl Builder {
         }
     }
 
-    /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at most.
+    /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at
+    /// most.
     pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: Rank, name: &str) {
         let full = self.names.len() + name.len() > MOST_NAME_BYTES || self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
@@ -408,12 +412,14 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
-            // A table for few addresses says the same, and for all between the bounds that it names. Labels that stand
-            // inside of a sized function which ends before the address are the exception: see `WantedAddresses`.
+            // A table for few addresses says the same, and for all between the bounds that it names. Labels
+            // that stand inside of a sized function which ends before the address are the exception: see
+            // `WantedAddresses`.
             let wanted = others.iter().copied().chain([address]);
             let mut few = Builder::for_few(WantedAddresses::new(wanted.clone()));
             let mut sized = Builder::default();
-            // Names of one place have one size: of those that have not, the whole table keeps one without looking at it.
+            // Names of one place have one size: of those that have not, the whole table keeps one without
+            // looking at it.
             let mut once = std::collections::BTreeSet::new();
             for (at, (start, size)) in symbols.iter().enumerate().filter(|(_, (_, size))| *size > 0) {
                 if !once.insert(*start) {
