@@ -17,6 +17,7 @@
 //!           error  units  text  address   words and numbers
 //! ```
 
+pub mod abi;
 pub mod address;
 pub mod cli;
 pub mod command;

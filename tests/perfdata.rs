@@ -72,7 +72,8 @@ fn our_counts(reader: &Reader) -> BTreeMap<String, u64> {
                 assert_eq!(parts.callchain, sample.callchain());
                 samples += 1;
             } else if raw.kind < kind::FIRST_USER {
-                let timed = reader.layouts().iter().all(|l| l.sample_type() & layout::bits::TIME != 0);
+                let timed =
+                    reader.layouts().iter().all(|l| l.sample_type() & pmc::abi::sample_type::TIME != 0);
                 assert_eq!(reader.layouts().sample_id(&raw).time.is_some(), timed);
             }
         }

@@ -10,7 +10,8 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::samples::{Stacker, Unwind, Wanted};
-use super::{Layer, Level, Moment, Session, chunks, location};
+use super::{Layer, Moment, Session, chunks, location};
+use crate::abi::CpuMode;
 use crate::perfdata;
 use crate::record::RawRecord;
 
@@ -20,7 +21,7 @@ pub struct Question {
     /// The stretch of the process's life; the kernel's for its addresses.
     pub layer: Layer,
     /// In which privilege it was seen.
-    pub level: Level,
+    pub level: CpuMode,
     /// The address as it was recorded.
     pub address: u64,
     /// It is data, not code.
@@ -31,17 +32,19 @@ pub struct Question {
 
 impl Question {
     /// An address of code.
-    pub fn code(layer: Layer, level: Level, address: u64) -> Self {
-        let layer = if level == Level::User { layer } else { Layer::KERNEL };
+    pub fn code(layer: Layer, level: CpuMode, address: u64) -> Self {
+        let layer = if level == CpuMode::User { layer } else { Layer::KERNEL };
         Self { layer, level, address, is_data: false, in_call: false }
     }
 
     /// An address that says itself whether it is the kernel's, as those of branches and data do.
     pub fn by_half(layer: Layer, data_layer: Option<Layer>, address: u64) -> Self {
         match (address >> 63, data_layer) {
-            (0, None) => Self::code(layer, Level::User, address),
-            (0, Some(layer)) => Self { is_data: true, ..Self::code(layer, Level::User, address) },
-            _ => Self { is_data: data_layer.is_some(), ..Self::code(Layer::KERNEL, Level::Kernel, address) },
+            (0, None) => Self::code(layer, CpuMode::User, address),
+            (0, Some(layer)) => Self { is_data: true, ..Self::code(layer, CpuMode::User, address) },
+            _ => {
+                Self { is_data: data_layer.is_some(), ..Self::code(Layer::KERNEL, CpuMode::Kernel, address) }
+            }
         }
     }
 
@@ -235,14 +238,14 @@ mod tests {
     #[test]
     fn an_address_has_one_number_in_each_context() {
         let mut addresses = Addresses::default();
-        let ask = |n: u64, layer| Question::code(Layer(layer), Level::User, n * 16);
+        let ask = |n: u64, layer| Question::code(Layer(layer), CpuMode::User, n * 16);
         let numbers: Vec<u32> = (0..10_000).map(|n| addresses.add(ask(n / 2, 7 + (n % 2) as u32))).collect();
         for (n, number) in numbers.iter().enumerate() {
             assert_eq!(addresses.find(ask(n as u64 / 2, 7 + n as u32 % 2)), Some(*number));
             assert_eq!(*number as usize, n);
         }
         assert_eq!(addresses.find(ask(3, 9)), None);
-        let kernel = Question::code(Layer(7), Level::Kernel, 16);
+        let kernel = Question::code(Layer(7), CpuMode::Kernel, 16);
         assert_eq!((kernel.layer, addresses.add(kernel)), (Layer::KERNEL, 10_000));
         // What is data in a process is another question than what is code there.
         let (data, code) =

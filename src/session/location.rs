@@ -12,60 +12,9 @@ use rustc_hash::FxHashMap;
 use super::intern::{Lists, bytes, numbers};
 use super::samples::{Extra, Key, Samples, Value, join};
 use super::{History, Kind, Layer};
+use crate::abi::CpuMode;
 use crate::address::Avma;
-use crate::record::{ChainEntry, Context, CpuMode, Words};
-
-/// In which privilege the code ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "they say it themselves")]
-pub enum Level {
-    User,
-    Kernel,
-    Hypervisor,
-    GuestUser,
-    GuestKernel,
-    Unknown,
-}
-
-impl Level {
-    /// The letter that perf puts before a symbol.
-    pub fn letter(self) -> char {
-        match self {
-            Self::User => '.',
-            Self::Kernel => 'k',
-            Self::Hypervisor => 'H',
-            Self::GuestUser => 'u',
-            Self::GuestKernel => 'g',
-            Self::Unknown => '?',
-        }
-    }
-}
-
-impl From<Context> for Level {
-    fn from(context: Context) -> Self {
-        match context {
-            Context::Hypervisor => Self::Hypervisor,
-            Context::Kernel => Self::Kernel,
-            Context::User | Context::UserDeferred => Self::User,
-            Context::Guest | Context::GuestUser => Self::GuestUser,
-            Context::GuestKernel => Self::GuestKernel,
-            Context::Unknown => Self::Unknown,
-        }
-    }
-}
-
-impl From<CpuMode> for Level {
-    fn from(mode: CpuMode) -> Self {
-        match mode {
-            CpuMode::Unknown => Self::Unknown,
-            CpuMode::Kernel => Self::Kernel,
-            CpuMode::User => Self::User,
-            CpuMode::Hypervisor => Self::Hypervisor,
-            CpuMode::GuestKernel => Self::GuestKernel,
-            CpuMode::GuestUser => Self::GuestUser,
-        }
-    }
-}
+use crate::record::{ChainEntry, Words};
 
 /// A place in the code. Many thousands of them are kept, so they are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,13 +27,13 @@ pub struct Location {
     /// The number and one.
     module: Option<NonZeroU32>,
     /// Where the code ran.
-    pub level: Level,
+    pub level: CpuMode,
 }
 
 const _: () = assert!(size_of::<Location>() == 24);
 
 impl Location {
-    fn new(module: Option<u32>, level: Level, place: u64) -> Self {
+    fn new(module: Option<u32>, level: CpuMode, place: u64) -> Self {
         let module = module.and_then(|number| NonZeroU32::new(number.wrapping_add(1)));
         Self { place, data: None, module, level }
     }
@@ -133,11 +82,11 @@ pub struct Resolved {
 }
 
 /// Looks up one address.
-pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_caller: bool) -> Location {
+pub fn locate(history: &History, layer: Layer, level: CpuMode, address: u64, is_caller: bool) -> Location {
     let address = if is_caller { address.saturating_sub(1) } else { address };
     let layer = match level {
-        Level::User => Some(layer),
-        Level::Kernel => Some(Layer::KERNEL),
+        CpuMode::User => Some(layer),
+        CpuMode::Kernel => Some(Layer::KERNEL),
         _ => None,
     };
     let found = layer.and_then(|layer| history.find(layer, Avma(address)));
@@ -154,14 +103,14 @@ pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_ca
 
 /// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most `most`
 /// addresses are shown.
-pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, bool)) {
-    let mut level = Level::Unknown;
+pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
+    let mut level = CpuMode::Unknown;
     let mut is_caller = false;
     let mut count = 0;
     for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
-                level = context.into();
+                level = context.mode();
                 // The first address of a context is where it was left, not a return address.
                 is_caller = false;
             }
@@ -196,7 +145,7 @@ impl Resolved {
 pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
     let (mut locations, mut stacks) = (Vec::new(), Lists::default());
     // Each distinct address of each layer is looked up once.
-    let mut known: FxHashMap<(Layer, Level, u64, bool), u32> = FxHashMap::default();
+    let mut known: FxHashMap<(Layer, CpuMode, u64, bool), u32> = FxHashMap::default();
     let mut places: FxHashMap<Location, u32> = FxHashMap::default();
     let mut stack_of: Vec<u32> = Vec::new();
     let mut scratch = Vec::new();
@@ -204,7 +153,7 @@ pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolve
         for (layer, list) in part.iter() {
             scratch.clear();
             walk(Words::new(list), most, |level, address, is_caller| {
-                let layer = if level == Level::User { Layer(layer) } else { Layer::KERNEL };
+                let layer = if level == CpuMode::User { Layer(layer) } else { Layer::KERNEL };
                 let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
                     let location = locate(history, layer, level, address, is_caller);
                     *places.entry(location).or_insert_with(|| {
@@ -244,8 +193,8 @@ fn resolve_extras(
         for (at, extra) in &samples.places {
             let Some(word) = words.get_mut(*at).filter(|word| **word != u64::MAX) else { continue };
             let (layer, level) = match *word >> 63 {
-                0 => (Layer(layer), Level::User),
-                _ => (Layer::KERNEL, Level::Kernel),
+                0 => (Layer(layer), CpuMode::User),
+                _ => (Layer::KERNEL, CpuMode::Kernel),
             };
             let location = Location {
                 data: NonZeroU64::new(!*word).filter(|_| *extra != Extra::From),

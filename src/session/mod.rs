@@ -20,7 +20,6 @@ pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;
-pub mod parts;
 pub mod present;
 pub mod samples;
 mod sideband;
@@ -30,14 +29,14 @@ pub mod stacker;
 use rustc_hash::FxHashMap;
 
 pub use history::{CommId, History, Layer, Moment};
-pub use location::{Level, Location, Resolved, Stacks};
+pub use location::{Location, Resolved, Stacks};
 pub use module::{Kind, Module};
 pub use present::Present;
 pub use samples::{Samples, Unwind, Value, Walk, Wanted};
 
+use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};
 use crate::record::Thread;
-use crate::record::layout::bits;
 
 /// What the side-band says about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +91,7 @@ impl Session {
     /// # Errors
     /// When the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
-        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & bits::TIME != 0);
+        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
         let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
         let list = reader.features().build_ids.iter().flat_map(|list| &list.0);

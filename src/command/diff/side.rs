@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::plan::Plan;
+use crate::abi::sample_type;
 use crate::cli::diff::Diff;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::report::plan::filtered;
@@ -15,7 +16,6 @@ use crate::error::Result;
 use crate::profile::diff::File;
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::{Event, Filter, Order, Query, SortKey, Texts, query, sort};
-use crate::record::layout::bits;
 use crate::session::{Session, Wanted, location, samples};
 use crate::symbol::Depth;
 
@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
     let reader = open(path)?;
     let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
-    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let has_tree = typed.tree && has_chains;
     let wanted = wanted(typed, plan, has_tree, &session)?;
     let mut symbols = Symbols::new(&session.history, options)?;

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use super::plan::{BuildIds, Plan};
 use super::unwinding::{Done, Ends, Unwinding};
 use super::{sections, strangers, switch};
+use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
 use crate::record::encode::Encoder;
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, kind, walk};
-use crate::sys::perf::sample;
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
 pub(super) struct Events {
@@ -32,7 +32,7 @@ impl Events {
     /// Decides which are unwound.
     pub(super) fn new(plan: &Plan, taken: Vec<Event>) -> Self {
         let options = &plan.options;
-        let lost = Lost::new(options.fields & sample::ADDR != 0, options.user_regs.is_some());
+        let lost = Lost::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
         let mut twins = Vec::new();
         let mut written = taken.clone();
         for event in written.iter_mut().filter(|_| !plan.unwinds_later) {

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::switch::{self, Switch};
+use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
 use crate::command::launch;
@@ -18,7 +19,6 @@ use crate::counter::target;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
-use crate::sys::perf::sample;
 use crate::sys::{clock, page_size};
 
 /// Whom to record.
@@ -144,7 +144,7 @@ impl Plan {
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);
         if typed.branch_any {
-            branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
+            branches = Some(branches.unwrap_or(0) | branch_sample_type::ANY);
         }
         let options = Options {
             rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
@@ -363,21 +363,24 @@ pub(in crate::command) fn call_graph(text: Option<&str>, stacks: bool) -> Result
 /// The fields of samples that single options ask for.
 fn fields(typed: &Record) -> u64 {
     let chosen = [
-        (typed.data, sample::ADDR | sample::DATA_SRC),
-        (typed.phys_data, sample::PHYS_ADDR),
-        (typed.data_page_size, sample::DATA_PAGE_SIZE),
-        (typed.code_page_size, sample::CODE_PAGE_SIZE),
-        (typed.weight, if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT }),
-        (typed.transaction, sample::TRANSACTION),
-        (typed.sample_cpu, sample::CPU),
-        (typed.raw_samples, sample::RAW),
+        (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
+        (typed.phys_data, sample_type::PHYS_ADDR),
+        (typed.data_page_size, sample_type::DATA_PAGE_SIZE),
+        (typed.code_page_size, sample_type::CODE_PAGE_SIZE),
+        (
+            typed.weight,
+            if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT },
+        ),
+        (typed.transaction, sample_type::TRANSACTION),
+        (typed.sample_cpu, sample_type::CPU),
+        (typed.raw_samples, sample_type::RAW),
     ];
     chosen.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field)
 }
 
 fn branches(text: &str) -> Result<u64> {
     sampling::branch_filter(text).map_err(|word| {
-        let names: Vec<&str> = crate::sys::perf::branch::FILTERS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = branch_sample_type::FILTERS.iter().map(|(name, _)| *name).collect();
         Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
             .try_this(format!("one of: {}", names.join(", ")))
     })

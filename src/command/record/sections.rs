@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::before::is_path;
 use super::plan::{BuildIds, Plan};
+use crate::abi::attr::kind;
 use crate::counter::rings::Rings;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
@@ -18,7 +19,6 @@ use crate::perfdata::feature::{
 };
 use crate::perfdata::{Event, Features, Tally};
 use crate::symbol::{BuildId, Image, elf, kernel};
-use crate::sys::attr::kind;
 use crate::sys::clock;
 
 /// What is known at the start.

@@ -12,11 +12,11 @@ pub(in crate::command) mod words;
 use std::io::{BufWriter, Write, stdout};
 
 use super::screen;
+use crate::abi::sample_type;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{self, Code, ModuleTrust, Profile, Texts, callers, query, table, trust};
-use crate::record::layout::bits;
 use crate::session::samples::{self, Samples};
 use crate::session::{Resolved, Session, Wanted, location};
 use crate::symbol::Depth;
@@ -88,7 +88,7 @@ pub(in crate::command) fn is_from_here(reader: &Reader) -> bool {
 
 fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let has_chains = plan.takes_chains()
-        && session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+        && session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
     let (mut samples, ends) = {

@@ -1,10 +1,11 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
 use super::symbols::Symbols;
+use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
 use crate::session::intern::Lists;
-use crate::session::{Layer, Level, Session, location};
+use crate::session::{Layer, Session, location};
 
 /// The words of a recording.
 pub(in crate::command) struct Names<'a> {
@@ -39,7 +40,8 @@ impl<'a> Names<'a> {
     /// The kernel's function at an address, and the distance from its start.
     fn code(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.symbols?;
-        let location = location::locate(&self.session.history, Layer::KERNEL, Level::Kernel, address, false);
+        let location =
+            location::locate(&self.session.history, Layer::KERNEL, CpuMode::Kernel, address, false);
         let (module, probe) = symbols.probe(&location)?;
         symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
     }

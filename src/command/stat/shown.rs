@@ -5,6 +5,7 @@
 
 use std::cell::OnceCell;
 
+use crate::abi::attr::{Attr, Flag, kind};
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Refusal};
 use crate::counter::reservation::LockFile;
@@ -15,7 +16,6 @@ use crate::host::cpu::Topology;
 use crate::host::process::Thread;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
 use crate::profile::tally::{Join, Tally};
-use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
 use crate::sys::perf::{self, Place};
 use crate::units::Count;

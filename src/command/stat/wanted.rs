@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::plan::{Cgroups, Plan, What};
 use super::run::Scope;
+use crate::abi::attr::{Attr, Flag, kind};
 use crate::command::launch;
 use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
@@ -14,7 +15,6 @@ use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::profile::metrics::Definition;
 use crate::profile::{expression, named, topdown};
-use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
 use crate::sys::perf::{Place, probe};
 

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::abi::sample_type;
+use crate::abi::{Attr, attr};
 use crate::cli::top::Top;
 use crate::command::record::plan as record;
 use crate::command::report::plan::{listed, sort_key};
@@ -18,8 +20,8 @@ use crate::session::Wanted;
 use crate::session::samples::Extra;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{Place, probe, sample};
-use crate::sys::{Attr, attr, clock, errno};
+use crate::sys::perf::{Place, probe};
+use crate::sys::{clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
 /// How older samples count.
@@ -218,13 +220,13 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
     let has = |key: SortKey| keys.contains(&key);
     let mut fields = 0;
     if has(SortKey::Cpu) || has(SortKey::Socket) {
-        fields |= sample::CPU;
+        fields |= sample_type::CPU;
     }
     if has(SortKey::Weight) || has(SortKey::LocalWeight) {
-        fields |= if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT };
+        fields |= if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
     }
     if has(SortKey::Addr) {
-        fields |= sample::ADDR;
+        fields |= sample_type::ADDR;
     }
     let inherit = !typed.no_inherit && !matches!(scope, record::Scope::Threads(_));
     Ok(record::Plan {

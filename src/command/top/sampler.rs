@@ -20,6 +20,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
 use super::names::Names;
 use super::plan::Plan;
+use crate::abi::Attr;
 use crate::command::record;
 use crate::command::record::before::{self, ENOUGH, Telling};
 use crate::command::record::plan::Scope;
@@ -33,7 +34,6 @@ use crate::host::process::Thread as Alive;
 use crate::record::Layouts;
 use crate::record::encode::Encoder;
 use crate::session::live::{Batch, Live};
-use crate::sys::Attr;
 use crate::sys::clock::monotonic_ns;
 
 /// Rings are drained at least so often, and twice a table.

@@ -28,9 +28,9 @@ use super::intern::{Lists, bytes, numbers};
 use super::location::{self, Location, Stacks};
 use super::module::Modules;
 use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Wanted, comm_key, tell, weight_of};
-use super::{History, Layer, Level, Moment, Resolved};
-use crate::record::layout::bits;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread};
+use super::{History, Layer, Moment, Resolved};
+use crate::abi::{CpuMode, sample_type};
+use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::ended::ENDED;
@@ -86,7 +86,7 @@ pub struct Live {
     seen: Lists,
     stack_of: Vec<u32>,
     /// Addresses that were seen lately.
-    known: FxHashMap<(Layer, Level, u64, bool), u32>,
+    known: FxHashMap<(Layer, CpuMode, u64, bool), u32>,
     places: FxHashMap<Location, u32>,
     locations: Arc<Vec<Location>>,
     stacks: Arc<Lists>,
@@ -130,7 +130,7 @@ pub struct Look {
 impl Live {
     /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, wanted: Wanted, most: usize) -> Self {
-        let reads = layouts.iter().any(|layout| layout.sample_type() & bits::READ != 0);
+        let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
             stacker: Stacker::new(&wanted, None),
             asked: Asked::new(&wanted),
@@ -290,7 +290,7 @@ impl Live {
             CpuMode::User => self.counts.user += 1,
             _ => {}
         }
-        if self.reads && sample.layout().sample_type() & bits::READ != 0 {
+        if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
             match self.readings.of(layouts, event, sample) {
                 Some(members) => {
                     members.into_iter().for_each(|(member, period)| self.add(member, sample, period));
@@ -361,7 +361,7 @@ impl Live {
     fn leaf(&mut self, event: usize, layer: Layer, comm: u32, extra: u32, sample: &Sample<'_>) -> &mut Heat {
         let Self { places, locations, history, rows, .. } = self;
         let level = sample.cpu_mode().into();
-        let layer = if level == Level::Kernel { Layer::KERNEL } else { layer };
+        let layer = if level == CpuMode::Kernel { Layer::KERNEL } else { layer };
         let address = sample.ip().unwrap_or(0);
         let origin =
             u16::try_from(event).ok().map(|event| Origin { address, layer, comm, extra, event, level });
@@ -386,7 +386,7 @@ impl Live {
         }
         scratch.clear();
         location::walk(chain, self.most, |level, address, is_caller| {
-            let layer = if level == Level::User { layer } else { Layer::KERNEL };
+            let layer = if level == CpuMode::User { layer } else { Layer::KERNEL };
             let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
                 let location = location::locate(history, layer, level, address, is_caller);
                 number_of(location, places, locations)

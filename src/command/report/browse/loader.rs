@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::answers::Job;
 use super::stage::{Ground, Stage};
 use super::{Board, Opening};
+use crate::abi::sample_type;
 use crate::cli::report::Report;
 use crate::command::annotate::choose;
 use crate::command::annotate::functions::{self, Sampled};
@@ -25,7 +26,6 @@ use crate::perfdata::{Buffer, Reader};
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::{Texts, trust};
 use crate::record::kind;
-use crate::record::layout::bits;
 use crate::session::samples::{self, Extra};
 use crate::session::{Session, location};
 use crate::symbol::Depth;
@@ -279,7 +279,7 @@ fn sampled(ground: &Ground, symbols: &mut Symbols) -> Vec<Sampled> {
 }
 
 fn has_chains(session: &Session) -> bool {
-    session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0)
+    session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
 /// First and last time of samples: what the header says, or else what the first and last chunks hold.

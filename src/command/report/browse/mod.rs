@@ -19,13 +19,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::plan::Plan;
+use crate::abi::sample_type;
 use crate::cli::report::Report;
 use crate::command::annotate::listing::How;
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::Query;
-use crate::record::layout::bits;
 use crate::tui::{Engine, ExportForm, Inbox, LiveCommand, Poll, Spot, Status, Waker};
 use answers::Job;
 use loader::Loader;
@@ -68,7 +68,7 @@ pub(in crate::command) fn code(typed: &Report, reader: Reader, opening: Opening)
 /// When the recording cannot be read.
 pub(super) fn run(typed: &Report, plan: Plan, reader: Reader, opening: Option<Opening>) -> Result<Exit> {
     let has_chains = plan.takes_chains()
-        && reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0);
+        && reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0);
     let first = Query {
         event: Some(0),
         limit: BRANCH,
