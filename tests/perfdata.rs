@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pmc::perfdata::{Buffer, Event, Features, Form, Note, Options, Reader, Writer};
-use pmc::record::{kind, layout};
+use pmc::record::kind;
 
 /// Work that maps files, starts processes and takes some 50 ms of CPU.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
