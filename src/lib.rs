@@ -9,6 +9,7 @@
 //!                     main
 //!                   command   <- cli      wires the rest
 //!            tui     view                 live screen | text, CSV, JSON, OpenMetrics
+//!                   analysis              recording -> named, filtered, aggregated answers
 //!                   profile               counts -> aggregated; pure, no I/O
 //!   counter                               attr + target -> counters, groups
 //!   event                                 event text -> perf_event_attr
@@ -19,6 +20,7 @@
 
 pub mod abi;
 pub mod address;
+pub mod analysis;
 pub mod cli;
 pub mod command;
 pub mod counter;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 ///                     main
 ///                   command   <- cli        wires the rest
 ///           tui                view
+///                   analysis
 ///                   profile
 ///
 /// counter                    symbol  unwind
@@ -28,7 +29,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     (
         "command",
         &[
-            "cli", "tui", "view", "profile", // the top
+            "cli", "tui", "view", "analysis", "profile", // the top
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
             "sys", "record", "abi", "error", "units", "text", "address",
@@ -37,6 +38,14 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("cli", &[]),
     ("tui", &["view", "profile", "error", "units", "text"]),
     ("view", &["profile", "record", "abi", "error", "units", "text"]),
+    (
+        "analysis",
+        &[
+            "profile", "host", // of this machine: its files
+            "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error", "units", "text",
+            "address",
+        ],
+    ),
     ("profile", &["session", "symbol", "record", "abi", "error", "units", "text", "address"]),
     // The measuring wing.
     ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),

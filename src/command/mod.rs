@@ -11,6 +11,8 @@ mod info;
 mod launch;
 mod list;
 mod perfalloc;
+mod plan;
+mod progress;
 mod record;
 mod report;
 mod reserve;

@@ -14,9 +14,8 @@ use rustc_hash::FxHashMap;
 
 use super::sample::{ReadValues, Sample};
 use super::{Cursor, RawRecord, Thread, kind};
-use crate::abi::Attr;
 use crate::abi::attr::Flag;
-use crate::abi::sample_type;
+use crate::abi::{Attr, sample_type};
 use crate::units::PerfTime;
 
 /// The fields of one word at the front of a sample, in their order.

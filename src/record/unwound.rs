@@ -16,9 +16,8 @@
 
 use super::sample::ReadValues;
 use super::{Cursor, HEADER, RawRecord, Sample};
-use crate::abi::Attr;
 use crate::abi::attr::Flag;
-use crate::abi::{CpuMode, context, sample_type};
+use crate::abi::{Attr, CpuMode, context, sample_type};
 
 /// What is taken out of samples.
 const COPY: u64 = sample_type::REGS_USER | sample_type::STACK_USER;

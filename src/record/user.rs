@@ -4,8 +4,7 @@
 //! records are shorter. `parse` receives a cursor behind the header.
 
 use super::{Cursor, Thread, Words, attr, bytes::until_nul};
-use crate::abi::Attr;
-use crate::abi::misc;
+use crate::abi::{Attr, misc};
 
 /// An event's request and the ids of its instances (`HEADER_ATTR`).
 #[derive(Debug, Clone, PartialEq)]

@@ -1,18 +1,19 @@
 //! `pmc annotate`: opens a recording, finds the functions that samples hit, and hands their listings to a view.
 
-pub(in crate::command) mod functions;
-pub(in crate::command) mod listing;
-
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 
 use clap::{Args, FromArgMatches};
 
+use super::progress::Progress;
 use super::report::browse::{self, Opening};
+use super::report::open;
 use super::report::plan::filtered;
-use super::report::progress::Progress;
-use super::report::symbols::{self, Symbols};
-use super::report::{is_from_here, open};
-use super::screen;
+use super::{plan, screen};
+use crate::analysis::annotate::functions::choose;
+use crate::analysis::annotate::listing::How;
+use crate::analysis::annotate::{functions, listing};
+use crate::analysis::is_from_here;
+use crate::analysis::symbols::Symbols;
 use crate::cli::annotate::Annotate;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
@@ -20,11 +21,8 @@ use crate::profile::annotate::{Basis, Listing};
 use crate::session::{Session, Wanted, location, samples};
 use crate::symbol::Progress as Done;
 use crate::symbol::disassemble::Syntax;
-use crate::text::clean;
 use crate::view;
 use crate::view::annotate::{Facts, Layout};
-use functions::Sampled;
-use listing::How;
 
 /// How many functions are shown where nobody says so: clap's default.
 const FUNCTIONS: usize = 3;
@@ -42,7 +40,7 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
             Opening { name: name(typed).map(ToOwned::to_owned), dsos: typed.dsos.clone(), how: how(typed) };
         return browse::code(&as_report(typed)?, reader, opening);
     }
-    let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
+    let options = plan::symbol_options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let wanted = wanted(typed, &session)?;
     let mut symbols = Symbols::new(&session.history, options)?;
@@ -164,32 +162,4 @@ fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> 
 
 fn wanted(typed: &Annotate, session: &Session) -> Result<Wanted> {
     Ok(Wanted { ignore_comms: true, ignore_stacks: true, ..filtered(&typed.filter, session)? })
-}
-
-/// The functions that were asked for, costliest first.
-pub(in crate::command) fn choose<'a>(
-    name: Option<&str>,
-    dsos: &[String],
-    all: &'a [Sampled],
-) -> Result<Vec<&'a Sampled>> {
-    let in_dso = |of: &&Sampled| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
-    let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
-    let of_name = functions::named(all, name).map_err(|near| {
-        let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
-        match (near.is_empty(), all.first()) {
-            (false, _) => error.try_this(format!("did you mean {}?", near.join(" or "))),
-            (_, Some(first)) => {
-                error.try_this(format!("a name that pmc report shows, such as {:?}", clean(&first.name)))
-            }
-            _ => error.why("no sample of this recording is in a function whose name is known"),
-        }
-    })?;
-    let chosen: Vec<&Sampled> = of_name.iter().copied().filter(in_dso).collect();
-    if chosen.is_empty() {
-        let mut others: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
-        others.dedup();
-        return Err(Error::new(format!("{} has no samples in {}", clean(name), dsos.join(", ")))
-            .try_this(format!("-d {}", others.join(","))));
-    }
-    Ok(chosen)
 }

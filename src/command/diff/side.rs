@@ -4,14 +4,15 @@ use std::path::Path;
 
 use super::plan::Plan;
 use crate::abi::sample_type;
+use crate::analysis::names::Names;
+use crate::analysis::symbols::Symbols;
+use crate::analysis::unwinding::Unwinding;
+use crate::analysis::{is_from_here, sources};
 use crate::cli::diff::Diff;
 use crate::cli::sample_filter::SampleFilter;
+use crate::command::progress::Progress;
+use crate::command::report::open;
 use crate::command::report::plan::filtered;
-use crate::command::report::progress::Progress;
-use crate::command::report::symbols::{self, Symbols};
-use crate::command::report::unwinding::Unwinding;
-use crate::command::report::words::Names;
-use crate::command::report::{is_from_here, open, sources};
 use crate::error::Result;
 use crate::profile::diff::File;
 use crate::profile::sampled::table::Input;
@@ -36,7 +37,7 @@ pub(super) struct Side {
 /// Reads a recording.
 pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) -> Result<Side> {
     let reader = open(path)?;
-    let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
+    let options = crate::command::plan::symbol_options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let has_tree = typed.tree && has_chains;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
-use super::symbols;
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::report::Report;
 use crate::cli::sample_filter::SampleFilter;
+use crate::command::plan as shared;
 use crate::error::{Error, Result};
 use crate::host::cpulist::CpuList;
 use crate::perfdata::Event;
@@ -152,7 +152,7 @@ impl Plan {
             max_stack: typed.max_stack,
             depth: typed.no_inline.then_some(Depth::Names),
             // Whether the machine is this one is known when the file is open.
-            symbols: symbols::options(&typed.symbol_files, false),
+            symbols: shared::symbol_options(&typed.symbol_files, false),
             header: match (typed.header_only, typed.header) {
                 (true, _) => Header::Only,
                 (_, true) => Header::First,

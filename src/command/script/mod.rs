@@ -6,11 +6,12 @@ mod printing;
 
 use std::io::{BufWriter, Write, stdout};
 
-use super::report::progress::Progress;
-use super::report::symbols::{self, Symbols};
-use super::report::unwinding::Unwinding;
-use super::report::{is_from_here, open, plan, theirs};
+use super::progress::Progress;
+use super::report::{open, plan, theirs};
 use crate::abi::sample_type;
+use crate::analysis::is_from_here;
+use crate::analysis::symbols::Symbols;
+use crate::analysis::unwinding::Unwinding;
 use crate::cli::script::Script;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Event;
@@ -43,7 +44,7 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
     if typed.header_only {
         return Ok(Exit::Done);
     }
-    let options = symbols::options(&typed.symbol_files, is_from_here(&reader));
+    let options = super::plan::symbol_options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
     let layout = layout(typed, &session)?;
     let wanted = wanted(typed, &session)?;

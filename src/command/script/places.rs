@@ -1,7 +1,7 @@
 //! Every address of a recording, named once, before the first line is printed.
 
 use crate::abi::CpuMode;
-use crate::command::report::symbols::Symbols;
+use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
 use crate::session::addresses::{Addresses, Question};
 use crate::session::{History, Location, location};

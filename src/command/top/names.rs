@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::abi::CpuMode;
 use crate::address::Avma;
-use crate::command::report::symbols::Symbols;
+use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Call, Code, TextId, Texts};
 use crate::session::live::Live;

@@ -57,9 +57,6 @@ pub(super) const KEEP: f64 = 7.0 / 8.0;
 /// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
-/// After this time what ran at the start has run.
-const SETTLING_NS: u64 = 3_000_000_000;
-
 /// Whoever looks.
 pub(super) struct Painter {
     pub(super) shared: Arc<Shared>,
@@ -68,7 +65,6 @@ pub(super) struct Painter {
     sockets: FxHashMap<u32, i64>,
     start: u64,
     before: Before,
-    is_settled: bool,
     given_back: Instant,
     host: Host,
 }
@@ -105,17 +101,7 @@ impl Painter {
         };
         let now = monotonic_ns();
         let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
-        Self {
-            shared,
-            known,
-            plan,
-            sockets,
-            start: now,
-            before,
-            is_settled: false,
-            given_back: Instant::now(),
-            host,
-        }
+        Self { shared, known, plan, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
     /// What the options ask.
@@ -253,10 +239,6 @@ impl Painter {
         }
         let has_forgotten = live.tidy(before, exists);
         drop(live);
-        if !self.is_settled && monotonic_ns() - self.start > SETTLING_NS {
-            self.is_settled = true;
-            memory::give_back_code();
-        }
         if has_forgotten && self.given_back.elapsed() > GIVE_BACK {
             self.given_back = Instant::now();
             memory::give_back();

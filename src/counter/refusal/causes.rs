@@ -10,7 +10,7 @@ use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::{Facts, KnownPmu};
 use crate::sys::credentials::Seccomp;
 use crate::sys::errno;
-use crate::sys::perf::Place;
+use crate::sys::perf::OpenTarget;
 
 /// Kind, cause and remedy.
 pub(super) type Explained = (RefusalKind, String, String);
@@ -46,7 +46,7 @@ pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             "look for the process with ps -eL",
         ),
         errno::EBADF => match asked.place {
-            Place::CgroupOnCpu(..) => explained(
+            OpenTarget::CgroupOnCpu(..) => explained(
                 BadRequest,
                 "the directory is not a cgroup that perf can count",
                 "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",

@@ -1,8 +1,7 @@
 //! Rounds, fading, thinning and forgetting, on records made by hand.
 
 use super::*;
-use crate::abi::Attr;
-use crate::abi::sample_type;
+use crate::abi::{Attr, sample_type};
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Task, Thread, kind};
 use crate::session::samples::Extra;

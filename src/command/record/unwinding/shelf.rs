@@ -67,7 +67,7 @@ impl Shelf {
         if let Some(slot) = known.slots.get(&number) {
             return slot.clone();
         }
-        let Some(wanted) = crate::command::report::symbols::as_symbol(module, true) else {
+        let Some(wanted) = crate::analysis::symbols::as_symbol(module, true) else {
             return Slot::Read(None);
         };
         known.slots.insert(number, Slot::Reading);

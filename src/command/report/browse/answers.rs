@@ -11,7 +11,7 @@ use std::sync::mpsc::Receiver;
 
 use super::Board;
 use super::stage::Stage;
-use crate::command::report::words::Names;
+use crate::analysis::names::Names;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Answer, Order, Profile, Query, query};
 use crate::tui::{ExportForm, Spot};

@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::plan::Plan;
 use crate::abi::sample_type;
+use crate::analysis::annotate::listing::How;
 use crate::cli::report::Report;
-use crate::command::annotate::listing::How;
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -57,7 +57,7 @@ impl Opening {
 /// When something typed means nothing, the recording cannot be read, or it has no such function.
 pub(in crate::command) fn code(typed: &Report, reader: Reader, opening: Opening) -> Result<Exit> {
     let mut plan = Plan::new(typed)?;
-    plan.symbols.live = super::is_from_here(&reader);
+    plan.symbols.live = crate::analysis::is_from_here(&reader);
     plan.settle(reader.events())?;
     run(typed, plan, reader, Some(opening))
 }

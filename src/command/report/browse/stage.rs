@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::command::report::words::Names;
+use crate::analysis::names::Names;
 use crate::profile::sampled::query::Source;
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::trust::Ends;

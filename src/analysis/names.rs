@@ -8,7 +8,7 @@ use crate::session::intern::Lists;
 use crate::session::{Layer, Session, location};
 
 /// The words of a recording.
-pub(in crate::command) struct Names<'a> {
+pub struct Names<'a> {
     session: &'a Session,
     comms: Vec<String>,
     tracing: Option<TracingData>,
@@ -16,11 +16,12 @@ pub(in crate::command) struct Names<'a> {
     /// For addresses in payloads.
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
-    pub(in crate::command) raw_traces: bool,
+    pub raw_traces: bool,
 }
 
 impl<'a> Names<'a> {
-    pub(in crate::command) fn new(session: &'a Session) -> Self {
+    /// The words of a recording; nothing of tracepoints' payloads, or of the kernel's functions, yet.
+    pub fn new(session: &'a Session) -> Self {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
@@ -28,12 +29,12 @@ impl<'a> Names<'a> {
     }
 
     /// Knows the payloads that pass 2 kept.
-    pub(in crate::command) fn with_payloads(self, payloads: &'a Lists) -> Self {
+    pub fn with_payloads(self, payloads: &'a Lists) -> Self {
         Self { payloads: Some(payloads), ..self }
     }
 
     /// Knows the names of the kernel's functions.
-    pub(in crate::command) fn with_symbols(self, symbols: &'a Symbols) -> Self {
+    pub fn with_symbols(self, symbols: &'a Symbols) -> Self {
         Self { symbols: Some(symbols), ..self }
     }
 
@@ -47,7 +48,7 @@ impl<'a> Names<'a> {
     }
 
     /// A tracepoint's payload as its format prints it.
-    pub(in crate::command) fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
+    pub fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
         let tracing = self.tracing.as_ref()?;
         let names = CodeNames { texts: Some(&tracing.texts), code: &|address| self.code(address) };
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
@@ -58,7 +59,7 @@ impl<'a> Names<'a> {
     }
 
     /// A name by its number in the history.
-    pub(in crate::command) fn named(&self, comm: u32) -> Option<&str> {
+    pub fn named(&self, comm: u32) -> Option<&str> {
         self.comms.get(comm as usize).map(String::as_str)
     }
 }

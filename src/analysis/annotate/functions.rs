@@ -5,37 +5,38 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::command::report::symbols::Symbols;
+use crate::analysis::symbols::Symbols;
+use crate::error::{Error, Result};
 use crate::profile::annotate::Value;
 use crate::session::{Location, Module, Resolved};
 use crate::symbol::{Depth, FunctionId, ModuleId, Progress};
-use crate::text;
+use crate::text::{self, clean};
 
 /// A function with samples.
 #[derive(Debug, Clone)]
-pub(in crate::command) struct Sampled {
+pub struct Sampled {
     /// The symbolizer's number of its module.
-    pub(in crate::command) id: ModuleId,
+    pub id: ModuleId,
     /// Demangled name.
-    pub(in crate::command) name: String,
+    pub name: String,
     /// Name as the symbol table has it.
-    pub(in crate::command) raw: String,
+    pub raw: String,
     /// The module's short name.
-    pub(in crate::command) dso: String,
+    pub dso: String,
     /// The module's path.
-    pub(in crate::command) path: String,
+    pub path: String,
     /// Where its code starts, in the module's own numbering.
-    pub(in crate::command) start: u64,
+    pub start: u64,
     /// Bytes of code.
-    pub(in crate::command) size: u64,
+    pub size: u64,
     /// Address, event, cost.
-    pub(in crate::command) samples: Vec<(u64, usize, Value)>,
+    pub samples: Vec<(u64, usize, Value)>,
     /// Cost by event.
-    pub(in crate::command) own: Vec<Value>,
+    pub own: Vec<Value>,
 }
 
 /// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of events.
-pub(in crate::command) fn functions(
+pub fn functions(
     modules: &[Module],
     symbols: &mut Symbols,
     resolved: &Resolved,
@@ -119,7 +120,7 @@ fn plain(name: &str) -> &str {
 
 /// The functions that a name means: those of exactly this name, else those whose name without parameters it is. Where there
 /// is none: the names nearest to it.
-pub(super) fn named<'a>(all: &'a [Sampled], typed: &str) -> Result<Vec<&'a Sampled>, Vec<&'a str>> {
+fn named<'a>(all: &'a [Sampled], typed: &str) -> std::result::Result<Vec<&'a Sampled>, Vec<&'a str>> {
     let exact: Vec<&Sampled> = all.iter().filter(|of| of.name == typed || of.raw == typed).collect();
     if !exact.is_empty() {
         return Ok(exact);
@@ -129,6 +130,30 @@ pub(super) fn named<'a>(all: &'a [Sampled], typed: &str) -> Result<Vec<&'a Sampl
         return Ok(alike);
     }
     Err(text::nearest(typed, all.iter().map(|of| of.name.as_str()), 3))
+}
+
+/// The functions that were asked for, costliest first.
+pub fn choose<'a>(name: Option<&str>, dsos: &[String], all: &'a [Sampled]) -> Result<Vec<&'a Sampled>> {
+    let in_dso = |of: &&Sampled| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
+    let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
+    let of_name = named(all, name).map_err(|near| {
+        let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
+        match (near.is_empty(), all.first()) {
+            (false, _) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+            (_, Some(first)) => {
+                error.try_this(format!("a name that pmc report shows, such as {:?}", clean(&first.name)))
+            }
+            _ => error.why("no sample of this recording is in a function whose name is known"),
+        }
+    })?;
+    let chosen: Vec<&Sampled> = of_name.iter().copied().filter(in_dso).collect();
+    if chosen.is_empty() {
+        let mut others: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
+        others.dedup();
+        return Err(Error::new(format!("{} has no samples in {}", clean(name), dsos.join(", ")))
+            .try_this(format!("-d {}", others.join(","))));
+    }
+    Ok(chosen)
 }
 
 #[cfg(test)]

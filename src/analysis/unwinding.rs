@@ -17,7 +17,7 @@ use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
-pub(in crate::command) struct Unwinding<'a> {
+pub struct Unwinding<'a> {
     history: &'a History,
     symbols: &'a Symbols,
     arch: Arch,
@@ -41,12 +41,7 @@ struct Tally {
 
 impl<'a> Unwinding<'a> {
     /// `machine` is what `uname -m` said there; `most` the longest chain.
-    pub(in crate::command) fn new(
-        history: &'a History,
-        symbols: &'a Symbols,
-        machine: &str,
-        most: usize,
-    ) -> Self {
+    pub fn new(history: &'a History, symbols: &'a Symbols, machine: &str, most: usize) -> Self {
         Self {
             history,
             symbols,
@@ -60,12 +55,12 @@ impl<'a> Unwinding<'a> {
     }
 
     /// Callers' addresses are given one less, as perf has those that it unwound.
-    pub(in crate::command) fn like_perf(self) -> Self {
+    pub fn like_perf(self) -> Self {
         Self { less_one: true, ..self }
     }
 
     /// Why the stacks that were walked so far end; complete when the walkers are gone.
-    pub(in crate::command) fn ends(&self) -> Ends {
+    pub fn ends(&self) -> Ends {
         let tally = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |module: u32| self.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Progress of one piece of work.
-pub(in crate::command) struct Progress {
+pub(super) struct Progress {
     what: &'static str,
     total: u64,
     began: Instant,
@@ -19,7 +19,7 @@ pub(in crate::command) struct Progress {
 }
 
 impl Progress {
-    pub(in crate::command) fn new(what: &'static str, total: u64) -> Self {
+    pub(super) fn new(what: &'static str, total: u64) -> Self {
         let on_terminal = std::io::stderr().is_terminal();
         Self { what, total, began: Instant::now(), bar: OnceLock::new(), on_terminal }
     }
@@ -40,14 +40,14 @@ impl Progress {
     }
 
     /// So much more is done.
-    pub(in crate::command) fn more(&self, count: u64) {
+    pub(super) fn more(&self, count: u64) {
         if let Some(bar) = self.bar() {
             bar.inc(count);
         }
     }
 
     /// So much of so much is done.
-    pub(in crate::command) fn at(&self, done: u64, total: u64) {
+    pub(super) fn at(&self, done: u64, total: u64) {
         if let Some(bar) = self.bar() {
             bar.set_length(total);
             bar.set_position(done);

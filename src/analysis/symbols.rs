@@ -5,32 +5,19 @@ use std::path::PathBuf;
 use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
-use crate::cli::symbol_files::SymbolFiles;
 use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
 use crate::session::{self, History, Location, Module};
 use crate::symbol::{
-    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
+    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery,
+    Symbolizer,
 };
-
-/// What was typed about files with symbols, over what the environment says. `live`: the recording was made on this machine.
-pub(in crate::command) fn options(typed: &SymbolFiles, live: bool) -> Options {
-    let environment = Options::from_environment();
-    Options {
-        symfs: typed.symfs.clone(),
-        kallsyms: typed.kallsyms.clone(),
-        vmlinux: typed.vmlinux.clone(),
-        debuginfod: typed.debuginfod,
-        cache: environment.cache.clone().filter(|_| !typed.no_cache),
-        live,
-        ..environment
-    }
-}
 
 /// A symbolizer that knows the modules of a recording.
 #[derive(Debug)]
-pub(in crate::command) struct Symbols {
-    pub(in crate::command) symbolizer: Symbolizer,
+pub struct Symbols {
+    /// Who finds the names.
+    pub symbolizer: Symbolizer,
     /// By the session's number.
     ids: Vec<Option<ModuleId>>,
     live: bool,
@@ -40,7 +27,7 @@ pub(in crate::command) struct Symbols {
 
 impl Symbols {
     /// Makes all modules known; no file is touched yet.
-    pub(in crate::command) fn new(history: &History, options: Options) -> Result<Self> {
+    pub fn new(history: &History, options: Options) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
         symbols.know(history.modules());
@@ -48,7 +35,7 @@ impl Symbols {
     }
 
     /// Knows no module yet.
-    pub(in crate::command) fn none(options: Options) -> Result<Self> {
+    pub fn none(options: Options) -> Result<Self> {
         let live = options.live;
         Ok(Self {
             symbolizer: Symbolizer::new(options)?,
@@ -59,11 +46,7 @@ impl Symbols {
     }
 
     /// Takes what records announced: kernel symbols, and jitdump files by process.
-    pub(in crate::command) fn announce(
-        &mut self,
-        ksymbols: &[(Avma, u64, String)],
-        jitdumps: &[(u32, PathBuf)],
-    ) {
+    pub fn announce(&mut self, ksymbols: &[(Avma, u64, String)], jitdumps: &[(u32, PathBuf)]) {
         for (start, size, name) in ksymbols {
             self.symbolizer.add_ksymbol(*start, *size, name);
         }
@@ -73,7 +56,7 @@ impl Symbols {
     }
 
     /// Makes more modules known, by their numbers in order.
-    pub(in crate::command) fn know(&mut self, modules: &[Module]) {
+    pub fn know(&mut self, modules: &[Module]) {
         for module in modules {
             let id = as_symbol(module, self.live).map(|module| self.symbolizer.add(module));
             self.ids.push(id);
@@ -81,7 +64,7 @@ impl Symbols {
     }
 
     /// Whether a process's list of generated code has grown since the last call; its names are then read again.
-    pub(in crate::command) fn refresh(&mut self, module: u32) -> bool {
+    pub fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
         let symbol::Kind::Anonymous { pid } = self.symbolizer.module(id).kind else { return false };
         let size = symbol::perf_map::size(pid, self.live, None);
@@ -93,12 +76,12 @@ impl Symbols {
     }
 
     /// The symbolizer's number of a module.
-    pub(in crate::command) fn id(&self, module: u32) -> Option<ModuleId> {
+    pub fn id(&self, module: u32) -> Option<ModuleId> {
         *self.ids.get(module as usize)?
     }
 
     /// How to ask for a location.
-    pub(in crate::command) fn probe(&self, location: &Location) -> Option<(ModuleId, Probe)> {
+    pub fn probe(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
         let probe = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
@@ -107,28 +90,28 @@ impl Symbols {
 
     /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind, as far as that is
     /// known by now.
-    pub(in crate::command) fn around(&self, location: &Location) -> Option<(u64, u64)> {
+    pub fn around(&self, location: &Location) -> Option<(u64, u64)> {
         let (id, probe) = self.probe(location)?;
         self.symbolizer.around(id, probe)
     }
 
     /// Asks for all locations at once.
-    pub(in crate::command) fn answers(
+    pub fn answers(
         &mut self,
         locations: &[Location],
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Answers {
-        let mut probes: FxHashMap<ModuleId, Vec<(Probe, usize)>> = FxHashMap::default();
+        let mut probes: FxHashMap<ModuleId, Vec<(SymbolQuery, usize)>> = FxHashMap::default();
         for (number, location) in locations.iter().enumerate() {
             if let Some((id, probe)) = self.probe(location) {
                 probes.entry(id).or_default().push((probe, number));
             }
         }
-        let mut asked: Vec<(ModuleId, Vec<(Probe, usize)>)> = probes.into_iter().collect();
+        let mut asked: Vec<(ModuleId, Vec<(SymbolQuery, usize)>)> = probes.into_iter().collect();
         asked.sort_unstable_by_key(|(id, _)| *id);
         asked.iter_mut().for_each(|(_, probes)| probes.sort_unstable());
-        let lists: Vec<Vec<Probe>> =
+        let lists: Vec<Vec<SymbolQuery>> =
             asked.iter().map(|(_, probes)| probes.iter().map(|(probe, _)| *probe).collect()).collect();
         let requests: Vec<Request<'_>> =
             asked.iter().zip(&lists).map(|((id, _), probes)| Request { module: *id, probes }).collect();
@@ -143,12 +126,12 @@ impl Symbols {
     }
 
     /// The function of a frame.
-    pub(in crate::command) fn function(&self, frame: &Frame) -> &Function {
+    pub fn function(&self, frame: &Frame) -> &Function {
         self.symbolizer.names().function(frame.function)
     }
 
     /// Asks for all locations, and writes down what stands at each.
-    pub(in crate::command) fn name(
+    pub fn name(
         &mut self,
         history: &History,
         locations: &[Location],
@@ -161,7 +144,7 @@ impl Symbols {
     }
 
     /// As [`Symbols::name`], where the modules are known without a history.
-    pub(in crate::command) fn name_in(
+    pub fn name_in(
         &mut self,
         modules: &[Module],
         locations: &[Location],
@@ -196,7 +179,7 @@ impl Symbols {
 }
 
 /// The symbolizer's answers, by the number of the location.
-pub(in crate::command) struct Answers {
+pub struct Answers {
     answers: Vec<Answer>,
     /// Which answer, which address in it.
     of: Vec<Option<(usize, usize)>>,
@@ -204,7 +187,7 @@ pub(in crate::command) struct Answers {
 
 impl Answers {
     /// The frames at a location, innermost first, and its address in the module's own numbering.
-    pub(in crate::command) fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
+    pub fn of(&self, location: usize) -> (&[Frame], Option<u64>) {
         match self.of[location] {
             Some((answer, at)) => (self.answers[answer].frames(at), self.answers[answer].address(at)),
             None => (&[], None),
@@ -213,7 +196,7 @@ impl Answers {
 }
 
 /// `None` for code that nobody can look into.
-pub(in crate::command) fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
+pub fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
     let kind = match &module.kind {
         session::Kind::File => symbol::Kind::File,
         session::Kind::Kernel(reference) => symbol::Kind::Kernel { reference: reference.clone() },

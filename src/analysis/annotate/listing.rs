@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::functions::Sampled;
 use crate::abi::attr::kind;
-use crate::command::report::symbols::Symbols;
+use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::merge::Step;
 use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, merge};
@@ -23,19 +23,19 @@ const MOST_FILES: usize = 100;
 
 /// What is wanted of listings.
 #[derive(Debug, Clone, Default)]
-pub(in crate::command) struct How {
+pub struct How {
     /// How x86 instructions are written.
-    pub(in crate::command) syntax: Syntax,
+    pub syntax: Syntax,
     /// Source lines too.
-    pub(in crate::command) with_source: bool,
+    pub with_source: bool,
     /// A folder that stands for `/` of the recorded machine.
-    pub(in crate::command) symfs: Option<PathBuf>,
+    pub symfs: Option<PathBuf>,
     /// A copy of the recorded machine's `/proc/kcore`.
-    pub(in crate::command) kcore: Option<PathBuf>,
+    pub kcore: Option<PathBuf>,
 }
 
 /// What is known of the events, before a function is chosen: names, totals, skid.
-pub(in crate::command) fn events(events: &[perfdata::Event], totals: &[Value]) -> Vec<Event> {
+pub fn events(events: &[perfdata::Event], totals: &[Value]) -> Vec<Event> {
     let event = |(event, total): (&perfdata::Event, &Value)| {
         let attr = &event.attr;
         let skid = match (attr.kind(), attr.precise_ip()) {
@@ -50,12 +50,7 @@ pub(in crate::command) fn events(events: &[perfdata::Event], totals: &[Value]) -
 }
 
 /// Makes the listing of a function.
-pub(in crate::command) fn listing(
-    symbols: &mut Symbols,
-    function: &Sampled,
-    events: &[Event],
-    how: &How,
-) -> Listing {
+pub fn listing(symbols: &mut Symbols, function: &Sampled, events: &[Event], how: &How) -> Listing {
     let mut notes = Vec::new();
     let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
     let code = code.map_err(|missing| {

@@ -1,0 +1,110 @@
+//! What is known about the quality of a recording: its modules and what they lack, losses, stacks that end early.
+//!
+//! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
+
+use super::symbols::Symbols;
+use crate::profile::sampled::{self, ModuleTrust, trust};
+use crate::session::{Samples, Session};
+
+/// Modules whose remedy is worked out.
+const REMEDIES: usize = 5;
+/// One in so many of all frames must lack its name for that: asking the package manager takes longer than many a report.
+const REMEDY_FROM: u64 = 200;
+
+/// Modules with samples, by frames.
+pub fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -> Vec<ModuleTrust> {
+    let mut list: Vec<ModuleTrust> = quality
+        .modules
+        .iter()
+        .map(|(&module, &(frames, unnamed))| {
+            let Some(module) = module else {
+                let missing = vec!["nothing was mapped at these addresses".to_owned()];
+                let name = sampled::code::UNKNOWN.to_owned();
+                return ModuleTrust {
+                    path: name.clone(),
+                    name,
+                    frames,
+                    unnamed,
+                    missing,
+                    ..ModuleTrust::default()
+                };
+            };
+            let of = &session.history.modules()[module as usize];
+            let trust = symbols.id(module).map(|id| symbols.symbolizer.trust(id)).unwrap_or_default();
+            let shown =
+                |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+            ModuleTrust {
+                path: of.path.to_string_lossy().into_owned(),
+                name: of.short_name(),
+                build_id: of
+                    .build_id
+                    .as_ref()
+                    .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                binary: shown(&trust.binary),
+                debug: shown(&trust.debug),
+                symbols: trust.symbols,
+                lines: trust.lines,
+                frames,
+                unnamed,
+                missing: trust.missing.iter().map(ToString::to_string).collect(),
+                remedy: None,
+            }
+        })
+        .collect();
+    list.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.path.cmp(&b.path)));
+    list
+}
+
+/// Works out what would help the modules with most nameless frames: that may ask the package manager.
+pub fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
+    let frames: u64 = modules.iter().map(|module| module.frames).sum();
+    let matters = |module: &&mut ModuleTrust| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
+    let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(matters).collect();
+    worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
+    for module in worst.into_iter().take(REMEDIES) {
+        let all = session.history.modules().iter().enumerate();
+        let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
+        let id = same.find_map(|(number, _)| symbols.id(number as u32));
+        let missing = id.map(|id| symbols.symbolizer.trust(id).missing).unwrap_or_default();
+        module.remedy = missing.first().and_then(crate::symbol::Missing::remedy);
+    }
+}
+
+/// The facts of the trust line.
+pub fn trust_of(
+    session: &Session,
+    samples: &Samples,
+    quality: &trust::Quality,
+    ends: trust::Ends,
+    has_stacks: bool,
+) -> sampled::Trust {
+    let name = |module: u32| session.history.modules()[module as usize].short_name();
+    let mut broken: Vec<(String, u64)> = quality
+        .broken
+        .iter()
+        .filter(|_| has_stacks)
+        .map(|(module, samples)| (module.map_or_else(|| sampled::code::UNKNOWN.to_owned(), name), *samples))
+        .collect();
+    broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
+    let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
+    sampled::Trust {
+        unwound_live: typed.iter().any(|word| word.contains("dwarf")) && ends.copied == 0,
+        samples: samples.totals.iter().map(|total| total.samples).sum(),
+        // The same losses told in two ways: by records, and by the counters themselves.
+        lost_samples: session
+            .facts
+            .lost_samples
+            .max(session.facts.lost_by_events.saturating_add(samples.lost)),
+        lost_records: session.facts.lost_records,
+        throttled: session.facts.throttled,
+        unknown: samples.unknown,
+        stacks: if has_stacks { quality.stacks } else { 0 },
+        rooted: quality.rooted,
+        broken,
+        ends,
+        frames: sum(|counts| counts.0),
+        unnamed: sum(|counts| counts.1),
+        notes: session.notes().map(ToString::to_string).collect(),
+    }
+}
