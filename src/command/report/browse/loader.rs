@@ -8,9 +8,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use super::answers::Job;
-use super::stage::{Ground, Stage};
-use super::{Board, Opening};
+use super::Opening;
+use super::stage::{Ground, Newest, Stage};
 use crate::abi::sample_type;
 use crate::analysis::annotate::functions::{self, Sampled, choose};
 use crate::analysis::annotate::listing::{self, How};
@@ -31,8 +30,9 @@ use crate::session::samples::{self, Extra};
 use crate::session::{Session, location};
 use crate::symbol::Depth;
 use crate::symbol::disassemble::Syntax;
-use crate::tui::Spot;
+use crate::tui::board::{Job, latest};
 use crate::tui::engine::Progress;
+use crate::tui::{Board, FunctionRef};
 
 /// Most slices that the time of a recording is cut into …
 const SLICES: u64 = 240;
@@ -45,6 +45,7 @@ const PROGRESS: Duration = Duration::from_millis(100);
 pub(super) struct Loader {
     pub(super) typed: Report,
     pub(super) plan: Plan,
+    pub(super) stage: Newest,
     pub(super) answers: Sender<Job>,
     pub(super) board: Arc<Board>,
     /// The function whose code is shown first.
@@ -93,13 +94,13 @@ impl Drop for Teller<'_> {
 
 impl Loader {
     /// Reads everything, then waits for functions whose code is wanted.
-    pub(super) fn run(self, reader: Reader, spots: &Receiver<Spot>) {
-        if let Err(error) = self.load(reader, spots) {
+    pub(super) fn run(self, reader: Reader, functions: &Receiver<FunctionRef>) {
+        if let Err(error) = self.load(reader, functions) {
             self.board.fail(error);
         }
     }
 
-    fn load(&self, reader: Reader, spots: &Receiver<Spot>) -> Result<()> {
+    fn load(&self, reader: Reader, functions: &Receiver<FunctionRef>) -> Result<()> {
         let plan = &self.plan;
         let session = {
             let _teller = Teller::new(&self.board, "reading the recording");
@@ -127,12 +128,13 @@ impl Loader {
                 let progress = |p: crate::symbol::Progress| teller.at(p.done as u64, p.total as u64);
                 self.stage(&ground, &mut symbols, depth, has_chains, &progress)
             };
-            let _ = self.answers.send(Job::Stage(Arc::new(stage)));
+            self.stage.set(stage);
+            let _ = self.answers.send(Job::Refresh);
             if let Some(opening) = opening.take() {
                 all = Some(self.open(&ground, &mut symbols, opening)?);
             }
         }
-        self.annotate(&ground, &mut symbols, all, spots);
+        self.annotate(&ground, &mut symbols, all, functions);
         Ok(())
     }
 
@@ -214,15 +216,13 @@ impl Loader {
         ground: &Ground,
         symbols: &mut Symbols,
         mut all: Option<Vec<Sampled>>,
-        spots: &Receiver<Spot>,
+        functions: &Receiver<FunctionRef>,
     ) {
-        while let Ok(spot) = spots.recv() {
-            // Only the last of those that wait is still looked at.
-            let spot = spots.try_iter().last().unwrap_or(spot);
+        while let Some(function) = latest(functions) {
             let _teller = Teller::new(&self.board, "reading code");
             let all = all.get_or_insert_with(|| sampled(ground, symbols));
-            let listing = self.listing(ground, symbols, all, &spot);
-            self.board.put(|poll| poll.listing = Some((spot, listing)));
+            let listing = self.listing(ground, symbols, all, &function);
+            self.board.put(|poll| poll.listing = Some((function, listing)));
         }
     }
 
@@ -237,7 +237,7 @@ impl Loader {
                 Err(format!("no sample is in a function of {}", crate::text::clean(&opening.dsos.join(", "))))
             }
         };
-        self.board.put(|poll| poll.listing = Some((opening.spot(), listing)));
+        self.board.put(|poll| poll.listing = Some((opening.function(), listing)));
         Ok(all)
     }
 
@@ -246,15 +246,15 @@ impl Loader {
         ground: &Ground,
         symbols: &mut Symbols,
         all: &[Sampled],
-        spot: &Spot,
+        function: &FunctionRef,
     ) -> std::result::Result<Arc<Listing>, String> {
-        let is_it = |of: &&Sampled| of.name == spot.symbol || of.raw == spot.symbol;
-        let in_dso = |of: &&Sampled| of.dso == spot.dso || spot.dso.is_empty();
+        let is_it = |of: &&Sampled| of.name == function.symbol || of.raw == function.symbol;
+        let in_dso = |of: &&Sampled| of.dso == function.dso || function.dso.is_empty();
         let found = all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it));
         let Some(found) = found else {
             return Err(format!(
                 "no sample was taken in {} itself: there is nothing to weigh its code by\n(an inlined function's code is in the function that it is inlined into)",
-                crate::text::clean(&spot.symbol)
+                crate::text::clean(&function.symbol)
             ));
         };
         Ok(self.listed(ground, symbols, found))

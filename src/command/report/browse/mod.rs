@@ -14,21 +14,21 @@ mod answers;
 mod loader;
 mod stage;
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::channel;
 
 use super::plan::Plan;
 use crate::abi::sample_type;
 use crate::analysis::annotate::listing::How;
 use crate::cli::report::Report;
 use crate::command::screen;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::Query;
-use crate::tui::{Engine, ExportForm, Inbox, LiveCommand, Poll, Spot, Status, Waker};
-use answers::Job;
+use crate::tui::board::serve;
+use crate::tui::{Board, EngineHandle, FunctionRef, Inbox, Status};
+use answers::Answers;
 use loader::Loader;
+use stage::Newest;
 
 /// The smallest branch of the tree on the screen: a part of the event's periods.
 const BRANCH: f64 = 0.0002;
@@ -46,8 +46,8 @@ pub(in crate::command) struct Opening {
 
 impl Opening {
     /// What the screen calls the function until it is found.
-    fn spot(&self) -> Spot {
-        Spot { dso: String::new(), symbol: self.name.clone().unwrap_or_default() }
+    fn function(&self) -> FunctionRef {
+        FunctionRef { dso: String::new(), symbol: self.name.clone().unwrap_or_default() }
     }
 }
 
@@ -78,107 +78,19 @@ pub(super) fn run(typed: &Report, plan: Plan, reader: Reader, opening: Option<Op
     };
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let board = Arc::new(Board::new(&plan, opening.as_ref(), inbox.waker()));
-    let (answers, jobs) = channel();
-    let (code, spots) = channel();
-    let layout = plan.layout.clone();
+    let name = plan.input.file_name().unwrap_or(plan.input.as_os_str());
+    let status = Status { title: name.to_string_lossy().into_owned(), ..Status::default() };
+    let board = Board::new(inbox.waker(), status);
+    board.put(|poll| poll.opens = opening.as_ref().map(Opening::function));
+    let (engine, jobs) = EngineHandle::new(board.clone());
+    let stage = Newest::default();
+    let (code, functions) = channel();
+    let mut answers = Answers::new(stage.clone(), code, plan.layout.clone());
     {
         let board = board.clone();
-        std::thread::spawn(move || answers::run(&jobs, &board, &layout));
+        std::thread::spawn(move || serve(&mut answers, &jobs, &board));
     }
-    let (typed, answers_too) = (typed.clone(), answers.clone());
-    let loader = Loader { typed, plan, answers: answers_too, board: board.clone(), opening };
-    std::thread::spawn(move || loader.run(reader, &spots));
-    let mut engine = Recording { board: board.clone(), answers, code };
-    let exit = screen::show(&mut engine, inbox, first);
-    match board.lock().error.take() {
-        Some(error) => Err(error),
-        None => exit,
-    }
-}
-
-/// Where the threads put what is new, for the screen to take.
-pub(super) struct Board {
-    news: Mutex<News>,
-    waker: Waker,
-}
-
-#[derive(Default)]
-struct News {
-    poll: Poll,
-    status: Status,
-    /// Why the recording cannot be read, in full.
-    error: Option<Error>,
-}
-
-impl Board {
-    fn new(plan: &Plan, opening: Option<&Opening>, waker: Waker) -> Self {
-        let name = plan.input.file_name().unwrap_or(plan.input.as_os_str());
-        let status = Status { title: name.to_string_lossy().into_owned(), ..Status::default() };
-        let opens = opening.map(Opening::spot);
-        let poll = Poll { status: Some(status.clone()), opens, ..Poll::default() };
-        let news = News { poll, status, error: None };
-        Self { news: Mutex::new(news), waker }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, News> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts something there and wakes the screen.
-    fn put(&self, put: impl FnOnce(&mut Poll)) {
-        put(&mut self.lock().poll);
-        self.waker.wake();
-    }
-
-    /// Changes the header's facts.
-    fn status(&self, change: impl FnOnce(&mut Status)) {
-        let mut news = self.lock();
-        change(&mut news.status);
-        news.poll.status = Some(news.status.clone());
-        drop(news);
-        self.waker.wake();
-    }
-
-    /// Ends the screen.
-    fn fail(&self, error: Error) {
-        let mut news = self.lock();
-        news.poll.failed = Some(error.to_string());
-        news.error = Some(error);
-        drop(news);
-        self.waker.wake();
-    }
-}
-
-/// The engine: hands questions to the threads.
-struct Recording {
-    board: Arc<Board>,
-    answers: Sender<Job>,
-    code: Sender<Spot>,
-}
-
-impl Engine for Recording {
-    fn poll(&mut self) -> Poll {
-        std::mem::take(&mut self.board.lock().poll)
-    }
-
-    fn ask(&mut self, query: &Query) {
-        let _ = self.answers.send(Job::Answer(Box::new(query.clone())));
-    }
-
-    fn annotate(&mut self, spot: &Spot) {
-        let _ = self.code.send(spot.clone());
-    }
-
-    fn history(&mut self, spot: &Spot) {
-        let _ = self.answers.send(Job::History(spot.clone()));
-    }
-
-    fn export(&mut self, form: ExportForm, path: PathBuf) {
-        let _ = self.answers.send(Job::Export(form, path));
-    }
-
-    fn command(&mut self, _: LiveCommand) -> std::result::Result<(), String> {
-        Err("this is a recording: nothing comes in that could be stopped or forgotten".to_owned())
-    }
+    let loader = Loader { typed: typed.clone(), plan, stage, answers: engine.sender(), board, opening };
+    std::thread::spawn(move || loader.run(reader, &functions));
+    screen::show(&engine, inbox, first)
 }

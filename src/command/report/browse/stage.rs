@@ -1,6 +1,6 @@
 //! Everything that answers are made of, as far as it is known: samples, and what stands at their addresses.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::analysis::names::Names;
 use crate::profile::sampled::query::Source;
@@ -52,5 +52,19 @@ impl Stage {
             code: &self.code,
             words: names,
         })
+    }
+}
+
+/// Where the newest stage lies.
+#[derive(Clone, Default)]
+pub(super) struct Newest(Arc<Mutex<Option<Arc<Stage>>>>);
+
+impl Newest {
+    pub(super) fn get(&self) -> Option<Arc<Stage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set(&self, stage: Stage) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(stage));
     }
 }
