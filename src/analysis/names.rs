@@ -4,15 +4,16 @@ use super::symbols::Symbols;
 use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
-use crate::session::intern::Lists;
-use crate::session::{Layer, Session, location};
+use crate::session::intern::Interner;
+use crate::session::location::{self, SampledAddress};
+use crate::session::{Epoch, Session};
 
 /// The words of a recording.
 pub struct Names<'a> {
     session: &'a Session,
     comms: Vec<String>,
     tracing: Option<TracingData>,
-    payloads: Option<&'a Lists>,
+    payloads: Option<&'a Interner>,
     /// For addresses in payloads.
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
@@ -29,7 +30,7 @@ impl<'a> Names<'a> {
     }
 
     /// Knows the payloads that pass 2 kept.
-    pub fn with_payloads(self, payloads: &'a Lists) -> Self {
+    pub fn with_payloads(self, payloads: &'a Interner) -> Self {
         Self { payloads: Some(payloads), ..self }
     }
 
@@ -41,8 +42,10 @@ impl<'a> Names<'a> {
     /// The kernel's function at an address, and the distance from its start.
     fn code(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.symbols?;
-        let location =
-            location::locate(&self.session.history, Layer::KERNEL, CpuMode::Kernel, address, false);
+        let location = location::locate(
+            &self.session.history,
+            SampledAddress::code(Epoch::KERNEL, CpuMode::Kernel, address),
+        );
         let (module, probe) = symbols.probe(&location)?;
         symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
 use crate::error::Result;
-use crate::profile::sampled::{Code, Texts};
+use crate::profile::sampled::{Code, StringTable};
 use crate::session::{self, History, Location, Module};
 use crate::symbol::{
     self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery,
@@ -137,7 +137,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         raw_names: bool,
-        texts: &mut Texts,
+        texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         self.name_in(history.modules(), locations, depth, raw_names, texts, progress)
@@ -150,7 +150,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         raw_names: bool,
-        texts: &mut Texts,
+        texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);

@@ -5,15 +5,15 @@
 //! process, thread name and mapping a sample belongs to. Names of functions are left to `symbol`, adding up by name to `profile`.
 //!
 //! ```text
-//!   records --pass 1--> side-band, sorted by time --> History (layers, names, modules)
+//!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
 //!      |                                                 |
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
 //! ```
 
 pub mod addresses;
+pub mod attribute;
 mod chunks;
 pub mod deferred;
-pub mod extra;
 pub mod history;
 pub mod intern;
 pub mod live;
@@ -21,6 +21,7 @@ pub mod location;
 pub mod module;
 pub mod order;
 pub mod present;
+pub mod resolver;
 pub mod samples;
 mod sideband;
 pub mod space;
@@ -28,11 +29,12 @@ pub mod stacker;
 
 use rustc_hash::FxHashMap;
 
-pub use history::{CommId, History, Layer, Moment};
-pub use location::{Location, Resolved, Stacks};
+pub use history::{CommId, Epoch, History, Timestamp};
+pub use location::Location;
 pub use module::{Kind, Module};
 pub use present::Present;
-pub use samples::{Samples, Unwind, Value, Walk, Wanted};
+pub use resolver::{Resolved, Stacks};
+pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
 
 use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};

@@ -18,7 +18,7 @@ use crate::cli::annotate::Annotate;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::annotate::{Basis, Listing};
-use crate::session::{Session, Wanted, location, samples};
+use crate::session::{SampleQuery, Session, resolver, samples};
 use crate::symbol::Progress as Done;
 use crate::symbol::disassemble::Syntax;
 use crate::view;
@@ -48,7 +48,7 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
         let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
         samples::collect(&session, &wanted, None, &|more| bar.more(more))?
     };
-    let resolved = location::resolve(&session.history, &mut found, 1);
+    let resolved = resolver::resolve(&session.history, &mut found, 1);
     let all = {
         let bar = Progress::new("finding names", 0);
         let progress = |p: Done| bar.at(p.done as u64, p.total as u64);
@@ -160,6 +160,6 @@ fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> 
     Ok(Exit::Done)
 }
 
-fn wanted(typed: &Annotate, session: &Session) -> Result<Wanted> {
-    Ok(Wanted { ignore_comms: true, ignore_stacks: true, ..filtered(&typed.filter, session)? })
+fn wanted(typed: &Annotate, session: &Session) -> Result<SampleQuery> {
+    Ok(SampleQuery { ignore_comms: true, ignore_stacks: true, ..filtered(&typed.filter, session)? })
 }

@@ -14,8 +14,8 @@ use crate::perfdata::Event;
 use crate::profile::sampled::sort::{self, REFUSED};
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
-use crate::session::samples::Extra;
-use crate::session::{CommId, Session, Wanted};
+use crate::session::samples::SampleAttribute;
+use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 use crate::text;
 use crate::view::report::{Column, Form, Layout, Shape, Unit};
@@ -255,14 +255,14 @@ impl Plan {
     }
 
     /// What pass 2 must find out.
-    pub(super) fn wanted(&self, typed: &Report, session: &Session) -> Result<Wanted> {
-        let mut extras = sort::extras(&self.keys, self.slice);
-        if self.parent.is_some() && !extras.contains(&Extra::Parent) {
-            extras.push(Extra::Parent);
+    pub(super) fn wanted(&self, typed: &Report, session: &Session) -> Result<SampleQuery> {
+        let mut attributes = sort::attributes(&self.keys, self.slice);
+        if self.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
+            attributes.push(SampleAttribute::Parent);
         }
         let filtered = filtered(&typed.filter, session)?;
-        Ok(Wanted {
-            extras,
+        Ok(SampleQuery {
+            attributes,
             branches: self.branches == Branches::Yes,
             by_weight: self.mem_mode,
             ignore_comms: !self.keys.contains(&SortKey::Comm),
@@ -280,15 +280,15 @@ impl Plan {
 }
 
 /// The filters that were typed; all else is as usual.
-pub(in crate::command) fn filtered(typed: &SampleFilter, session: &Session) -> Result<Wanted> {
+pub(in crate::command) fn filtered(typed: &SampleFilter, session: &Session) -> Result<SampleQuery> {
     let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
-    Ok(Wanted {
+    Ok(SampleQuery {
         times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
         cpus: cpus(typed.cpu.as_deref())?,
         pids: set(&typed.pid),
         tids: set(&typed.tid),
         comms: comms(&typed.comms, session),
-        ..Wanted::default()
+        ..SampleQuery::default()
     })
 }
 

@@ -18,7 +18,7 @@ use crate::perfdata::Event;
 use crate::profile::script::{Field, Places};
 use crate::record::kind;
 use crate::session::addresses::{self, Kinds};
-use crate::session::samples::Wanted;
+use crate::session::samples::SampleQuery;
 use crate::session::{Session, order};
 use crate::symbol::Depth;
 use crate::view::script::{Clock, Layout};
@@ -137,8 +137,8 @@ fn shown_kinds(typed: &Script) -> Vec<u32> {
     choices.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, kinds)| *kinds).copied().collect()
 }
 
-fn wanted(typed: &Script, session: &Session) -> Result<Wanted> {
-    Ok(Wanted { ignore_stacks: typed.hide_call_graph, ..plan::filtered(&typed.filter, session)? })
+fn wanted(typed: &Script, session: &Session) -> Result<SampleQuery> {
+    Ok(SampleQuery { ignore_stacks: typed.hide_call_graph, ..plan::filtered(&typed.filter, session)? })
 }
 
 /// Numbers of the addresses at which one of these functions, in one of these modules, stands; `None`: all.

@@ -34,7 +34,10 @@ pub(super) struct Wanted {
 pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, function: FunctionRef) -> Wanted {
     let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
     for (location, event, value) in picture.samples_of(&function) {
-        rows.push((Key { event: event as u32, stack: locations.len() as u32, comm: 0, extra: 0 }, value));
+        rows.push((
+            Key { event: event as u32, stack: locations.len() as u32, comm: 0, attributes: 0 },
+            value,
+        ));
         locations.push(location);
     }
     let events = shared.events.iter();

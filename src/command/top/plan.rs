@@ -15,8 +15,8 @@ use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Order, SortKey, sort};
-use crate::session::Wanted;
-use crate::session::samples::Extra;
+use crate::session::SampleQuery;
+use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::credentials::Credentials;
 use crate::sys::perf::{OpenTarget, probe};
@@ -38,7 +38,7 @@ pub(super) enum Memory {
 pub(super) struct Plan {
     /// Whom and what to sample.
     pub(super) record: record::Plan,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: SampleQuery,
     pub(super) max_stack: usize,
     pub(super) symbols: Symbols,
     pub(super) depth: Depth,
@@ -104,7 +104,7 @@ impl Plan {
         };
         let record = recording(typed, &keys, host)?;
         let has_chains = record.options.call_graph.is_some();
-        let extras = sort::extras(&keys, 1);
+        let attributes = sort::attributes(&keys, 1);
         let lines = keys.iter().any(|key| key.needs_lines());
         let layout = Layout {
             form: Form::Text,
@@ -149,11 +149,11 @@ impl Plan {
         };
         Ok(Self {
             record,
-            wanted: Wanted {
+            wanted: SampleQuery {
                 ignore_comms: !shown.keys.contains(&SortKey::Comm) && shown.comms.is_none(),
                 ignore_stacks: !has_chains,
-                extras,
-                ..Wanted::default()
+                attributes,
+                ..SampleQuery::default()
             },
             max_stack: typed.max_stack.into(),
             symbols: Symbols {
@@ -177,9 +177,9 @@ impl Plan {
     /// Makes rows know their process and thread, for whoever wants to choose among these later.
     pub(super) fn tell_threads(&mut self) {
         self.wanted.ignore_comms = false;
-        for extra in [Extra::Pid, Extra::Tid] {
-            if !self.wanted.extras.contains(&extra) {
-                self.wanted.extras.push(extra);
+        for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
+            if !self.wanted.attributes.contains(&attribute) {
+                self.wanted.attributes.push(attribute);
             }
         }
     }

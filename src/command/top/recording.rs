@@ -26,7 +26,7 @@ use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
 use crate::session::intern::words;
-use crate::session::samples::{Extra, Key, NAMELESS};
+use crate::session::samples::{Key, NAMELESS, SampleAttribute};
 use crate::session::{Kind, Location, Module};
 use crate::sys::page_size;
 
@@ -122,15 +122,15 @@ fn packed(thread: Thread) -> u64 {
 }
 
 fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
-    let list = words(picture.extras(key.extra));
-    let word = |wanted: Extra| {
-        let at = plan.wanted.extras.iter().position(|extra| *extra == wanted)?;
+    let list = words(picture.attributes(key.attributes));
+    let word = |wanted: SampleAttribute| {
+        let at = plan.wanted.attributes.iter().position(|attribute| *attribute == wanted)?;
         list.get(at).map(|word| word as i32)
     };
     // Without its number a name stands for a process of its own.
     let otherwise = (key.comm & !NAMELESS) as i32 + 1;
-    let pid = word(Extra::Pid).unwrap_or(otherwise);
-    Thread { pid, tid: word(Extra::Tid).unwrap_or(pid) }
+    let pid = word(SampleAttribute::Pid).unwrap_or(otherwise);
+    Thread { pid, tid: word(SampleAttribute::Tid).unwrap_or(pid) }
 }
 
 /// The last place of each module that is seen.

@@ -11,7 +11,7 @@ const CACHE_LINE: u64 = 64;
 
 /// A property of samples that rows are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extra {
+pub enum SampleAttribute {
     /// The process.
     Pid,
     /// The thread.
@@ -60,7 +60,7 @@ pub enum Extra {
     Parent,
 }
 
-impl Extra {
+impl SampleAttribute {
     /// Whether it is an address that becomes a location.
     pub fn is_place(self) -> bool {
         matches!(self, Self::From | Self::Data | Self::DataLine)
@@ -85,7 +85,7 @@ impl Extra {
 
 /// What is known of a sample besides its own fields.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct Occurrence {
     pub(super) time: Option<u64>,
     pub(super) period: u64,
     pub(super) weight: u64,
@@ -93,45 +93,45 @@ pub(super) struct Told {
     pub(super) branch: Option<Branch>,
 }
 
-/// The words of a sample's extras, in their order; `payload` gives a tracepoint's payload its number.
-pub(super) fn tell(
-    extras: &[Extra],
+/// The words of a sample's attributes, in their order; `payload` gives a tracepoint's payload its number.
+pub(super) fn attribute_words(
+    attributes: &[SampleAttribute],
     sample: &Sample<'_>,
-    told: Told,
+    occurrence: Occurrence,
     words: &mut Vec<u64>,
     mut payload: impl FnMut(&[u8]) -> u64,
 ) {
     words.clear();
     let thread = sample.thread().unwrap_or_default();
-    let asks_parts = extras.iter().any(|extra| extra.is_late());
+    let asks_parts = attributes.iter().any(|attribute| attribute.is_late());
     let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
-    let branch = told.branch;
+    let branch = occurrence.branch;
     let more = |pick: fn((u16, u16)) -> u16| {
         parts.weight.and_then(|weight| weight.more()).map_or(0, |more| u64::from(pick(more)))
     };
-    words.extend(extras.iter().map(|extra| match extra {
-        Extra::Pid => thread.pid as u64,
-        Extra::Tid => thread.tid as u64,
-        Extra::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
-        Extra::Time(slice) => told.time.unwrap_or(0) / (*slice).max(1),
-        Extra::Cgroup => parts.cgroup.unwrap_or(0),
-        Extra::Weight => told.weight,
-        Extra::Period => told.period,
-        Extra::Addr => sample.addr().unwrap_or(0),
-        Extra::Payload => parts.raw.map_or(u64::MAX, &mut payload),
-        Extra::From | Extra::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
-        Extra::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
-        Extra::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
-        Extra::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
-        Extra::Data => sample.addr().unwrap_or(u64::MAX),
-        Extra::DataSrc => parts.data_src.unwrap_or(u64::MAX),
-        Extra::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
-        Extra::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
-        Extra::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
-        Extra::InsLatency => more(|(latency, _)| latency),
-        Extra::StageCycles => more(|(_, cycles)| cycles),
-        Extra::Transaction => parts.transaction.unwrap_or(0),
-        Extra::Parent => u64::MAX,
+    words.extend(attributes.iter().map(|attribute| match attribute {
+        SampleAttribute::Pid => thread.pid as u64,
+        SampleAttribute::Tid => thread.tid as u64,
+        SampleAttribute::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
+        SampleAttribute::Time(slice) => occurrence.time.unwrap_or(0) / (*slice).max(1),
+        SampleAttribute::Cgroup => parts.cgroup.unwrap_or(0),
+        SampleAttribute::Weight => occurrence.weight,
+        SampleAttribute::Period => occurrence.period,
+        SampleAttribute::Addr => sample.addr().unwrap_or(0),
+        SampleAttribute::Payload => parts.raw.map_or(u64::MAX, &mut payload),
+        SampleAttribute::From | SampleAttribute::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
+        SampleAttribute::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
+        SampleAttribute::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
+        SampleAttribute::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
+        SampleAttribute::Data => sample.addr().unwrap_or(u64::MAX),
+        SampleAttribute::DataSrc => parts.data_src.unwrap_or(u64::MAX),
+        SampleAttribute::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
+        SampleAttribute::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
+        SampleAttribute::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
+        SampleAttribute::InsLatency => more(|(latency, _)| latency),
+        SampleAttribute::StageCycles => more(|(_, cycles)| cycles),
+        SampleAttribute::Transaction => parts.transaction.unwrap_or(0),
+        SampleAttribute::Parent => u64::MAX,
     }));
 }
 
