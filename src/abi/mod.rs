@@ -9,16 +9,15 @@
 pub mod attr;
 pub mod branch_sample_type;
 pub mod context;
-pub mod cpu_mode;
 pub mod generic;
-pub mod misc;
 pub mod read_format;
+pub mod record_header;
 pub mod sample_type;
 pub mod tracepoint_field;
 
 pub use attr::Attr;
 pub use context::Context;
-pub use cpu_mode::CpuMode;
+pub use record_header::{CpuMode, misc};
 pub use tracepoint_field::TracepointField;
 
 /// Constants of one `enum` of bits, from the bindings, and the table of their names in the order of the bits.

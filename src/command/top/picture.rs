@@ -10,13 +10,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Followed, Known};
 use super::plan::{Memory, Plan, Shown};
-use super::sampler::Shared;
 use crate::abi::CpuMode;
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
+use crate::recording::live::Shared;
 use crate::session::Location;
 use crate::session::live::{Counts, Look};
 use crate::session::samples::Key;
