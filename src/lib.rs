@@ -18,6 +18,7 @@
 //!           error  units  text  address   words and numbers
 //! ```
 
+pub mod abi;
 pub mod address;
 pub mod analysis;
 pub mod cli;
@@ -29,6 +30,7 @@ pub mod host;
 pub mod perfdata;
 pub mod profile;
 pub mod record;
+pub mod recording;
 pub mod session;
 pub mod symbol;
 pub mod sys;
