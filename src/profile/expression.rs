@@ -55,6 +55,9 @@ enum Function {
 }
 
 /// Splits `name=expr` and parses the right side: one `--metric`.
+///
+/// # Errors
+/// What is wrong with the text, with a mark under it.
 pub fn definition(text: &str) -> Result<super::metrics::Definition> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))

@@ -133,6 +133,9 @@ fn named<'a>(all: &'a [Sampled], typed: &str) -> std::result::Result<Vec<&'a Sam
 }
 
 /// The functions that were asked for, costliest first.
+///
+/// # Errors
+/// When no function has the name, or none is in the files.
 pub fn choose<'a>(name: Option<&str>, dsos: &[String], all: &'a [Sampled]) -> Result<Vec<&'a Sampled>> {
     let in_dso = |of: &&Sampled| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
     let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
