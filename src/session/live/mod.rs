@@ -355,7 +355,7 @@ impl Live {
         sample: &Sample<'_>,
     ) -> &mut Heat {
         let Self { resolver, history, rows, .. } = self;
-        let level = sample.cpu_mode().into();
+        let level = sample.cpu_mode();
         let epoch = if level == CpuMode::Kernel { Epoch::KERNEL } else { epoch };
         let address = sample.ip().unwrap_or(0);
         let origin =
