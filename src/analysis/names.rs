@@ -2,12 +2,12 @@
 
 use super::symbols::Symbols;
 use crate::profile::sampled::table::Words;
-use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
+use crate::record::tracepoint::{Names, Payload, TracingData};
 use crate::session::intern::Lists;
 use crate::session::{Layer, Level, Session, location};
 
 /// The words of a recording.
-pub struct Names<'a> {
+pub struct RecordingNames<'a> {
     session: &'a Session,
     comms: Vec<String>,
     tracing: Option<TracingData>,
@@ -18,7 +18,7 @@ pub struct Names<'a> {
     pub raw_traces: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> RecordingNames<'a> {
     /// The words of a recording; nothing of tracepoints' payloads, or of the kernel's functions, yet.
     pub fn new(session: &'a Session) -> Self {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
     /// A tracepoint's payload as its format prints it.
     pub fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
         let tracing = self.tracing.as_ref()?;
-        let names = CodeNames { texts: Some(&tracing.texts), code: &|address| self.code(address) };
+        let names = Names { texts: Some(&tracing.texts), code: &|address| self.code(address) };
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
         if self.raw_traces {
             return Some(format.print_fields(Payload { bytes, is_foreign: tracing.is_foreign }));
@@ -62,7 +62,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Words for Names<'_> {
+impl Words for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.to_owned(),

@@ -129,21 +129,8 @@ impl Symbols {
         self.symbolizer.names().function(frame.function)
     }
 
-    /// Asks for all locations, and writes down what stands at each.
+    /// Asks for all locations, and writes down what stands at each. `modules`: those that were made known.
     pub fn name(
-        &mut self,
-        history: &History,
-        locations: &[Location],
-        depth: Depth,
-        raw_names: bool,
-        texts: &mut Texts,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Code {
-        self.name_in(history.modules(), locations, depth, raw_names, texts, progress)
-    }
-
-    /// As [`Symbols::name`], where the modules are known without a history.
-    pub fn name_in(
         &mut self,
         modules: &[Module],
         locations: &[Location],

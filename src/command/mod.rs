@@ -3,10 +3,10 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
+mod browse;
 mod control;
 mod diff;
 mod ending;
-mod header;
 mod info;
 mod launch;
 mod list;
@@ -66,11 +66,11 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Stat(typed) => stat::run(*typed),
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
-        Command::Report(typed) => report::run(&typed),
+        Command::Report(typed) => report::run(report::Plan::new(&typed)?),
         Command::Top(typed) => top::run(&typed),
-        Command::Annotate(typed) => annotate::run(&typed),
-        Command::Diff(typed) => diff::run(&typed),
-        Command::Script(typed) => script::run(&typed),
+        Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
+        Command::Diff(typed) => diff::run(diff::Plan::new(&typed)?),
+        Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

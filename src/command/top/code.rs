@@ -10,7 +10,7 @@ use super::picture::Picture;
 use super::sampler::Shared;
 use super::watch::Board;
 use crate::analysis::annotate::functions;
-use crate::analysis::annotate::listing::{self, How};
+use crate::analysis::annotate::listing::{self, ListingOptions};
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
@@ -71,12 +71,12 @@ pub(super) fn run(wanted: &Receiver<Wanted>, options: Options, board: &Board) {
 fn listing(symbols: &mut Symbols, wanted: &Wanted) -> Result<Arc<Listing>, String> {
     let Wanted { spot, modules, events, totals, samples } = wanted;
     let all = functions::functions(modules, symbols, samples, events.len(), &|_| {});
-    let is_it = |of: &&functions::Sampled| of.name == spot.symbol || of.raw == spot.symbol;
+    let is_it = |of: &&functions::SampledFunction| of.name == spot.symbol || of.raw == spot.symbol;
     let Some(found) = all.iter().find(is_it).or(all.first()) else {
         let name = crate::text::clean(&spot.symbol);
         return Err(format!("no sample was taken in {name} itself: there is nothing to weigh its code by"));
     };
     let events = listing::events(events, totals);
-    let how = How { syntax: Syntax::Att, with_source: true, ..How::default() };
+    let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
     Ok(Arc::new(listing::listing(symbols, found, &events, &how)))
 }

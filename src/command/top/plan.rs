@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cli::top::Top;
 use crate::command::record::plan as record;
-use crate::command::report::plan::{listed, sort_key};
+use crate::command::plan::{listed, sort_key};
 use crate::counter::sampling::{CallGraph, Options as Sampling};
 use crate::counter::set::Levels;
 use crate::error::{Error, Result, say};

@@ -5,7 +5,7 @@ use crate::profile::recording::{EventAsked, Recording};
 use crate::sys::attr::Flag;
 
 /// All that the header and the feature sections say.
-pub(super) fn of(reader: &Reader) -> Recording {
+pub fn of(reader: &Reader) -> Recording {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     Recording {
         facts: facts(reader),

@@ -1,0 +1,70 @@
+//! The screen's engine for a recording: answers the question from the newest stage.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use super::loader::Newest;
+use crate::command::screen;
+use crate::error::{Error, Result};
+use crate::profile::sampled::{Answer, Order, Query};
+use crate::tui::{Engine, ExportForm, FunctionRef, LiveCommand};
+use crate::view::report::Layout;
+
+/// The engine.
+pub(super) struct RecordingEngine {
+    newest: Newest,
+    query: Option<Query>,
+    answer: Option<Arc<Answer>>,
+    /// To the thread that keeps the symbolizer.
+    code: Sender<FunctionRef>,
+    layout: Layout,
+}
+
+impl RecordingEngine {
+    pub(super) fn new(newest: Newest, code: Sender<FunctionRef>, layout: Layout) -> Self {
+        Self { newest, query: None, answer: None, code, layout }
+    }
+}
+
+impl Engine for RecordingEngine {
+    fn ask(&mut self, query: Query) {
+        self.query = Some(query);
+    }
+
+    fn answer(&mut self) -> Option<Arc<Answer>> {
+        self.answer = Some(Arc::new(self.newest.get()?.answer(self.query.as_ref()?)));
+        self.answer.clone()
+    }
+
+    fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
+        let times = self.answer.as_ref()?.times.as_ref()?;
+        let FunctionRef { dso, symbol } = function;
+        Some(self.newest.get()?.history(self.query.as_ref()?, (dso, symbol), times))
+    }
+
+    fn annotate(&mut self, function: FunctionRef) {
+        let _ = self.code.send(function);
+    }
+
+    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
+        if form == ExportForm::PerfData {
+            return Err(Error::new("this is a recording already: copy its file, or write .folded or .json"));
+        }
+        let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
+            return Err(Error::new("there is nothing to write yet"));
+        };
+        // Everything: what is too small for the screen is not too small for a file.
+        let has_tree = query.totals || query.tree.is_some();
+        let tree = match form {
+            ExportForm::Folded => has_tree.then_some(Order::Caller),
+            _ => query.tree,
+        };
+        let whole = stage.answer(&Query { limit: 0.0, tree, ..query.clone() });
+        screen::export(&whole.profile, query.event, &self.layout, form, path)
+    }
+
+    fn command(&mut self, _: LiveCommand) -> Option<String> {
+        Some("this is a recording: nothing comes in that could be stopped or forgotten".to_owned())
+    }
+}
