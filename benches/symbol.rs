@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use divan::Bencher;
 use object::{Object, ObjectSection, ObjectSegment};
 use pmc::address::FileOffset;
-use pmc::symbol::{Depth, Module, Options, Probe, Request, Symbolizer};
+use pmc::symbol::{Depth, Module, Options, Request, SymbolQuery, Symbolizer};
 
 fn main() {
     divan::main();
@@ -19,7 +19,7 @@ fn program() -> PathBuf {
 }
 
 /// Places spread evenly over the text.
-fn probes(count: u64) -> Vec<Probe> {
+fn probes(count: u64) -> Vec<SymbolQuery> {
     let bytes = std::fs::read(program()).expect("the program can be read");
     let file = object::File::parse(&*bytes).expect("an ELF file");
     let text = file.section_by_name(".text").expect("a text section");
@@ -28,7 +28,7 @@ fn probes(count: u64) -> Vec<Probe> {
         .find(|s| text.address().wrapping_sub(s.address()) < s.size())
         .expect("a segment that holds the text");
     let start = text.address() - segment.address() + segment.file_range().0;
-    (0..count).map(|n| Probe::from(FileOffset(start + text.size() / count * n))).collect()
+    (0..count).map(|n| SymbolQuery::from(FileOffset(start + text.size() / count * n))).collect()
 }
 
 fn options() -> Options {

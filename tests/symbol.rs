@@ -18,7 +18,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use pmc::address::FileOffset;
-use pmc::symbol::{Answer, Depth, Module, ModuleId, Options, Probe, Request, Symbolizer};
+use pmc::symbol::{Answer, Depth, Module, ModuleId, Options, Request, SymbolQuery, Symbolizer};
 
 const C: &str = r#"
 #include <stdio.h>
@@ -123,13 +123,13 @@ fn plain() -> Options {
 }
 
 /// The file offsets that belong to these addresses of the file.
-fn offsets(path: &Path, addresses: &[u64]) -> Vec<Probe> {
+fn offsets(path: &Path, addresses: &[u64]) -> Vec<SymbolQuery> {
     let bytes = std::fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let place = |address: &u64| {
         let segment =
             file.segments().find(|s| address.wrapping_sub(s.address()) < s.size()).expect("a segment");
-        Probe::from(FileOffset(address - segment.address() + segment.file_range().0))
+        SymbolQuery::from(FileOffset(address - segment.address() + segment.file_range().0))
     };
     addresses.iter().map(place).collect()
 }
@@ -145,7 +145,7 @@ fn text(path: &Path) -> (u64, u64) {
 fn resolve(
     options: Options,
     module: Module,
-    probes: &[Probe],
+    probes: &[SymbolQuery],
     depth: Depth,
 ) -> (Symbolizer, ModuleId, Answer) {
     let mut symbolizer = Symbolizer::new(options).unwrap();

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::profile::sampled::{Code, Texts};
 use crate::session::{self, History, Location, Module};
 use crate::symbol::{
-    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Probe, Progress, Request, Symbolizer,
+    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery,
+    Symbolizer,
 };
 
 /// A symbolizer that knows the modules of a recording.
@@ -80,7 +81,7 @@ impl Symbols {
     }
 
     /// How to ask for a location.
-    pub fn probe(&self, location: &Location) -> Option<(ModuleId, Probe)> {
+    pub fn probe(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
         let probe = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
@@ -101,16 +102,16 @@ impl Symbols {
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Answers {
-        let mut probes: FxHashMap<ModuleId, Vec<(Probe, usize)>> = FxHashMap::default();
+        let mut probes: FxHashMap<ModuleId, Vec<(SymbolQuery, usize)>> = FxHashMap::default();
         for (number, location) in locations.iter().enumerate() {
             if let Some((id, probe)) = self.probe(location) {
                 probes.entry(id).or_default().push((probe, number));
             }
         }
-        let mut asked: Vec<(ModuleId, Vec<(Probe, usize)>)> = probes.into_iter().collect();
+        let mut asked: Vec<(ModuleId, Vec<(SymbolQuery, usize)>)> = probes.into_iter().collect();
         asked.sort_unstable_by_key(|(id, _)| *id);
         asked.iter_mut().for_each(|(_, probes)| probes.sort_unstable());
-        let lists: Vec<Vec<Probe>> =
+        let lists: Vec<Vec<SymbolQuery>> =
             asked.iter().map(|(_, probes)| probes.iter().map(|(probe, _)| *probe).collect()).collect();
         let requests: Vec<Request<'_>> =
             asked.iter().zip(&lists).map(|((id, _), probes)| Request { module: *id, probes }).collect();

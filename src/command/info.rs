@@ -19,7 +19,7 @@ use crate::profile::machine::{self as shown, Machine};
 use crate::sys::Attr;
 use crate::sys::attr::kind;
 use crate::sys::credentials::{Capability, Limits, Seccomp};
-use crate::sys::perf::Place;
+use crate::sys::perf::OpenTarget;
 use crate::sys::process;
 use crate::text::clean;
 use crate::view;
@@ -175,7 +175,7 @@ fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
             Ok(State::Idle) => ("idle", None, None),
             Err(error) => {
                 let attr = Attr::new(kind::HARDWARE, number);
-                let asked = Asked::opening(&attr, Place::Task(0));
+                let asked = Asked::opening(&attr, OpenTarget::Task(0));
                 ("refused", None, Some(why("", refusal::explain(&error, &asked, facts))))
             }
         };

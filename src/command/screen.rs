@@ -1,12 +1,17 @@
 //! The screen and its surroundings: whether there is a terminal for it, the signals that end or stop it, and how a command
 //! ends with it. Used by every command that has a screen.
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::fs::OpenOptions;
+use std::io::{BufWriter, IsTerminal, Write, stdin, stdout};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::Query;
+use crate::profile::sampled::{Profile, Query};
 use crate::sys::signal::{self, Signals};
-use crate::tui::{self, End, Engine, Inbox, Surroundings, Waker};
+use crate::tui::{self, End, EngineHandle, ExportForm, Inbox, Surroundings, Waker};
+use crate::view;
+use crate::view::report::{Form, Layout};
 
 /// Makes the screen panic while it draws: for the tests of what that leaves behind.
 const PANIC: &str = "PMC_TEST_PANIC";
@@ -42,7 +47,7 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
 ///
 /// # Errors
 /// When the terminal or the engine fails.
-pub(in crate::command) fn show(engine: &mut dyn Engine, inbox: Inbox, first: Query) -> Result<Exit> {
+pub(in crate::command) fn show(engine: &EngineHandle, inbox: Inbox, first: Query) -> Result<Exit> {
     let around = Surroundings {
         has_colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         stop: signal::stop,
@@ -51,7 +56,31 @@ pub(in crate::command) fn show(engine: &mut dyn Engine, inbox: Inbox, first: Que
     match tui::run(engine, inbox, first, around) {
         Ok(End::Quit) => Ok(Exit::Done),
         Ok(End::Signal(signal)) => Ok(Exit::Interrupted(signal)),
-        Ok(End::Failed(why)) => Err(Error::new(why)),
+        Ok(End::Failed(why)) => Err(why),
         Err(error) => Err(Error::io("drawing on the terminal", error)),
     }
+}
+
+/// Writes what the screen shows of an event to a new file that only its owner can read.
+///
+/// # Errors
+/// When the file is there already or cannot be written.
+pub(in crate::command) fn export(
+    profile: &Profile,
+    event: Option<usize>,
+    layout: &Layout,
+    form: ExportForm,
+    path: &Path,
+) -> Result<()> {
+    let doing = || format!("writing {}", path.display());
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut out = BufWriter::new(file.map_err(|error| Error::io(doing(), error))?);
+    let written = match form {
+        ExportForm::Folded => view::folded::write(&mut out, profile, event.unwrap_or(0)),
+        _ => {
+            let layout = Layout { form: Form::Json, rows: usize::MAX, ..layout.clone() };
+            view::report::write(&mut out, profile, &layout)
+        }
+    };
+    written.and_then(|()| out.flush()).map_err(|error| Error::io(doing(), error))
 }

@@ -8,7 +8,7 @@ use super::{Flags, Mode, allocate};
 use crate::event::EventGroup;
 use crate::sys::attr::Flag;
 use crate::sys::errno;
-use crate::sys::perf::{EventFd, Place};
+use crate::sys::perf::{EventFd, OpenTarget};
 
 /// The groups' indices in passes: those of a pass are on the counters together, all the time. Events that take no
 /// counter, or cannot be opened, go with the first pass. A group too large for the machine is a pass of its own.
@@ -68,7 +68,7 @@ impl Pass {
             // The whole pass is to be one group, whatever the text says of each.
             request.attr_mut().set(Flag::Pinned, false);
             request.attr_mut().set(Flag::Exclusive, false);
-            match request.open(Place::Task(0), self.open.first()) {
+            match request.open(OpenTarget::Task(0), self.open.first()) {
                 Ok(fd) => self.open.push(fd),
                 Err(error) if error.raw_os_error() == Some(errno::EINVAL) || self.open.is_empty() => {
                     self.open.truncate(before);

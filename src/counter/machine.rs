@@ -22,7 +22,7 @@ use crate::sys::Attr;
 use crate::sys::arch::{self, CoreCounters};
 use crate::sys::attr::{Flag, kind};
 use crate::sys::header_page::HeaderPage;
-use crate::sys::perf::{EventFd, Place, format};
+use crate::sys::perf::{EventFd, OpenTarget, format};
 use crate::units::Count;
 
 /// The counters of one kind of core.
@@ -171,7 +171,7 @@ fn probe(generic: &impl Fn(u64) -> Attr) -> Option<Probed> {
     let leader = group.first()?;
     let mut fixed = Vec::new();
     for &own in FIXED_EVENTS.iter().filter(|&&own| own != number) {
-        fixed.extend(EventFd::open(&member(&generic(own)), Place::Task(0), Some(leader)));
+        fixed.extend(EventFd::open(&member(&generic(own)), OpenTarget::Task(0), Some(leader)));
     }
     let (general, fixed) = (group.len(), fixed.len());
     drop(group);
@@ -189,8 +189,8 @@ fn fill(attr: &Attr, most: usize) -> Vec<EventFd> {
     let mut group: Vec<EventFd> = Vec::new();
     while group.len() < most {
         let opened = match group.first() {
-            None => EventFd::open(&leader(attr), Place::Task(0), None),
-            Some(first) => EventFd::open(&member(attr), Place::Task(0), Some(first)),
+            None => EventFd::open(&leader(attr), OpenTarget::Task(0), None),
+            Some(first) => EventFd::open(&member(attr), OpenTarget::Task(0), Some(first)),
         };
         match opened {
             Ok(event) => group.push(event),
@@ -229,7 +229,7 @@ fn takes(group: &[EventFd]) -> bool {
 
 /// The width that the shared page tells while the event is on a counter.
 fn width(attr: &Attr) -> Option<u16> {
-    let event = EventFd::open(attr, Place::Task(0), None).ok()?;
+    let event = EventFd::open(attr, OpenTarget::Task(0), None).ok()?;
     let page = HeaderPage::map(&event).ok()?;
     event.enable(false).ok()?;
     spin(MOMENT);
@@ -241,7 +241,7 @@ fn width(attr: &Attr) -> Option<u16> {
 /// # Errors
 /// The kernel's, if it cannot be opened.
 pub fn trial(number: u64) -> io::Result<State> {
-    let event = EventFd::open(&request(kind::HARDWARE, number), Place::Task(0), None)?;
+    let event = EventFd::open(&request(kind::HARDWARE, number), OpenTarget::Task(0), None)?;
     let before = reading(&event)?;
     event.enable(false)?;
     spin(MOMENT);

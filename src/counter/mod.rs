@@ -1,9 +1,10 @@
 //! Requests to running counters.
 //!
 //! [`allocate`] is the one door to the kernel's counters: it turns an [`EventSpec`] and a [`Mode`] into a checked
-//! request, as FreeBSD's `pmc_allocate(3)` does. [`target`] says where to count, [`set`] opens whole
+//! request, as FreeBSD's `pmc_allocate(3)` does. [`target`] says where to count, [`counter_set`] opens whole
 //! lists of groups there and reads them. What the kernel refused is handed on as it said it.
 
+pub mod counter_set;
 pub mod facts;
 pub mod fit;
 pub mod machine;
@@ -12,7 +13,6 @@ pub mod refusal;
 pub mod reservation;
 pub mod rings;
 pub mod sampling;
-pub mod set;
 pub mod target;
 pub mod verdict;
 
@@ -20,7 +20,7 @@ use std::io;
 
 use crate::event::{EventSpec, Source};
 use crate::sys::attr::Flag;
-use crate::sys::perf::{self, EventFd, Place};
+use crate::sys::perf::{self, EventFd, OpenTarget};
 use crate::sys::{Attr, errno};
 
 /// What a counter counts, and whether it samples: FreeBSD's four modes.
@@ -114,7 +114,7 @@ impl Allocated {
     ///
     /// # Errors
     /// The kernel's: see `perf_event_open(2)`.
-    pub fn open(&self, place: Place<'_>, leader: Option<&EventFd>) -> io::Result<EventFd> {
+    pub fn open(&self, place: OpenTarget<'_>, leader: Option<&EventFd>) -> io::Result<EventFd> {
         EventFd::open(&self.attr, place, leader)
     }
 }

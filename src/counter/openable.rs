@@ -11,7 +11,7 @@ use super::refusal::{self, Asked, Refusal, RefusalKind};
 use crate::event::{EventSpec, Source};
 use crate::sys::Attr;
 use crate::sys::attr::{Flag, kind};
-use crate::sys::perf::{EventFd, Place};
+use crate::sys::perf::{EventFd, OpenTarget};
 
 /// Whether an event opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl<'f> Prober<'f> {
     }
 
     fn open(&mut self, attr: &Attr, cpu: Option<u32>, hold: bool) -> Result<(), Refusal> {
-        let place = cpu.map_or(Place::Task(0), Place::Cpu);
+        let place = cpu.map_or(OpenTarget::Task(0), OpenTarget::Cpu);
         let mut wanted = attr.clone();
         wanted.set(Flag::Disabled, true);
         let opened = EventFd::open(&wanted, place, None).or_else(|error| {

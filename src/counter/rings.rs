@@ -1,6 +1,6 @@
 //! Sampling events, opened in many places, whose records come out of few rings.
 //!
-//! Receives groups of events, [`Options`], and the spots (threads, CPUs) where they shall sample; hands on the records as
+//! Receives groups of events, [`SampleOptions`], and the slots (threads, CPUs) where they shall sample; hands on the records as
 //! they lie in the rings, and at the end what was lost. An event that the kernel refuses everywhere refuses the
 //! recording: a profile with a hole in it would be believed.
 //!
@@ -17,18 +17,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use super::Allocated;
-use super::sampling::{self, Concessions, Options, Role};
-use super::set::Spot;
+use super::counter_set::TargetSlot;
+use super::sampling::{self, Concessions, SampleOptions, SampleRole};
 use super::target::Cgroup;
 use crate::event::{EventGroup, EventSpec};
 use crate::sys::attr::{Flag, kind};
-use crate::sys::perf::{EventFd, Place, format};
+use crate::sys::perf::{EventFd, OpenTarget, format};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{Attr, errno, page_size};
 
-/// What is opened once for all spots.
+/// What is opened once for all slots.
 #[derive(Debug)]
-struct Event {
+struct SampledEvent {
     /// What the text asked for; `None` for the tracker.
     spec: EventSpec,
     cgroup: Option<Rc<Cgroup>>,
@@ -39,11 +39,11 @@ struct Event {
     concessions: Concessions,
 }
 
-/// An event in one spot.
+/// An event in one slot.
 #[derive(Debug)]
-struct Open {
+struct SampledSlot {
     event: usize,
-    spot: Spot,
+    slot: TargetSlot,
     fd: EventFd,
     id: u64,
     /// Index of its ring.
@@ -52,9 +52,9 @@ struct Open {
 
 /// A ring, and who it is mapped on.
 #[derive(Debug)]
-struct Mapped {
+struct MappedRing {
     open: usize,
-    spot: Spot,
+    slot: TargetSlot,
     direction: Direction,
     ring: Option<Ring>,
     /// Who is waited for: any event that writes into the ring will do, as long as its thread lives.
@@ -71,7 +71,7 @@ pub struct Instance {
     /// Index of the ring.
     pub ring: usize,
     /// Where.
-    pub spot: Spot,
+    pub slot: TargetSlot,
 }
 
 /// Why there is no recording.
@@ -84,7 +84,7 @@ pub struct Refused {
     /// What it was asked.
     pub attr: Attr,
     /// Where.
-    pub spot: Spot,
+    pub slot: TargetSlot,
     /// Members of its kernel group that were open already.
     pub group_before: usize,
 }
@@ -92,18 +92,18 @@ pub struct Refused {
 /// Sampling events and their rings.
 #[derive(Debug)]
 pub struct Rings {
-    events: Vec<Event>,
+    events: Vec<SampledEvent>,
     /// Indices into `events`; the first of each leads.
     groups: Vec<Vec<usize>>,
-    open: Vec<Open>,
-    rings: Vec<Mapped>,
+    open: Vec<SampledSlot>,
+    rings: Vec<MappedRing>,
     on_exec: bool,
     words: Vec<u64>,
 }
 
 /// How the events go together.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Setting {
+pub struct RingOptions {
     /// Whole CPUs are sampled, not tasks.
     pub system: bool,
     /// The (held) task starts them when it executes its command.
@@ -123,17 +123,17 @@ impl Rings {
     /// The event that cannot be sampled: one that the kernel does not count.
     pub fn new(
         groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-        options: &Options,
-        setting: Setting,
+        options: &SampleOptions,
+        setting: RingOptions,
     ) -> Result<Self, Box<Refused>> {
         let several = setting.with_id
             || setting.tracker
             || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
-        let base = Role {
+        let base = SampleRole {
             with_id: several,
             system: setting.system,
             watermark: setting.watermark,
-            ..Role::default()
+            ..SampleRole::default()
         };
         let mut rings = Self {
             events: Vec::new(),
@@ -147,7 +147,7 @@ impl Rings {
             let grouped = group.braces && group.events.len() > 1;
             let mut members = Vec::new();
             for (place, spec) in group.events.into_iter().enumerate() {
-                let role = Role {
+                let role = SampleRole {
                     tracks: !setting.tracker && rings.events.is_empty(),
                     leads: !grouped || place == 0,
                     read_by_leader: group.leader_sampling,
@@ -179,46 +179,53 @@ impl Rings {
 
     fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<Cgroup>>, request: Allocated, leads: bool) {
         let attr = request.attr().clone();
-        self.events.push(Event { spec, cgroup, request, attr, leads, concessions: Concessions::default() });
+        self.events.push(SampledEvent {
+            spec,
+            cgroup,
+            request,
+            attr,
+            leads,
+            concessions: Concessions::default(),
+        });
     }
 
-    /// Descriptors that opening in this many spots takes.
-    pub fn descriptors(&self, spots: usize) -> u64 {
-        (self.events.len() * spots) as u64
+    /// Descriptors that opening in this many slots takes.
+    pub fn descriptors(&self, slots: usize) -> u64 {
+        (self.events.len() * slots) as u64
     }
 
-    /// Opens every event in this spot; `false` when the thread or CPU has gone.
+    /// Opens every event in this slot; `false` when the thread or CPU has gone.
     ///
     /// # Errors
     /// The event that the kernel refuses.
-    pub fn open(&mut self, spot: Spot) -> Result<bool, Box<Refused>> {
+    pub fn open(&mut self, slot: TargetSlot) -> Result<bool, Box<Refused>> {
         let before = self.open.len();
         for group in 0..self.groups.len() {
             let mut leader = None;
             for place in 0..self.groups[group].len() {
                 let event = self.groups[group][place];
-                if !self.events[event].takes(spot) {
+                if !self.events[event].takes(slot) {
                     continue;
                 }
                 let lead = leader.map(|at: usize| &self.open[at].fd);
-                let opened = self.events[event].open(spot, lead).and_then(|fd| {
+                let opened = self.events[event].open(slot, lead).and_then(|fd| {
                     let id = fd.id()?;
-                    Ok(Open { event, spot, fd, id, ring: usize::MAX })
+                    Ok(SampledSlot { event, slot, fd, id, ring: usize::MAX })
                 });
                 match opened {
                     Ok(open) => {
                         leader = leader.or(Some(self.open.len()));
                         self.open.push(open);
                     }
-                    Err(error) if is_gone(&error, spot) => {
+                    Err(error) if is_gone(&error, slot) => {
                         self.open.truncate(before);
                         return Ok(false);
                     }
                     Err(error) => {
-                        let Event { spec, request, .. } = &self.events[event];
+                        let SampledEvent { spec, request, .. } = &self.events[event];
                         // What is told is the whole request: the last, bare one is nobody's wish.
                         let (name, attr) = (spec.name.clone(), request.attr().clone());
-                        return Err(Box::new(Refused { error, name, attr, spot, group_before: place }));
+                        return Err(Box::new(Refused { error, name, attr, slot, group_before: place }));
                     }
                 }
             }
@@ -248,17 +255,17 @@ impl Rings {
     fn assign(&mut self, first: usize) {
         for at in first..self.open.len() {
             let direction = self.events[self.open[at].event].direction();
-            let spot = self.open[at].spot;
-            // The newest rings are the likeliest: spots come thread by thread, CPU by CPU.
-            let same = |mapped: &Mapped| {
+            let slot = self.open[at].slot;
+            // The newest rings are the likeliest: slots come thread by thread, CPU by CPU.
+            let same = |mapped: &MappedRing| {
                 mapped.direction == direction
-                    && mapped.spot.cpu == spot.cpu
-                    && (spot.cpu.is_some() || mapped.spot.tid == spot.tid)
+                    && mapped.slot.cpu == slot.cpu
+                    && (slot.cpu.is_some() || mapped.slot.tid == slot.tid)
             };
             let ring = match self.rings.iter().rposition(same) {
                 Some(ring) => ring,
                 None => {
-                    self.rings.push(Mapped { open: at, spot, direction, ring: None, watched: at });
+                    self.rings.push(MappedRing { open: at, slot, direction, ring: None, watched: at });
                     self.rings.len() - 1
                 }
             };
@@ -268,7 +275,7 @@ impl Rings {
 
     fn lead(&mut self, first: usize) -> io::Result<()> {
         for at in first..self.open.len() {
-            let Open { fd, ring, .. } = &self.open[at];
+            let SampledSlot { fd, ring, .. } = &self.open[at];
             let mapped = self.rings[*ring].open;
             if mapped != at {
                 fd.set_output(&self.open[mapped].fd)?;
@@ -277,19 +284,19 @@ impl Rings {
         Ok(())
     }
 
-    /// Opens every event in one more spot, when the others have their rings already; `false` when the thread has gone.
+    /// Opens every event in one more slot, when the others have their rings already; `false` when the thread has gone.
     ///
     /// # Errors
     /// As [`Rings::open`]; and the kernel's answer to leading the events into a ring, with the first event's name.
-    pub fn open_late(&mut self, spot: Spot, pages: usize) -> Result<bool, Box<Refused>> {
+    pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refused>> {
         let before = self.open.len();
-        if !self.open(spot)? {
+        if !self.open(slot)? {
             return Ok(false);
         }
         self.join(before, pages).map(|()| true).map_err(|error| {
-            let Event { spec, request, .. } = &self.events[self.open[before].event];
+            let SampledEvent { spec, request, .. } = &self.events[self.open[before].event];
             let (name, attr) = (spec.name.clone(), request.attr().clone());
-            Box::new(Refused { error, name, attr, spot, group_before: 0 })
+            Box::new(Refused { error, name, attr, slot, group_before: 0 })
         })
     }
 
@@ -320,7 +327,7 @@ impl Rings {
         let mut keys: Vec<_> = self
             .open
             .iter()
-            .map(|open| (open.spot.cpu, open.spot.tid.filter(|_| open.spot.cpu.is_none())))
+            .map(|open| (open.slot.cpu, open.slot.tid.filter(|_| open.slot.cpu.is_none())))
             .collect();
         keys.sort_unstable();
         keys.dedup();
@@ -366,7 +373,7 @@ impl Rings {
             .try_for_each(|open| open.fd.disable(false))
     }
 
-    fn leaders(&self) -> impl Iterator<Item = &Open> {
+    fn leaders(&self) -> impl Iterator<Item = &SampledSlot> {
         self.open.iter().filter(|open| {
             let event = &self.events[open.event];
             // The tracker began with its opening and has no end.
@@ -460,7 +467,7 @@ impl Rings {
             event: open.event,
             id: open.id,
             ring: open.ring,
-            spot: open.spot,
+            slot: open.slot,
         })
     }
 
@@ -469,7 +476,7 @@ impl Rings {
     pub fn passed_on(&self) -> Vec<Option<u64>> {
         /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock, dummy, bpf-output.
         const OTHERWISE: [u64; 4] = [0, 1, 9, 10];
-        let passed_on = |open: &&Open| {
+        let passed_on = |open: &&SampledSlot| {
             let attr = &self.events[open.event].attr;
             attr.kind() == kind::SOFTWARE && !OTHERWISE.contains(&attr.config())
         };
@@ -505,7 +512,7 @@ impl Rings {
                     .map(|row| &row[2])
             };
             if let Some(&lost) = lost.filter(|&&lost| lost > 0) {
-                all.push((Instance { event: one.event, id: one.id, ring: one.ring, spot: one.spot }, lost));
+                all.push((Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot }, lost));
             }
         }
         all
@@ -517,10 +524,10 @@ impl Rings {
     }
 }
 
-impl Event {
-    /// Whether the event can be in this spot at all.
-    fn takes(&self, spot: Spot) -> bool {
-        let has = |cpus: &Option<crate::host::CpuList>| match (cpus, spot.cpu) {
+impl SampledEvent {
+    /// Whether the event can be in this slot at all.
+    fn takes(&self, slot: TargetSlot) -> bool {
+        let has = |cpus: &Option<crate::host::CpuList>| match (cpus, slot.cpu) {
             (Some(cpus), Some(cpu)) => cpus.contains(cpu),
             _ => true,
         };
@@ -532,12 +539,12 @@ impl Event {
     }
 
     /// Opens it, giving up piece by piece what the kernel may not have.
-    fn open(&mut self, spot: Spot, leader: Option<&EventFd>) -> io::Result<EventFd> {
-        let place = match (spot.tid, spot.cpu, self.cgroup.as_deref()) {
-            (_, Some(cpu), Some(cgroup)) => Place::CgroupOnCpu(cgroup.as_fd(), cpu),
-            (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
-            (Some(tid), None, _) => Place::Task(tid),
-            (None, Some(cpu), None) => Place::Cpu(cpu),
+    fn open(&mut self, slot: TargetSlot, leader: Option<&EventFd>) -> io::Result<EventFd> {
+        let place = match (slot.tid, slot.cpu, self.cgroup.as_deref()) {
+            (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
+            (Some(tid), Some(cpu), None) => OpenTarget::TaskOnCpu(tid, cpu),
+            (Some(tid), None, _) => OpenTarget::Task(tid),
+            (None, Some(cpu), None) => OpenTarget::Cpu(cpu),
             (None, None, _) => return Err(io::Error::from_raw_os_error(errno::EINVAL)),
         };
         let mut concessions = self.concessions;
@@ -567,14 +574,14 @@ pub fn pages_of(bytes: u64) -> usize {
 
 fn unasked(error: io::Error, spec: &EventSpec) -> Box<Refused> {
     let attr = spec.attr().cloned().unwrap_or_default();
-    let spot = Spot { tid: None, cpu: None };
-    Box::new(Refused { error, name: spec.name.clone(), attr, spot, group_before: 0 })
+    let slot = TargetSlot { tid: None, cpu: None };
+    Box::new(Refused { error, name: spec.name.clone(), attr, slot, group_before: 0 })
 }
 
-fn is_gone(error: &io::Error, spot: Spot) -> bool {
+fn is_gone(error: &io::Error, slot: TargetSlot) -> bool {
     match error.raw_os_error() {
-        Some(errno::ESRCH) => spot.tid.is_some(),
-        Some(errno::ENODEV) => spot.cpu.is_some() && spot.tid.is_none(),
+        Some(errno::ESRCH) => slot.tid.is_some(),
+        Some(errno::ENODEV) => slot.cpu.is_some() && slot.tid.is_none(),
         _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! What a sampling event asks of the kernel: its text and the recorder's options become a `perf_event_attr`, by perf's rules.
 //!
-//! Receives an [`EventSpec`] with its place in its group, and [`Options`]; hands on the request, and the steps by which it
+//! Receives an [`EventSpec`] with its place in its group, and [`SampleOptions`]; hands on the request, and the steps by which it
 //! is given up piece by piece when a kernel will not have it whole ([`Concessions`]). Opens nothing.
 //!
 //! Which record an event takes beside its samples:
@@ -12,7 +12,7 @@
 
 use std::io;
 
-use super::set::Levels;
+use super::counter_set::Levels;
 use super::{Allocated, Flags, Mode, allocate};
 use crate::event::{EventSpec, Source};
 use crate::sys::attr::{Flag, kind};
@@ -49,7 +49,7 @@ pub const DEFAULT_STACK: u32 = 8192;
 
 /// What is asked of every event of a recording.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SampleOptions {
     /// How often.
     pub rate: Rate,
     /// Stacks.
@@ -98,7 +98,7 @@ pub struct Options {
 
 /// An event's part in the recording.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Role {
+pub struct SampleRole {
     /// It tells of mappings, names and tasks too.
     pub tracks: bool,
     /// It leads a group of the kernel, or is alone.
@@ -121,7 +121,7 @@ pub struct Role {
 ///
 /// # Errors
 /// As [`allocate`]: what is no event of the kernel's cannot be sampled.
-pub fn request(spec: &EventSpec, options: &Options, role: Role) -> io::Result<Allocated> {
+pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> io::Result<Allocated> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
     let flags = Flags { descendants: options.inherit, ..Flags::default() };
     let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
@@ -213,13 +213,13 @@ pub fn request(spec: &EventSpec, options: &Options, role: Role) -> io::Result<Al
 ///
 /// # Errors
 /// As [`request`].
-pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
+pub fn tracker(options: &SampleOptions, role: SampleRole) -> io::Result<Allocated> {
     /// `PERF_COUNT_SW_DUMMY`.
     const DUMMY: u64 = 9;
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     attr.set_period(1);
     let spec = EventSpec::new("dummy:HG", Source::Kernel(attr));
-    let plain = Options {
+    let plain = SampleOptions {
         rate: Rate::Default,
         call_graph: None,
         fields: 0,
@@ -236,9 +236,15 @@ pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
     };
     // Data mappings belong to stacks that are copied, whichever event copies them.
     let data_mappings = options.data_mappings || matches!(options.call_graph, Some(CallGraph::Dwarf(_)));
-    let role =
-        Role { tracks: true, leads: true, on_exec: false, read_by_leader: false, grouped: false, ..role };
-    let mut request = request(&spec, &Options { data_mappings, ..plain }, role)?;
+    let role = SampleRole {
+        tracks: true,
+        leads: true,
+        on_exec: false,
+        read_by_leader: false,
+        grouped: false,
+        ..role
+    };
+    let mut request = request(&spec, &SampleOptions { data_mappings, ..plain }, role)?;
     let attr = request.attr_mut();
     attr.set_period(1);
     // It runs from the start: nothing that happens while we look around shall be missed.
@@ -248,7 +254,7 @@ pub fn tracker(options: &Options, role: Role) -> io::Result<Allocated> {
 }
 
 /// The event's text decides; what a tracepoint or breakpoint has by itself (each time) yields to the options.
-fn rate(options: &Options, attr: &mut Attr, fields: &mut u64) {
+fn rate(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let each_time = matches!(attr.kind(), kind::TRACEPOINT | kind::BREAKPOINT) && attr.period() == 1;
     let written = attr.period() != 0 && !each_time;
     if !written {
@@ -264,7 +270,7 @@ fn rate(options: &Options, attr: &mut Attr, fields: &mut u64) {
     }
 }
 
-fn call_graph(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u64) {
+fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let written = spec.qualifiers.call_graph.as_deref();
     let size = |otherwise| spec.qualifiers.stack_size.unwrap_or(otherwise);
     let chosen = match (written, options.call_graph) {
@@ -303,7 +309,7 @@ fn call_graph(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut
     }
 }
 
-fn branches(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u64) {
+fn branches(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let written = spec.qualifiers.branch_type.as_deref().and_then(|text| branch_filter(text).ok());
     if let Some(filter) = written.or(options.branches) {
         *fields |= sample::BRANCH_STACK;
@@ -311,7 +317,7 @@ fn branches(spec: &EventSpec, options: &Options, attr: &mut Attr, fields: &mut u
     }
 }
 
-fn registers(options: &Options, attr: &mut Attr, fields: &mut u64) {
+fn registers(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     if let Some(mask) = options.intr_regs {
         *fields |= sample::REGS_INTR;
         attr.set_sample_regs_intr(mask);
@@ -322,7 +328,7 @@ fn registers(options: &Options, attr: &mut Attr, fields: &mut u64) {
     }
 }
 
-fn track(options: &Options, attr: &mut Attr, data_mappings: bool) {
+fn track(options: &SampleOptions, attr: &mut Attr, data_mappings: bool) {
     let flags = [
         Flag::Mmap,
         Flag::Mmap2,
@@ -435,8 +441,8 @@ mod tests {
     use super::*;
     use crate::host::Host;
 
-    fn options() -> Options {
-        Options {
+    fn options() -> SampleOptions {
+        SampleOptions {
             rate: Rate::Default,
             call_graph: None,
             max_stack: None,
@@ -462,16 +468,16 @@ mod tests {
         }
     }
 
-    fn attr(text: &str, options: &Options, role: Role) -> Attr {
+    fn attr(text: &str, options: &SampleOptions, role: SampleRole) -> Attr {
         let spec = crate::event::parse(text, &Host::live()).unwrap()[0].events[0].clone();
         request(&spec, options, role).unwrap().attr().clone()
     }
 
     #[test]
     fn the_text_decides_before_the_options() {
-        let role = Role { leads: true, ..Role::default() };
+        let role = SampleRole { leads: true, ..SampleRole::default() };
         let period = |text, rate| {
-            let attr = attr(text, &Options { rate, ..options() }, role);
+            let attr = attr(text, &SampleOptions { rate, ..options() }, role);
             (attr.period(), attr.get(Flag::Freq))
         };
         assert_eq!(period("cpu-clock", Rate::Default), (DEFAULT_FREQUENCY, true));
@@ -484,25 +490,26 @@ mod tests {
 
     #[test]
     fn stacks_are_asked_for_as_chosen() {
-        let role = Role { leads: true, ..Role::default() };
-        let dwarf = Options { call_graph: Some(CallGraph::Dwarf(4096)), ..options() };
+        let role = SampleRole { leads: true, ..SampleRole::default() };
+        let dwarf = SampleOptions { call_graph: Some(CallGraph::Dwarf(4096)), ..options() };
         let one = attr("cpu-clock", &dwarf, role);
         assert_eq!((one.sample_stack_user(), one.sample_regs_user()), (4096, arch::REGISTERS));
         assert!(one.get(Flag::ExcludeCallchainUser) && one.sample_type() & sample::STACK_USER != 0);
         let own = attr("cpu-clock/call-graph=no/", &dwarf, role);
         assert_eq!(own.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), 0);
-        let fp = attr("cpu-clock", &Options { call_graph: Some(CallGraph::Fp), ..options() }, role);
+        let fp = attr("cpu-clock", &SampleOptions { call_graph: Some(CallGraph::Fp), ..options() }, role);
         assert_eq!(fp.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), sample::CALLCHAIN);
     }
 
     #[test]
     fn one_event_tracks() {
-        let tracks = attr("cpu-clock", &options(), Role { tracks: true, leads: true, ..Role::default() });
-        let other = attr("cpu-clock", &options(), Role { leads: true, ..Role::default() });
+        let tracks =
+            attr("cpu-clock", &options(), SampleRole { tracks: true, leads: true, ..SampleRole::default() });
+        let other = attr("cpu-clock", &options(), SampleRole { leads: true, ..SampleRole::default() });
         for flag in [Flag::Mmap2, Flag::Comm, Flag::Task, Flag::BuildId] {
             assert!(tracks.get(flag) && !other.get(flag), "{flag:?}");
         }
-        let alone = tracker(&options(), Role { with_id: true, ..Role::default() }).unwrap();
+        let alone = tracker(&options(), SampleRole { with_id: true, ..SampleRole::default() }).unwrap();
         assert!(!alone.attr().get(Flag::Disabled) && alone.attr().get(Flag::Mmap2));
         assert_ne!(alone.attr().sample_type() & sample::IDENTIFIER, 0);
     }
@@ -521,7 +528,8 @@ mod tests {
         let mut given_up = Concessions::default();
         let mut steps = 0;
         loop {
-            let mut request = request(&spec, &options(), Role { tracks: true, ..Role::default() }).unwrap();
+            let mut request =
+                request(&spec, &options(), SampleRole { tracks: true, ..SampleRole::default() }).unwrap();
             given_up.apply(request.attr_mut());
             match given_up.next(&refused, request.attr(), &spec) {
                 Some(more) => given_up = more,
@@ -532,7 +540,7 @@ mod tests {
         assert!((4..12).contains(&steps), "{steps}");
         assert_eq!((given_up.less_precise, usize::from(given_up.older)), (3, NEWER.len()));
         let denied = io::Error::from_raw_os_error(errno::EACCES);
-        let attr = attr("cpu-clock", &options(), Role::default());
+        let attr = attr("cpu-clock", &options(), SampleRole::default());
         let next = Concessions::default().next(&denied, &attr, &spec);
         assert!(next.is_some_and(|next| next.user_only));
     }

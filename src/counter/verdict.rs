@@ -20,7 +20,7 @@ use super::refusal::{self, Asked, Call, Refusal};
 use crate::sys::Attr;
 use crate::sys::attr::{Flag, kind};
 use crate::sys::header_page::HeaderPage;
-use crate::sys::perf::{EventFd, Place};
+use crate::sys::perf::{EventFd, OpenTarget};
 
 /// Whether a use works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,12 @@ pub trait Kernel {
     ///
     /// # Errors
     /// The call that failed and what the kernel said.
-    fn accepts(&mut self, attr: &Attr, place: Place<'_>, ring_pages: usize) -> Result<(), (Call, io::Error)>;
+    fn accepts(
+        &mut self,
+        attr: &Attr,
+        place: OpenTarget<'_>,
+        ring_pages: usize,
+    ) -> Result<(), (Call, io::Error)>;
 }
 
 /// The kernel that runs us. Closing a tracepoint takes it some 35 ms, so those stay open as long as this lives.
@@ -69,7 +74,12 @@ impl ThisKernel {
 }
 
 impl Kernel for ThisKernel {
-    fn accepts(&mut self, attr: &Attr, place: Place<'_>, ring_pages: usize) -> Result<(), (Call, io::Error)> {
+    fn accepts(
+        &mut self,
+        attr: &Attr,
+        place: OpenTarget<'_>,
+        ring_pages: usize,
+    ) -> Result<(), (Call, io::Error)> {
         let mut attr = attr.clone();
         attr.set(Flag::Disabled, true);
         let event = EventFd::open(&attr, place, None).map_err(|error| (Call::Open, error))?;
@@ -230,9 +240,9 @@ impl Judge<'_> {
 
     fn accepts(&mut self, attr: &Attr, ring_pages: usize) -> Result<(), Refusal> {
         let place = match self.scope {
-            Scope::Own => Place::Task(0),
-            Scope::Others => Place::Task(1),
-            Scope::Cpus => Place::Cpu(self.facts.online.first().unwrap_or(0)),
+            Scope::Own => OpenTarget::Task(0),
+            Scope::Others => OpenTarget::Task(1),
+            Scope::Cpus => OpenTarget::Cpu(self.facts.online.first().unwrap_or(0)),
         };
         self.kernel.accepts(attr, place, ring_pages).map_err(|(call, error)| {
             let asked = Asked { call, ..Asked::opening(attr, place) };
@@ -255,8 +265,13 @@ mod tests {
     /// A kernel that answers by a rule.
     struct Rule<F>(F);
 
-    impl<F: FnMut(&Attr, Place<'_>, usize) -> Result<(), i32>> Kernel for Rule<F> {
-        fn accepts(&mut self, attr: &Attr, place: Place<'_>, ring: usize) -> Result<(), (Call, io::Error)> {
+    impl<F: FnMut(&Attr, OpenTarget<'_>, usize) -> Result<(), i32>> Kernel for Rule<F> {
+        fn accepts(
+            &mut self,
+            attr: &Attr,
+            place: OpenTarget<'_>,
+            ring: usize,
+        ) -> Result<(), (Call, io::Error)> {
             (self.0)(attr, place, ring).map_err(|number| {
                 let call =
                     if ring > 0 && number == errno::EPERM { Call::Map { bytes: 1 } } else { Call::Open };
@@ -268,7 +283,7 @@ mod tests {
     fn judge(
         machine: &str,
         uid: u32,
-        rule: impl FnMut(&Attr, Place<'_>, usize) -> Result<(), i32>,
+        rule: impl FnMut(&Attr, OpenTarget<'_>, usize) -> Result<(), i32>,
     ) -> Vec<Verdict> {
         let capabilities = if uid == 0 { u64::MAX } else { 0 };
         let facts = Facts::read(&saved(machine), Credentials { uid, capabilities, ..Credentials::default() });
@@ -301,7 +316,7 @@ mod tests {
     #[test]
     fn a_user_at_paranoid_2() {
         let all = judge("two-sockets", 1000, |attr, place, _| {
-            let own = matches!(place, Place::Task(0));
+            let own = matches!(place, OpenTarget::Task(0));
             if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
         });
         let stat = of(&all, "stat");

@@ -15,7 +15,7 @@
 use super::error::{Fault, ParseError, Result};
 use super::generic::{self, NoCacheEvent, What};
 use super::modifiers::Modifiers;
-use super::syntax::{self, Body, Event, Group, Item, Term, Word, number};
+use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
 use super::{EventGroup, EventSpec, Source, freebsd, glob, guess, probe, qualify, terms};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
@@ -62,14 +62,14 @@ impl<'h> Parser<'h> {
         self.count = 0;
         for item in syntax::read(text)? {
             match &item {
-                Item::Event(event) => groups.extend(self.event(event)?.into_iter().map(single)),
-                Item::Group(group) => groups.extend(self.group(group)?),
+                EventItem::Event(event) => groups.extend(self.event(event)?.into_iter().map(single)),
+                EventItem::Group(group) => groups.extend(self.group(group)?),
             }
         }
         Ok(groups)
     }
 
-    fn group(&mut self, group: &Group<'_>) -> Result<Vec<EventGroup>> {
+    fn group(&mut self, group: &GroupSyntax<'_>) -> Result<Vec<EventGroup>> {
         let modifiers = group.modifiers.map(Modifiers::read).transpose()?;
         let letters = qualify::letters_of(&group.qualifiers)?;
         let mut dealt: Vec<Hand> = Vec::new();
@@ -103,7 +103,7 @@ impl<'h> Parser<'h> {
         Ok(groups.collect())
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+    fn event(&mut self, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         if let Some(word) = event.modifiers {
             Modifiers::read(word)?;
         }
@@ -133,7 +133,7 @@ impl<'h> Parser<'h> {
     }
 
     /// What stands before the modifiers, with its terms.
-    fn body(&mut self, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+    fn body(&mut self, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         let name = event.text.text;
         let mut specs = match event.body {
             Body::Name(word) => match &event.terms {
@@ -221,7 +221,7 @@ impl<'h> Parser<'h> {
     }
 
     /// A word alone.
-    fn bare(&mut self, word: Word<'_>, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+    fn bare(&mut self, word: Word<'_>, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         let name = event.text.text;
         if let Some(specs) = self.everywhere(word.text, name) {
             return Ok(specs);
@@ -292,7 +292,7 @@ impl<'h> Parser<'h> {
         &mut self,
         word: Word<'_>,
         given: &[Term<'_>],
-        event: &Event<'_>,
+        event: &EventSyntax<'_>,
     ) -> Result<Vec<EventSpec>> {
         let name = event.text.text;
         let mut pmus: Vec<Pmu> = self.host.pmu(word.text).into_iter().collect();
@@ -327,7 +327,7 @@ impl<'h> Parser<'h> {
     }
 
     /// `a:b`: a numeric event, a tracepoint, or modifiers that are none.
-    fn pair(&mut self, first: Word<'_>, second: Word<'_>, event: &Event<'_>) -> Result<Vec<EventSpec>> {
+    fn pair(&mut self, first: Word<'_>, second: Word<'_>, event: &EventSyntax<'_>) -> Result<Vec<EventSpec>> {
         if let Some(kind) = number(first.text) {
             let kind = u32::try_from(kind)
                 .map_err(|_| Fault::at(&first.span(), "a type number has 32 bits").expected("TYPE:CONFIG"))?;
@@ -385,7 +385,9 @@ impl<'h> Parser<'h> {
     /// A FreeBSD name: its meaning is event text again.
     fn freebsd(&mut self, alias: &freebsd::Alias, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
         let items = syntax::read(alias.means)?;
-        let Some(Item::Event(event)) = items.first() else { return Err(guess::unknown(self.host, word)) };
+        let Some(EventItem::Event(event)) = items.first() else {
+            return Err(guess::unknown(self.host, word));
+        };
         let mut specs = self.body(event).map_err(|_| {
             Fault::at(
                 &word.span(),
@@ -450,7 +452,7 @@ pub(super) fn fits(wanted: &str, pmu: &str) -> bool {
 }
 
 /// The event as typed with further modifiers behind it.
-fn with_letters(event: &Event<'_>, letters: &str) -> String {
+fn with_letters(event: &EventSyntax<'_>, letters: &str) -> String {
     let bare = event.modifiers.is_none() && event.terms.is_none();
     format!("{}{}{letters}", event.text.text, if bare { ":" } else { "" })
 }

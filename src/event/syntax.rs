@@ -1,6 +1,6 @@
 //! Event text to a tree of words. Pure: knows the shape of event text, not one event's name.
 //!
-//! Receives text; hands on [`Item`]s whose [`Word`]s know where they stand. What a word means is `resolve`'s concern;
+//! Receives text; hands on [`EventItem`]s whose [`Word`]s know where they stand. What a word means is `resolve`'s concern;
 //! the only names known here are those of the qualifiers, because one comma separates events and qualifiers alike:
 //!
 //! ```text
@@ -28,22 +28,22 @@ impl Word<'_> {
 
 /// What stands between two commas of the outermost level.
 #[derive(Debug)]
-pub(super) enum Item<'a> {
-    Event(Event<'a>),
-    Group(Group<'a>),
+pub(super) enum EventItem<'a> {
+    Event(EventSyntax<'a>),
+    Group(GroupSyntax<'a>),
 }
 
 /// `{a,b}:S,usr`
 #[derive(Debug)]
-pub(super) struct Group<'a> {
-    pub(super) events: Vec<Event<'a>>,
+pub(super) struct GroupSyntax<'a> {
+    pub(super) events: Vec<EventSyntax<'a>>,
     pub(super) modifiers: Option<Word<'a>>,
     pub(super) qualifiers: Vec<Term<'a>>,
 }
 
 /// One event as it was written.
 #[derive(Debug)]
-pub(super) struct Event<'a> {
+pub(super) struct EventSyntax<'a> {
     /// All of it without the qualifiers: its name for the user.
     pub(super) text: Word<'a>,
     pub(super) body: Body<'a>,
@@ -123,9 +123,9 @@ pub(super) const VALUED: [&str; 15] = [
 ];
 
 /// Reads the whole text.
-pub(super) fn read(text: &str) -> Result<Vec<Item<'_>>> {
+pub(super) fn read(text: &str) -> Result<Vec<EventItem<'_>>> {
     let mut reader = Reader { text, at: 0 };
-    let mut items: Vec<Item<'_>> = Vec::new();
+    let mut items: Vec<EventItem<'_>> = Vec::new();
     reader.skip_blanks();
     if reader.peek().is_none() {
         return Err(Fault::at(&(0..text.len()), "there is no event here").expected(AN_EVENT));
@@ -134,14 +134,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Item<'_>>> {
         reader.skip_blanks();
         if let Some(qualifier) = reader.qualifier(!items.is_empty())? {
             match items.last_mut() {
-                Some(Item::Event(event)) => event.qualifiers.push(qualifier),
-                Some(Item::Group(group)) => group.qualifiers.push(qualifier),
+                Some(EventItem::Event(event)) => event.qualifiers.push(qualifier),
+                Some(EventItem::Group(group)) => group.qualifiers.push(qualifier),
                 None => return Err(nothing_to_qualify(&qualifier)),
             }
         } else if reader.opens_group() {
-            items.push(Item::Group(reader.group()?));
+            items.push(EventItem::Group(reader.group()?));
         } else {
-            items.push(Item::Event(reader.event()?));
+            items.push(EventItem::Event(reader.event()?));
         }
         reader.skip_blanks();
         match reader.peek() {
@@ -282,12 +282,12 @@ impl<'a> Reader<'a> {
         rest.find(['{', ',', '}', '/', ':']).is_some_and(|at| rest[at..].starts_with('{'))
     }
 
-    fn group(&mut self) -> Result<Group<'a>> {
+    fn group(&mut self) -> Result<GroupSyntax<'a>> {
         // perf takes a name before the brace and shows it nowhere in `stat`; so do we.
         let _name = self.until(&['{']);
         let open = self.here();
         self.at += 1;
-        let mut events: Vec<Event<'a>> = Vec::new();
+        let mut events: Vec<EventSyntax<'a>> = Vec::new();
         loop {
             self.skip_blanks();
             if self.peek().is_none() {
@@ -315,7 +315,7 @@ impl<'a> Reader<'a> {
         }
         self.at += 1;
         let modifiers = if self.eat(':') { Some(self.modifiers()?) } else { None };
-        Ok(Group { events, modifiers, qualifiers: Vec::new() })
+        Ok(GroupSyntax { events, modifiers, qualifiers: Vec::new() })
     }
 
     fn modifiers(&mut self) -> Result<Word<'a>> {
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
         Ok(word)
     }
 
-    fn event(&mut self) -> Result<Event<'a>> {
+    fn event(&mut self) -> Result<EventSyntax<'a>> {
         let start = self.at;
         let rest = &self.text[start..];
         let mut modifiers = None;
@@ -351,7 +351,7 @@ impl<'a> Reader<'a> {
             }
         }
         let text = self.text[start..self.at].trim_end();
-        Ok(Event { text: Word { text, at: start }, body, terms, modifiers, qualifiers: Vec::new() })
+        Ok(EventSyntax { text: Word { text, at: start }, body, terms, modifiers, qualifiers: Vec::new() })
     }
 
     /// `name`, `name:mods`, `a:b`, `a:b:mods`

@@ -47,7 +47,7 @@ pub(super) const COMMON: &[&str] = &[
 
 /// A term after events were replaced by what they stand for.
 #[derive(Debug)]
-struct Setting {
+struct TermValue {
     name: String,
     value: Option<String>,
     span: Span,
@@ -55,7 +55,7 @@ struct Setting {
     from: Option<String>,
 }
 
-impl Setting {
+impl TermValue {
     fn written(term: &Term<'_>) -> Self {
         Self {
             name: term.name.text.to_owned(),
@@ -99,10 +99,10 @@ impl Setting {
 
 /// Applies a term that means the same on every event; `false` if it is none of those.
 pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
-    set_common(spec, &Setting::written(term))
+    set_common(spec, &TermValue::written(term))
 }
 
-fn set_common(spec: &mut EventSpec, term: &Setting) -> Result<bool> {
+fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
     let told = &mut spec.qualifiers;
     match term.name.as_str() {
         "name" => spec.name = term.word()?,
@@ -212,7 +212,7 @@ pub(super) fn own(host: &Host, spec: &mut EventSpec, term: &Term<'_>) -> Result<
     if pmu.format(term.name.text).is_none() {
         return Ok(false);
     }
-    set(&pmu, spec, &Setting::written(term), false)?;
+    set(&pmu, spec, &TermValue::written(term), false)?;
     Ok(true)
 }
 
@@ -231,7 +231,7 @@ pub(super) fn is_core(pmu: &Pmu) -> bool {
 }
 
 /// Replaces each term that names an event by what the event stands for.
-fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Setting>> {
+fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<TermValue>> {
     let mut settings = Vec::new();
     // Terms of the user that gave a parameter its value.
     let mut used = vec![false; terms.len()];
@@ -250,7 +250,7 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Set
         };
         let Some((event_name, event)) = event else {
             deferred.push(index);
-            settings.push(Setting::written(term));
+            settings.push(TermValue::written(term));
             continue;
         };
         if let Some(first) = &described {
@@ -268,7 +268,7 @@ fn expand(pmu: &Pmu, terms: &[Term<'_>], spec: &mut EventSpec) -> Result<Vec<Set
         for part in event.terms.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) =
                 part.split_once('=').map_or((part, None), |(n, v)| (n.trim(), Some(v.trim())));
-            let mut setting = Setting {
+            let mut setting = TermValue {
                 name: name.to_owned(),
                 value: value.map(str::to_owned),
                 span: term.span(),
@@ -307,7 +307,7 @@ fn find_event(pmu: &Pmu, name: &str) -> Option<(String, crate::host::pmu::PmuEve
 }
 
 /// Applies one of the PMU's own terms.
-fn set(pmu: &Pmu, spec: &mut EventSpec, term: &Setting, hybrid: bool) -> Result<()> {
+fn set(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Result<()> {
     let format = match pmu.format(&term.name) {
         Some(Ok(format)) => format,
         Some(Err(bad)) => {
@@ -342,7 +342,7 @@ fn set(pmu: &Pmu, spec: &mut EventSpec, term: &Setting, hybrid: bool) -> Result<
 }
 
 /// A term that the PMU does not describe: a raw code, or a generic name on the cores.
-fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &Setting, hybrid: bool) -> Result<()> {
+fn other_term(pmu: &Pmu, spec: &mut EventSpec, term: &TermValue, hybrid: bool) -> Result<()> {
     let Source::Kernel(attr) = &mut spec.source else { return Ok(()) };
     if term.value.is_none() {
         if let Some(code) = raw_code(&term.name) {

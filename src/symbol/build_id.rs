@@ -1,7 +1,7 @@
 //! The build-id: the name of a file's content, put in by the linker, kept by the kernel and by recordings.
 //!
 //! Receives note sections and hexadecimal text; hands on a small value. Leaves the finding of notes in a
-//! file to [`elf`](super::elf).
+//! file to [`elf`](super::files::elf).
 
 use std::fmt;
 

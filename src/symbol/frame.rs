@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::ModuleId;
+use super::demangle::demangle;
 
 /// A function's number in [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +107,7 @@ pub struct Names {
 
 impl Function {
     fn demangle(&mut self) {
-        if let Some(name) = super::demangle::demangle(&self.raw) {
+        if let Some(name) = demangle(&self.raw) {
             self.name = name.into();
         }
     }

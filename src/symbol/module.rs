@@ -1,7 +1,7 @@
 //! What a recording knows of a piece of code: which file, whose build-id, seen in which process.
 //!
 //! Received from the reader of a recording, before any file is touched; the [`Symbolizer`](super::Symbolizer) finds
-//! the file that belongs to it. A [`Probe`] is the number under which an address is looked up in a module.
+//! the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in a module.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub enum Kind {
 
 /// An address as its module is asked for it: a file offset for what has a file, else the address in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Probe(pub(super) u64);
+pub struct SymbolQuery(pub(super) u64);
 
 impl Kind {
     /// Whether addresses are looked up by their place in a file.
@@ -72,22 +72,22 @@ impl Kind {
     /// How to ask for an address seen in a mapping of a module of this kind.
     ///
     /// For a caller's frame give the return address less one, so that the call's line is found.
-    pub fn probe(&self, mapping: &Mapping, address: Avma) -> Option<Probe> {
+    pub fn probe(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
         if self.by_file_offset() {
-            mapping.file_offset(address).map(Probe::from)
+            mapping.file_offset(address).map(SymbolQuery::from)
         } else {
             Some(address.into())
         }
     }
 }
 
-impl From<FileOffset> for Probe {
+impl From<FileOffset> for SymbolQuery {
     fn from(offset: FileOffset) -> Self {
         Self(offset.0)
     }
 }
 
-impl From<Avma> for Probe {
+impl From<Avma> for SymbolQuery {
     fn from(address: Avma) -> Self {
         Self(address.0)
     }

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::lines::{self, LineFrame};
-use super::source::{Loaded, Shared};
-use super::{Answer, Frame, Module, ModuleId, Names, Options, Probe, Source, Trust};
+use super::dwarf::lines::{self, LineFrame};
+use super::module_sources::{Loaded, Shared};
+use super::tables::table::Symbol;
+use super::{Answer, DataQuality, Frame, Module, ModuleId, Names, Options, Source, SymbolQuery};
 use crate::address::Avma;
 
 /// Addresses in a module. Sorted and distinct ones are answered fastest; other orders are answered too.
@@ -21,7 +22,7 @@ pub struct Request<'a> {
     /// The module.
     pub module: ModuleId,
     /// What is asked for; the answer has the same order.
-    pub probes: &'a [Probe],
+    pub probes: &'a [SymbolQuery],
 }
 
 /// How much is asked for.
@@ -109,13 +110,13 @@ impl Symbolizer {
     }
 
     /// Whether the name at a probe is known without reading any file.
-    pub fn knows(&self, id: ModuleId, probe: Probe) -> bool {
+    pub fn knows(&self, id: ModuleId, probe: SymbolQuery) -> bool {
         self.modules[id.0 as usize].1.get().is_some_and(|loaded| loaded.knows(probe))
     }
 
     /// The probes around this one for which [`Depth::Names`] has the same answer, first and first behind, as far as that is
     /// known by now.
-    pub fn around(&self, id: ModuleId, probe: Probe) -> Option<(u64, u64)> {
+    pub fn around(&self, id: ModuleId, probe: SymbolQuery) -> Option<(u64, u64)> {
         self.modules[id.0 as usize].1.get()?.around(probe)
     }
 
@@ -130,7 +131,7 @@ impl Symbolizer {
     }
 
     /// What was found and what is missing; looks for the module's files if nobody asked about it yet.
-    pub fn trust(&self, id: ModuleId) -> Trust {
+    pub fn trust(&self, id: ModuleId) -> DataQuality {
         self.loaded(id).trust()
     }
 
@@ -145,19 +146,19 @@ impl Symbolizer {
     }
 
     /// The address in the module's own numbering that a probe means.
-    pub fn address(&self, id: ModuleId, probe: Probe) -> Option<u64> {
+    pub fn address(&self, id: ModuleId, probe: SymbolQuery) -> Option<u64> {
         self.loaded(id).address(probe)
     }
 
     /// The function at a single probe, by symbol tables alone, and the distance from its start.
-    pub fn find(&self, id: ModuleId, probe: Probe) -> Option<(&str, u64)> {
+    pub fn find(&self, id: ModuleId, probe: SymbolQuery) -> Option<(&str, u64)> {
         let loaded = self.loaded(id);
         let symbol = loaded.find(probe)?;
         Some((symbol.name, loaded.address(probe)?.wrapping_sub(symbol.start)))
     }
 
     /// All functions of a module, by start: address, end, raw name.
-    pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = super::table::Symbol<'_>> {
+    pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = Symbol<'_>> {
         self.loaded(id).symbols()
     }
 
@@ -245,7 +246,7 @@ fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn
         Depth::Names | Depth::Data => None,
         Depth::Inlines => loaded.lines(&addresses, done),
     };
-    let variable = |probe: Probe| {
+    let variable = |probe: SymbolQuery| {
         let symbol = if depth == Depth::Data { loaded.find_variable(probe) } else { None };
         symbol.map(|s| Named { start: s.start, size: s.end - s.start, name: s.name.into() })
     };

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::sys::Attr;
     use crate::sys::attr::{Flag, kind};
-    use crate::sys::perf::Place;
+    use crate::sys::perf::OpenTarget;
 
     #[test]
     fn fields_lie_where_the_header_has_them() {
@@ -129,7 +129,7 @@ mod tests {
     fn a_software_event_has_a_page_without_counter() {
         let mut attr = Attr::new(kind::SOFTWARE, 1);
         attr.set(Flag::ExcludeKernel, true);
-        let Ok(event) = EventFd::open(&attr, Place::Task(0), None) else { return };
+        let Ok(event) = EventFd::open(&attr, OpenTarget::Task(0), None) else { return };
         let page = HeaderPage::map(&event).unwrap();
         assert_eq!(page.bytes(), page_size() as u64);
         let header = page.read();

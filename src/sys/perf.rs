@@ -100,7 +100,7 @@ pub const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
 /// Where an event counts: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy)]
-pub enum Place<'a> {
+pub enum OpenTarget<'a> {
     /// One thread, on whichever CPU it runs.
     Task(u32),
     /// One thread, only while it runs on this CPU.
@@ -111,7 +111,7 @@ pub enum Place<'a> {
     CgroupOnCpu(BorrowedFd<'a>, u32),
 }
 
-impl Place<'_> {
+impl OpenTarget<'_> {
     /// The CPU, if the place is bound to one.
     pub fn cpu(&self) -> Option<u32> {
         match *self {
@@ -140,13 +140,13 @@ impl EventFd {
     ///
     /// # Errors
     /// The kernel's. `E2BIG` means that a word is in use that this kernel does not know.
-    pub fn open(attr: &Attr, place: Place<'_>, leader: Option<&Self>) -> io::Result<Self> {
+    pub fn open(attr: &Attr, place: OpenTarget<'_>, leader: Option<&Self>) -> io::Result<Self> {
         let mut image = attr.image(attr.size());
         let (pid, cpu, mut flags) = match place {
-            Place::Task(tid) => (tid as c_int, -1, 0),
-            Place::TaskOnCpu(tid, cpu) => (tid as c_int, cpu as c_int, 0),
-            Place::Cpu(cpu) => (-1, cpu as c_int, 0),
-            Place::CgroupOnCpu(dir, cpu) => {
+            OpenTarget::Task(tid) => (tid as c_int, -1, 0),
+            OpenTarget::TaskOnCpu(tid, cpu) => (tid as c_int, cpu as c_int, 0),
+            OpenTarget::Cpu(cpu) => (-1, cpu as c_int, 0),
+            OpenTarget::CgroupOnCpu(dir, cpu) => {
                 (dir.as_raw_fd(), cpu as c_int, c_ulong::from(kernel::bindings::PERF_FLAG_PID_CGROUP))
             }
         };
@@ -247,7 +247,7 @@ fn checked(result: c_int) -> io::Result<()> {
 ///
 /// # Errors
 /// What the kernel said instead.
-pub fn probe(attr: &Attr, place: Place<'_>) -> io::Result<()> {
+pub fn probe(attr: &Attr, place: OpenTarget<'_>) -> io::Result<()> {
     let mut attr = attr.clone();
     attr.set(Flag::Disabled, true);
     attr.set(Flag::EnableOnExec, false);

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::sys::Attr;
     use crate::sys::attr::{Flag, kind};
-    use crate::sys::perf::Place;
+    use crate::sys::perf::OpenTarget;
 
     #[test]
     fn words_lie_where_the_header_has_them() {
@@ -204,7 +204,7 @@ mod tests {
         attr.set_sample_type(1 | 8); // IP, ADDR
         attr.set(Flag::ExcludeKernel, true);
         attr.set(Flag::WriteBackward, backward);
-        EventFd::open(&attr, Place::Task(0), None).ok()
+        EventFd::open(&attr, OpenTarget::Task(0), None).ok()
     }
 
     fn touch(pages: usize) {

@@ -1,19 +1,14 @@
 //! What the screen asks for and what it is given: the contract between the screen and whoever has samples.
 //!
-//! An engine (a recording that is being read, the live view) does its work in threads of its own: none of these calls
-//! waits. Its answers lie ready when it is polled; whenever something new lies there it says so through the [`Waker`], so
-//! that nobody looks at a clock meanwhile.
-//!
-//! ```text
-//!    screen ── ask, annotate, history, export, command ──> engine ── its threads
-//!      ^                                                      |
-//!      '── wake ── poll: answer, status, listing, … <─────────'
-//! ```
+//! An engine (a recording that is being read, the live view) does its work in threads of its own, so that the screen never
+//! waits. What is new lies on the [`Board`](super::board::Board); the [`Waker`] says so, so that nobody looks at a clock.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::time::Instant;
 
+use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::{Answer, Query};
 
@@ -46,7 +41,7 @@ pub const PENDING: &str = "…";
 
 /// A function, by its names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Spot {
+pub struct FunctionRef {
     /// Its module's short name.
     pub dso: String,
     /// Its name.
@@ -110,15 +105,15 @@ pub struct Poll {
     /// The header's facts.
     pub status: Option<Status>,
     /// A function's code, or why there is none.
-    pub listing: Option<(Spot, Result<Arc<Listing>, String>)>,
+    pub listing: Option<(FunctionRef, Result<Arc<Listing>, String>)>,
     /// The screen begins with the code of this function; no name stands for the costliest, no module for any.
-    pub opens: Option<Spot>,
+    pub opens: Option<FunctionRef>,
     /// A function's periods by time, oldest first.
-    pub history: Option<(Spot, Vec<u64>)>,
+    pub history: Option<(FunctionRef, Vec<u64>)>,
     /// What became of a command or an export: a sentence for the last line.
     pub said: Option<String>,
     /// The engine cannot go on; why.
-    pub failed: Option<String>,
+    pub failed: Option<Error>,
 }
 
 /// Wakes the screen. Cheap to clone; may be called from any thread.
@@ -130,6 +125,11 @@ impl Waker {
     pub fn wake(&self) {
         // A screen that has gone needs no waking.
         let _ = self.0.send(super::Message::Woken);
+    }
+
+    /// The engine's time is over.
+    pub(super) fn end(&self) {
+        let _ = self.0.send(super::Message::Quit);
     }
 
     /// A signal came that ends the screen.
@@ -148,26 +148,34 @@ impl Waker {
     }
 }
 
-/// Whoever has samples.
+/// Whoever has samples. Lives in its job thread ([`board::serve`](super::board::serve)), so its work may take its time.
 pub trait Engine {
-    /// What is new. Called when woken.
-    fn poll(&mut self) -> Poll;
+    /// Another question from now on.
+    fn ask(&mut self, query: Query);
 
-    /// Answer this from now on; a query that came before needs no answer any more.
-    fn ask(&mut self, query: &Query);
+    /// The answer to the question; `None` while nothing is known.
+    fn answer(&mut self) -> Option<Arc<Answer>>;
 
-    /// Bring a function's code with its weights.
-    fn annotate(&mut self, spot: &Spot);
+    /// A function's own periods by time, oldest first.
+    fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>>;
 
-    /// Bring a function's own periods by time.
-    fn history(&mut self, spot: &Spot);
+    /// Bring a function's code with its weights; it is put on the board when it is there.
+    fn annotate(&mut self, function: FunctionRef);
 
-    /// Write what the last query shows. What became of it comes with a poll.
-    fn export(&mut self, form: ExportForm, path: PathBuf);
-
-    /// Do this.
+    /// Write what the last query shows to a new file.
     ///
     /// # Errors
-    /// When the engine cannot: why, for the last line.
-    fn command(&mut self, command: LiveCommand) -> Result<(), String>;
+    /// When it cannot be written, or not in this form.
+    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()>;
+
+    /// Do this; hands back a sentence for the last line, if there is something to say.
+    fn command(&mut self, command: LiveCommand) -> Option<String>;
+
+    /// When the engine wants to [`look`](Engine::look) unasked.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The deadline is reached.
+    fn look(&mut self) {}
 }

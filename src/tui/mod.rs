@@ -1,6 +1,6 @@
 //! The screen: tables, trees, flame graphs and code, to be walked through with keys and the mouse.
 //!
-//! Receives answers of an [`Engine`] and what is typed; decides what is shown and what is asked next. Knows no samples and
+//! Receives answers from the [`Board`] of an [`Engine`] and what is typed; decides what is shown and what is asked next. Knows no samples and
 //! no files: `report` and `top` bring engines of their own.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //!   engine's threads ─┘                 '── at most every 50 ms ──> panes ──> terminal
 //! ```
 
+pub mod board;
 pub mod engine;
 pub mod fit;
 pub mod keys;
@@ -24,8 +25,11 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, MouseEventKind};
 
+use crate::error::Error;
 use crate::profile::sampled::Query;
-pub use engine::{Engine, ExportForm, LiveCommand, Poll, Spot, Status, Waker};
+use board::Job;
+pub use board::{Board, EngineHandle};
+pub use engine::{Engine, ExportForm, FunctionRef, LiveCommand, Poll, Status, Waker};
 use state::{Effect, Input, State};
 use theme::Theme;
 
@@ -43,15 +47,15 @@ pub(crate) enum Message {
     Input(Event),
     /// The terminal has another size.
     Resized,
-    /// The terminal has gone.
-    Gone,
+    /// The terminal has gone, or the engine's time is over.
+    Quit,
     /// A deadly signal came.
     EndBy(i32),
     /// The program is to stop until it is continued.
     Stop,
 }
 
-/// Where an [`Engine`]'s wakings arrive. Make it first, give the [`Waker`] to the engine's threads, then [`run`].
+/// Where an engine's wakings arrive. Make it first, give the [`Waker`] to the engine's [`Board`], then [`run`].
 #[derive(Debug)]
 pub struct Inbox {
     waker: Waker,
@@ -84,23 +88,23 @@ pub struct Surroundings {
 }
 
 /// How it ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum End {
     /// Somebody pressed the key, or the terminal has gone.
     Quit,
     /// By this signal; the terminal is as it was.
     Signal(i32),
     /// The engine could not go on; why.
-    Failed(String),
+    Failed(Error),
 }
 
 /// Shows the screen until it ends, on the terminal that standard input and output are. `first` is what is asked first.
 ///
 /// # Errors
 /// When the terminal cannot be read or written.
-pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surroundings) -> io::Result<End> {
+pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: Surroundings) -> io::Result<End> {
     let mut state = State::new(first, terminal::size()?);
-    engine.ask(&state.query);
+    engine.send(Job::Answer(Box::new(state.query.clone())));
     let _taken = terminal::Taken::take()?;
     terminal::read(inbox.waker.0.clone());
     let mut screen = Screen {
@@ -110,7 +114,7 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
         drawn: None,
         continued: Instant::now(),
     };
-    let poll = engine.poll();
+    let poll = engine.board.take();
     if let Some(why) = poll.failed {
         return Ok(End::Failed(why));
     }
@@ -136,9 +140,9 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
         };
         let input = match message {
             Message::EndBy(signal) => return Ok(End::Signal(signal)),
-            Message::Gone => return Ok(End::Quit),
+            Message::Quit => return Ok(End::Quit),
             Message::Woken => {
-                let mut poll = engine.poll();
+                let mut poll = engine.board.take();
                 if let Some(why) = poll.failed.take() {
                     return Ok(End::Failed(why));
                 }
@@ -161,7 +165,7 @@ pub fn run(engine: &mut dyn Engine, inbox: Inbox, first: Query, around: Surround
             Message::Input(_) => continue,
         };
         if terminal::is_lost() {
-            return Ok(End::Failed("a thread of the screen's engine ended in a panic".to_owned()));
+            return Ok(End::Failed(Error::new("a thread of the screen's engine ended in a panic")));
         }
         let effects = state.update(input);
         is_dirty = true;
@@ -198,21 +202,17 @@ impl Screen {
     /// Does it; says whether it is the end.
     fn carry_out(
         &mut self,
-        engine: &mut dyn Engine,
+        engine: &EngineHandle,
         state: &mut State,
         effects: Vec<Effect>,
     ) -> io::Result<bool> {
         for effect in effects {
             match effect {
-                Effect::Ask(query) => engine.ask(&query),
-                Effect::Annotate(spot) => engine.annotate(&spot),
-                Effect::History(spot) => engine.history(&spot),
-                Effect::Export(form, path) => engine.export(form, path),
-                Effect::Command(command) => {
-                    if let Err(why) = engine.command(command) {
-                        state.said = Some(why);
-                    }
-                }
+                Effect::Ask(query) => engine.send(Job::Answer(query)),
+                Effect::Annotate(function) => engine.send(Job::Code(function)),
+                Effect::History(function) => engine.send(Job::History(function)),
+                Effect::Export(form, path) => engine.send(Job::Export(form, path)),
+                Effect::Command(command) => engine.send(Job::Command(command)),
                 Effect::Redraw => self.out.clear()?,
                 Effect::Suspend => self.stop(state)?,
                 Effect::Quit => return Ok(true),

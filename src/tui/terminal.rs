@@ -109,7 +109,7 @@ pub(super) fn read(sender: Sender<Message>) {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(_) => {
-                        let _ = sender.send(Message::Gone);
+                        let _ = sender.send(Message::Quit);
                         return;
                     }
                 }
@@ -119,7 +119,7 @@ pub(super) fn read(sender: Sender<Message>) {
                 }
             }
         }
-        let _ = sender.send(Message::Gone);
+        let _ = sender.send(Message::Quit);
     };
     std::thread::spawn(read);
 }

@@ -23,7 +23,7 @@ fn at_outer(
     address: u64,
     options: Options,
     id: Option<BuildId>,
-) -> (Vec<String>, pmc::symbol::Trust) {
+) -> (Vec<String>, pmc::symbol::DataQuality) {
     let module = Module { build_id: id, ..Module::file(&built.path) };
     let (symbolizer, id, answer) =
         resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pmc::address::FileOffset;
-use pmc::symbol::{Depth, Module, Probe};
+use pmc::symbol::{Depth, Module, SymbolQuery};
 
 use super::{C, build, kit, plain, resolve, text};
 
@@ -26,7 +26,8 @@ fn mutated_files_are_survived() {
     }
     let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
     let (start, end) = text(&built.path);
-    let probes: Vec<Probe> = (start..end).step_by(5).map(|a| Probe::from(FileOffset(a))).collect();
+    let probes: Vec<SymbolQuery> =
+        (start..end).step_by(5).map(|a| SymbolQuery::from(FileOffset(a))).collect();
     let sound = std::fs::read(&built.path).unwrap();
     let path = built.folder().join("mutant");
     let mut dice = Dice(0x5eed_0000_0001);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use pmc::address::{Avma, FileOffset, Mapping};
-use pmc::symbol::{Depth, Kind, Missing, Module, Options, Probe, Request, Symbolizer};
+use pmc::symbol::{Depth, Kind, Missing, Module, Options, Request, SymbolQuery, Symbolizer};
 
 use super::{kit, offsets, plain, resolve};
 
@@ -83,7 +83,7 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
             let (from, to) = few.around(of_few, *probe).unwrap();
             let (first, last) = (from.max(1), to.min(bytes.len() as u64) - 1);
             for place in [first, last, first + next(last - first + 1), first + next(last - first + 1)] {
-                let there = whole.find(of_whole, Probe::from(FileOffset(place))).map(|(name, _)| name);
+                let there = whole.find(of_whole, SymbolQuery::from(FileOffset(place))).map(|(name, _)| name);
                 assert_eq!(there, name.as_deref(), "at {place:#x}, of {from:#x} to {to:#x}");
             }
         }
@@ -100,13 +100,13 @@ fn kept_kernel_functions_are_those_that_the_kernel_says() {
         matches!(words.next()?, "t" | "T" | "w" | "W").then_some(address)
     });
     // The middle of the first bytes: labels may stand at the same place.
-    let mut probes: Vec<Probe> =
-        functions.step_by(61).map(|address| Probe::from(Avma(address + 1))).collect();
+    let mut probes: Vec<SymbolQuery> =
+        functions.step_by(61).map(|address| SymbolQuery::from(Avma(address + 1))).collect();
     if !kit::need("kallsyms", !probes.is_empty(), "the kernel hides the addresses of its functions") {
         return;
     }
     // Where nothing is.
-    probes.push(Probe::from(Avma(0xffff_ffff_ffff_f000)));
+    probes.push(SymbolQuery::from(Avma(0xffff_ffff_ffff_f000)));
     let cache = tempfile::tempdir().unwrap();
     let names = |cache: Option<&Path>| {
         let options = Options { cache: cache.map(Path::to_path_buf), ..plain() };
@@ -158,7 +158,8 @@ fn kernel_functions_are_those_of_kallsyms() {
         .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
         .unwrap();
     let some: Vec<(u64, &str)> = functions.into_iter().filter(|(a, _)| *a < end).step_by(97).collect();
-    let probes: Vec<Probe> = some.iter().map(|(address, _)| Probe::from(Avma(*address))).collect();
+    let probes: Vec<SymbolQuery> =
+        some.iter().map(|(address, _)| SymbolQuery::from(Avma(*address))).collect();
     let (symbolizer, id, answer) = resolve(plain(), Module::kernel(), &probes, Depth::Inlines);
     for (index, (address, _)) in some.iter().enumerate() {
         let function = symbolizer.names().function(answer.frames(index)[0].function);
@@ -180,7 +181,8 @@ fn kernel_functions_are_those_of_kallsyms() {
         kind: Kind::Kernel { reference: Some(("_text".into(), Avma(text_start - lower))) },
         ..Module::kernel()
     };
-    let moved: Vec<Probe> = some.iter().map(|(address, _)| Probe::from(Avma(*address - lower))).collect();
+    let moved: Vec<SymbolQuery> =
+        some.iter().map(|(address, _)| SymbolQuery::from(Avma(*address - lower))).collect();
     let (again, _, other) = resolve(plain(), module, &moved, Depth::Names);
     for index in 0..some.len() {
         let name = |s: &Symbolizer, a: &pmc::symbol::Answer| {
@@ -196,7 +198,7 @@ fn hidden_kernel_addresses_are_a_reason() {
     let hidden = folder.path().join("kallsyms");
     std::fs::write(&hidden, "0000000000000000 T _text\n0000000000000000 T do_it\n").unwrap();
     let options = Options { kallsyms: Some(hidden), ..plain() };
-    let probe = Probe::from(Avma(0xffff_ffff_8100_0000));
+    let probe = SymbolQuery::from(Avma(0xffff_ffff_8100_0000));
     let (symbolizer, id, answer) = resolve(options, Module::kernel(), &[probe], Depth::Names);
     assert!(answer.frames(0).is_empty());
     let trust = symbolizer.trust(id);
@@ -214,7 +216,7 @@ fn the_vdso_has_names() {
     let (start, end) = (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
     let mapping = Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) };
     let module = Module::vdso();
-    let probes: Vec<Probe> =
+    let probes: Vec<SymbolQuery> =
         (start..end).step_by(16).filter_map(|a| module.kind.probe(&mapping, Avma(a))).collect();
     let (symbolizer, _, _) = resolve(plain(), module, &probes, Depth::Inlines);
     let names: Vec<&str> = symbolizer.names().functions().iter().map(|f| &*f.raw).collect();
@@ -227,7 +229,8 @@ fn a_jit_is_named_by_its_perf_map() {
     let path = format!("/tmp/perf-{pid}.map");
     std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n")
         .unwrap();
-    let probes = [0x7f12_3000_0010u64, 0x7f12_3000_0044, 0x7f12_3000_0050].map(|a| Probe::from(Avma(a)));
+    let probes =
+        [0x7f12_3000_0010u64, 0x7f12_3000_0044, 0x7f12_3000_0050].map(|a| SymbolQuery::from(Avma(a)));
     let (symbolizer, id, answer) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Inlines);
     std::fs::remove_file(&path).unwrap();
     let name =
@@ -252,12 +255,12 @@ fn a_perf_map_that_is_a_link_or_a_pipe_is_refused() {
     std::os::unix::fs::symlink(folder.path().join("real"), tmp.join("perf-77.map")).unwrap();
     let options = Options { symfs: Some(folder.path().into()), ..plain() };
     let (_, _, answer) =
-        resolve(options.clone(), Module::anonymous(77), &[Probe::from(Avma(0x1004))], Depth::Names);
+        resolve(options.clone(), Module::anonymous(77), &[SymbolQuery::from(Avma(0x1004))], Depth::Names);
     assert!(answer.frames(0).is_empty());
     if kit::need_program("mkfifo") {
         super::run("mkfifo", &["perf-78.map"], &tmp);
         let (_, _, answer) =
-            resolve(options, Module::anonymous(78), &[Probe::from(Avma(0x1004))], Depth::Names);
+            resolve(options, Module::anonymous(78), &[SymbolQuery::from(Avma(0x1004))], Depth::Names);
         assert!(answer.frames(0).is_empty());
     }
 }
@@ -308,7 +311,7 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jit-77.dump");
     std::fs::write(&path, jitdump()).unwrap();
-    let dump = pmc::symbol::jitdump::Jitdump::read(&path).unwrap();
+    let dump = pmc::symbol::generated::jitdump::Jitdump::read(&path).unwrap();
     let names: Vec<&str> = dump.codes().iter().map(|c| &*c.name).collect();
     assert_eq!(names, ["hot", "cold", "cold", "newer"]);
     let hot = dump.at(0x100a, 7).unwrap();
@@ -321,7 +324,8 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
     let id = symbolizer.add(Module::anonymous(77));
     symbolizer.add_jitdump(77, path.clone());
-    let probes = [Probe::from(Avma(0x1002)), Probe::from(Avma(0x3004)), Probe::from(Avma(0x100a))];
+    let probes =
+        [SymbolQuery::from(Avma(0x1002)), SymbolQuery::from(Avma(0x3004)), SymbolQuery::from(Avma(0x100a))];
     let answer =
         symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
     let name =
@@ -331,7 +335,7 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let whole = jitdump();
     for cut in 0..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let torn = pmc::symbol::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
+        let torn = pmc::symbol::generated::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
         assert!(torn <= 4);
     }
 }
@@ -341,7 +345,8 @@ fn bpf_programs_are_known_by_their_records() {
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
     symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, "bpf_prog_abc_count");
     let id = symbolizer.add(Module { kind: Kind::Bpf, ..Module::file("bpf_prog_abc_count") });
-    let probes = [Probe::from(Avma(0xffff_ffff_c000_1010)), Probe::from(Avma(0xffff_ffff_c000_1080))];
+    let probes =
+        [SymbolQuery::from(Avma(0xffff_ffff_c000_1010)), SymbolQuery::from(Avma(0xffff_ffff_c000_1080))];
     let answer =
         symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).name, "bpf_prog_abc_count");

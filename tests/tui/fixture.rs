@@ -11,7 +11,7 @@ use pmc::profile::sampled::{
 use pmc::session::Level;
 use pmc::tui::state::{Effect, Input, State};
 use pmc::tui::theme::Theme;
-use pmc::tui::{Poll, Spot, Status, panes};
+use pmc::tui::{FunctionRef, Poll, Status, panes};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
@@ -205,22 +205,22 @@ impl Desk {
                         })));
                         self.effects.push(Effect::Ask(query));
                     }
-                    Effect::History(spot) => {
+                    Effect::History(function) => {
                         let sums = (0..100).map(|at| at % 7 * 3).collect();
                         inputs.push(Input::Poll(Box::new(Poll {
-                            history: Some((spot, sums)),
+                            history: Some((function, sums)),
                             ..Poll::default()
                         })));
                     }
-                    Effect::Annotate(spot) => {
-                        let code = if spot.symbol.contains("price") {
+                    Effect::Annotate(function) => {
+                        let code = if function.symbol.contains("price") {
                             Ok(Arc::new(listing()))
                         } else {
-                            Err(format!("no code of {}", spot.symbol))
+                            Err(format!("no code of {}", function.symbol))
                         };
-                        let spot: Spot = spot;
+                        let function: FunctionRef = function;
                         inputs.push(Input::Poll(Box::new(Poll {
-                            listing: Some((spot, code)),
+                            listing: Some((function, code)),
                             ..Poll::default()
                         })));
                     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pmc::profile::sampled::{Cell, Order, Query};
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
-use pmc::tui::{ExportForm, LiveCommand, Poll, Spot, Status};
+use pmc::tui::{ExportForm, FunctionRef, LiveCommand, Poll, Status};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use crate::fixture::{Desk, answer, listing};
@@ -155,7 +155,7 @@ fn the_tree_opens_and_closes() {
 fn an_inlined_functions_code_is_its_callers() {
     let mut desk = Desk::new(100, 30);
     desk.press("2E/very_long<Enter>a");
-    assert_eq!(desk.state.code.spot.as_ref().unwrap().symbol, "shop::serve(Request const&)");
+    assert_eq!(desk.state.code.function.as_ref().unwrap().symbol, "shop::serve(Request const&)");
 }
 
 #[test]
@@ -258,12 +258,12 @@ fn nothing_is_asked_of_a_function_without_a_name_yet() {
 #[test]
 fn a_screen_can_begin_with_code() {
     let mut desk = Desk::new(100, 30);
-    desk.take(Poll { opens: Some(Spot::default()), ..Poll::default() });
+    desk.take(Poll { opens: Some(FunctionRef::default()), ..Poll::default() });
     assert!(desk.screen().contains("looking for the costliest function"), "{}", desk.screen());
     let listing = Arc::new(listing());
     let name = listing.symbol.clone();
-    desk.take(Poll { listing: Some((Spot::default(), Ok(listing))), ..Poll::default() });
-    assert_eq!((desk.state.pane, desk.state.spot().unwrap().symbol), (Pane::Code, name));
+    desk.take(Poll { listing: Some((FunctionRef::default(), Ok(listing))), ..Poll::default() });
+    assert_eq!((desk.state.pane, desk.state.function().unwrap().symbol), (Pane::Code, name));
     // Where it began is where q ends it.
     desk.press("1q");
     assert!(desk.state.code.rows().is_some(), "the same code, not that of the cursor's row");

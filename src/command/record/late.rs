@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 
 use super::plan::{Plan, Scope};
-use super::{explain, make_room, spots, threads};
+use super::{explain, make_room, slots, threads};
 use crate::counter::rings::{Refused, Rings};
 use crate::error::Result;
 use crate::host::Host;
@@ -42,11 +42,11 @@ pub(super) fn open(
         }
         for thread in new {
             if !inherited.contains(&thread.tid) {
-                let places = spots(plan, host, std::slice::from_ref(&thread), None);
+                let places = slots(plan, host, std::slice::from_ref(&thread), None);
                 opened += 1;
                 make_room(rings.descriptors(opened * places.len()))?;
-                for spot in places {
-                    rings.open_late(spot, pages).map_err(|refused: Box<Refused>| explain(*refused, host))?;
+                for slot in places {
+                    rings.open_late(slot, pages).map_err(|refused: Box<Refused>| explain(*refused, host))?;
                 }
             }
             known.push(thread);

@@ -27,12 +27,12 @@ use self::run::{Recording, Run};
 use super::control::Control;
 use super::launch;
 use crate::cli;
+use crate::counter::counter_set::TargetSlot;
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Call};
 use crate::counter::reservation::{self, LockFile, Policy};
-use crate::counter::rings::{Refused, Rings, Setting, pages_of};
+use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
 use crate::counter::sampling::{CallGraph, Rate};
-use crate::counter::set::Spot;
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Exit, Result, say};
 use crate::event::{EventGroup, Parser};
@@ -41,7 +41,7 @@ use crate::host::process::Thread as Alive;
 use crate::perfdata::Event;
 use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{Place, probe};
+use crate::sys::perf::{OpenTarget, probe};
 use crate::sys::process::{Held, Stdout};
 use crate::sys::signal::{self, Signals};
 use crate::sys::{errno, limits, page_size};
@@ -152,7 +152,7 @@ pub(in crate::command) fn groups(plan: &Plan, host: &Host) -> Result<Vec<(EventG
                 groups = parser.parse("cpu-clock")?;
                 let attr = Attr::new(kind::HARDWARE, 0);
                 let facts = Facts::own(host);
-                let refusal = refusal::explain(&error, &Asked::opening(&attr, Place::Task(0)), &facts);
+                let refusal = refusal::explain(&error, &Asked::opening(&attr, OpenTarget::Task(0)), &facts);
                 say::note_once(format!("sampling cpu-clock, since there are no cycles: {}", refusal.cause));
             }
         }
@@ -179,7 +179,7 @@ fn hardware() -> std::io::Result<()> {
     let mut attr = Attr::new(kind::HARDWARE, 0);
     attr.set_freq(1000);
     attr.set(Flag::ExcludeKernel, true);
-    match probe(&attr, Place::Task(0)) {
+    match probe(&attr, OpenTarget::Task(0)) {
         Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
         other => other,
     }
@@ -223,12 +223,12 @@ pub(in crate::command) fn open(
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
     let mut threads = threads(plan, host)?;
-    let spots = spots(plan, host, &threads, held);
+    let slots = slots(plan, host, &threads, held);
     // Who gives way must be able to start with the counters off.
     let on_exec =
         matches!(plan.scope, Scope::Command) && plan.delay == Delay::None && plan.reserve != Policy::Yield;
-    let size = ring_bytes(plan, host, &spots);
-    let setting = Setting {
+    let size = ring_bytes(plan, host, &slots);
+    let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,
         // A command that is sampled from its first moment needs no help; everything else is there before.
@@ -239,31 +239,31 @@ pub(in crate::command) fn open(
     let filters = filters(plan, host)?;
     let refused = |refused: Box<Refused>| explain(*refused, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
-    make_room(rings.descriptors(spots.len()))?;
+    make_room(rings.descriptors(slots.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
         let bytes = (pages as u64 + 1) * page_size() as u64;
         rings.map(pages).map_err(|error| {
             let attr = Attr::default();
-            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, Place::Task(0)) };
+            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, OpenTarget::Task(0)) };
             refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
         })
     };
     // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
-    let at_once = if plan.per_thread { spots.len() } else { host.online_cpus().len() };
+    let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
     let (mut gone, mut mapped) = (Vec::new(), None);
-    for spots in spots.chunks(at_once.max(1)) {
+    for slots in slots.chunks(at_once.max(1)) {
         let before = gone.len();
-        for spot in spots {
+        for slot in slots {
             let is_open = match mapped {
-                None => rings.open(*spot),
-                Some(pages) => rings.open_late(*spot, pages),
+                None => rings.open(*slot),
+                Some(pages) => rings.open_late(*slot, pages),
             };
             if !is_open.map_err(refused)? {
-                gone.push(spot.tid);
+                gone.push(slot.tid);
             }
         }
-        if mapped.is_none() && gone.len() < before + spots.len() {
+        if mapped.is_none() && gone.len() < before + slots.len() {
             mapped = Some(map(&mut rings)?);
         }
     }
@@ -306,7 +306,7 @@ fn threads(plan: &Plan, host: &Host) -> Result<Vec<Alive>> {
     threads.map_err(launch::no_target)
 }
 
-fn spots(plan: &Plan, host: &Host, threads: &[Alive], held: Option<&Held>) -> Vec<Spot> {
+fn slots(plan: &Plan, host: &Host, threads: &[Alive], held: Option<&Held>) -> Vec<TargetSlot> {
     let cpus: Vec<Option<u32>> = match &plan.scope {
         Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
         _ if plan.per_thread => vec![None],
@@ -317,7 +317,7 @@ fn spots(plan: &Plan, host: &Host, threads: &[Alive], held: Option<&Held>) -> Ve
         Scope::Command => held.iter().map(|held| Some(held.pid())).collect(),
         _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
     };
-    tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| Spot { tid, cpu })).collect()
+    tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
 }
 
 /// A ring of this size holds a second of samples at almost any rate; more memory only grows cold.
@@ -327,14 +327,14 @@ const RINGS: u64 = 512 << 20;
 
 /// As large as is useful and as this user may lock: for each CPU `perf_event_mlock_kb`, shared by all rings, and what
 /// `RLIMIT_MEMLOCK` allows on top. Whoever may lock any amount is not asked.
-fn ring_bytes(plan: &Plan, host: &Host, spots: &[Spot]) -> u64 {
+fn ring_bytes(plan: &Plan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let page = page_size() as u64;
     if let Some(pages) = plan.ring_pages {
         return pages as u64 * page;
     }
     let rings = match plan.per_thread {
-        true => spots.len(),
-        false => spots.iter().map(|spot| spot.cpu).collect::<std::collections::BTreeSet<_>>().len(),
+        true => slots.len(),
+        false => slots.iter().map(|slot| slot.cpu).collect::<std::collections::BTreeSet<_>>().len(),
     } as u64
         * if plan.options.backward { 2 } else { 1 };
     let rings = rings.max(1);
@@ -394,15 +394,15 @@ fn make_room(descriptors: u64) -> Result<()> {
 }
 
 fn explain(refused: Refused, host: &Host) -> Error {
-    let Refused { error, name, attr, spot, group_before } = refused;
-    let place = match (spot.tid, spot.cpu) {
-        (Some(tid), Some(cpu)) => Place::TaskOnCpu(tid, cpu),
-        (Some(tid), None) => Place::Task(tid),
-        (None, cpu) => Place::Cpu(cpu.unwrap_or(0)),
+    let Refused { error, name, attr, slot, group_before } = refused;
+    let place = match (slot.tid, slot.cpu) {
+        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
+        (Some(tid), None) => OpenTarget::Task(tid),
+        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or(0)),
     };
     let culprit = refusal::culprit(&attr, |less| probe(less, place).is_ok());
     let asked = Asked { group_before, culprit, ..Asked::opening(&attr, place) };
-    let on = match (spot.tid, spot.cpu) {
+    let on = match (slot.tid, slot.cpu) {
         (None, Some(cpu)) => format!(" on CPU {cpu}"),
         _ => String::new(),
     };

@@ -10,10 +10,10 @@ use super::switch::{self, Switch};
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
 use crate::command::launch;
+use crate::counter::counter_set::Levels;
 use crate::counter::reservation::Policy;
 use crate::counter::rings::pages_of;
-use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Options, Rate};
-use crate::counter::set::Levels;
+use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use crate::counter::target;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
@@ -61,7 +61,7 @@ pub(in crate::command) struct Plan {
     pub(in crate::command) filters: Vec<(usize, String)>,
     pub(in crate::command) scope: Scope,
     pub(in crate::command) cgroups: Vec<String>,
-    pub(in crate::command) options: Options,
+    pub(in crate::command) options: SampleOptions,
     /// Copies of stacks are written as they are.
     pub(in crate::command) unwinds_later: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
@@ -146,7 +146,7 @@ impl Plan {
         if typed.branch_any {
             branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
         }
-        let options = Options {
+        let options = SampleOptions {
             rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
             call_graph: call_graph(typed.call_graph.as_deref(), typed.stacks)?,
             max_stack: typed.max_stack,

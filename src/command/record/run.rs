@@ -373,7 +373,7 @@ impl Recording<'_> {
         let rows: Vec<[u64; 4]> = self
             .rings
             .instances()
-            .map(|one| [one.id, one.ring as u64, any(one.spot.cpu), any(one.spot.tid)])
+            .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
             .collect();
         out.id_index(&rows);
         before::kernel(self.host, out);

@@ -62,7 +62,7 @@ pub(super) fn truth(to: &str, totals: &Totals, lost: &[(Instance, u64)], cpu_ns:
         0 => "none lost".to_owned(),
         _ => {
             let share = 100.0 * missing as f64 / (missing + totals.samples).max(1) as f64;
-            let mut cpus: Vec<u32> = lost.iter().filter_map(|(instance, _)| instance.spot.cpu).collect();
+            let mut cpus: Vec<u32> = lost.iter().filter_map(|(instance, _)| instance.slot.cpu).collect();
             cpus.sort_unstable();
             cpus.dedup();
             let on = match cpus.as_slice() {

@@ -52,11 +52,7 @@ pub(super) enum Listing {
     Tasks { maps: bool },
 }
 
-/// Rows of the text, unless more are asked for.
-const ROWS: usize = 20;
-/// The smallest branch of the tree, in percent.
-const BRANCH: f64 = 0.5;
-/// The same in a document.
+/// The smallest branch of the tree in a document, in percent.
 const BRANCH_IN_JSON: f64 = 0.05;
 
 impl Plan {
@@ -78,17 +74,18 @@ impl Plan {
             None => Form::Text,
         };
         let parseable = !matches!(form, Form::Text);
+        let usual = Layout::default();
         let layout = Layout {
             form,
             columns,
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: plan::rows(typed.max_rows, !parseable, ROWS),
+            rows: plan::rows(typed.max_rows, !parseable, usual.rows),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
                 BRANCH_IN_JSON
             } else {
-                BRANCH
+                usual.branch_limit
             }),
             group: typed.group,
             widths: typed.column_widths.clone(),

@@ -25,10 +25,10 @@ use self::wanted::Wanted;
 use super::control::Control;
 use super::launch;
 use crate::cli;
+use crate::counter::counter_set::{CountOptions, CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::refusal::{self, Asked};
 use crate::counter::reservation::{self, LockFile, Prepared, State, Watcher};
-use crate::counter::set::{Options, Reading, Set};
 use crate::error::{Error, Exit, Result, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
@@ -37,7 +37,7 @@ use crate::profile::counts::Counts;
 use crate::profile::{metrics, repeats, topdown};
 use crate::sys::attr::{Attr, kind};
 use crate::sys::errno;
-use crate::sys::perf::Place;
+use crate::sys::perf::OpenTarget;
 use crate::sys::process::{self, Ended, Held};
 use crate::sys::signal::{self, Signals};
 use crate::units;
@@ -97,7 +97,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
 /// One line instead of a row of `<not supported>`.
 fn no_hardware(error: &std::io::Error, machine: &Machine<'_>) -> String {
     let attr = Attr::new(kind::HARDWARE, 0);
-    let refusal = refusal::explain(error, &Asked::opening(&attr, Place::Task(0)), machine.facts());
+    let refusal = refusal::explain(error, &Asked::opening(&attr, OpenTarget::Task(0)), machine.facts());
     format!("no cycles, instructions, branches: {}", refusal.cause)
 }
 
@@ -131,7 +131,7 @@ struct Ran {
     /// No further run: a signal, or a timeout.
     over: bool,
     /// Its counters, closed when everything is printed.
-    sets: Vec<Set>,
+    sets: Vec<CounterSet>,
 }
 
 impl Session<'_> {
@@ -139,14 +139,14 @@ impl Session<'_> {
     fn repeat(&mut self) -> Result<Exit> {
         let mut runs = Vec::new();
         let mut exit = Exit::Done;
-        let mut open: Vec<Set> = Vec::new();
+        let mut open: Vec<CounterSet> = Vec::new();
         let forever = self.plan.repeat.runs == 0;
         for number in 1.. {
             let ran = self.run_passes(&self.plan.command, number)?;
             exit = ran.exit;
             // What is slow to close waits until all is printed, as long as there are not too many.
             open.extend(ran.sets.into_iter().filter(|set| set.slow_to_close() > 0));
-            if open.iter().map(Set::slow_to_close).sum::<usize>() > MOST_LEFT_OPEN {
+            if open.iter().map(CounterSet::slow_to_close).sum::<usize>() > MOST_LEFT_OPEN {
                 open.clear();
             }
             if forever {
@@ -162,7 +162,7 @@ impl Session<'_> {
             self.finish(repeats::join(runs))?;
         }
         // Everything is printed. Closing tracepoints takes the kernel its time; nobody needs to wait for it.
-        if open.iter().map(Set::slow_to_close).sum::<usize>() >= MANY_TRACEPOINTS {
+        if open.iter().map(CounterSet::slow_to_close).sum::<usize>() >= MANY_TRACEPOINTS {
             process::close_behind();
         }
         drop(open);
@@ -296,7 +296,7 @@ impl Session<'_> {
             host: self.machine.host,
             groups: chosen,
             scope: plan.scope.clone(),
-            options: Options {
+            options: CountOptions {
                 inherit: plan.inherit,
                 enable_on_exec: task && plan.when.delay == Delay::None && !reserved_now,
                 levels: plan.levels,
@@ -362,7 +362,7 @@ fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<metrics::Derived>> {
     derived
 }
 
-fn arrange(set: &Set, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
+fn arrange(set: &CounterSet, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
     Shown::new(set, cgroups, plan.aggregation, plan.no_merge, plan.output.scale, machine)
 }
 
@@ -395,7 +395,7 @@ fn tell_raw(run: &Run) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
         let count = reading.count.unwrap_or_default();
-        let place = match (reading.spot.tid, reading.spot.cpu) {
+        let place = match (reading.slot.tid, reading.slot.cpu) {
             (_, Some(cpu)) => format!(" on CPU {cpu}"),
             (Some(tid), None) => format!(" in thread {tid}"),
             _ => String::new(),
@@ -425,7 +425,7 @@ struct Follower<'a> {
 
 impl Observer for Follower<'_> {
     /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
-    fn opened(&mut self, set: &Set) -> Result<()> {
+    fn opened(&mut self, set: &CounterSet) -> Result<()> {
         let refused =
             || set.specs().zip(set.fates()).filter_map(|(spec, fate)| Some((spec, fate.refused.as_ref()?)));
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
@@ -435,7 +435,7 @@ impl Observer for Follower<'_> {
             refused().find(|(_, r)| nothing && r.error.raw_os_error().is_some_and(denied))
         });
         if let Some((spec, refused)) = fatal {
-            let place = match (refused.spot.tid, refused.spot.cpu) {
+            let place = match (refused.slot.tid, refused.slot.cpu) {
                 (None, Some(cpu)) => format!(" on CPU {cpu}"),
                 _ => String::new(),
             };

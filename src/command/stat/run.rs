@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::command::control::{Control, Order};
 use crate::command::ending::Ending;
 use crate::command::launch;
-use crate::counter::set::{Opened, Options, Reading, Set, Spot};
+use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading, TargetSlot};
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Result, say};
 use crate::event::EventGroup;
@@ -55,7 +55,7 @@ pub(super) struct Setup<'a> {
     pub(super) host: &'a Host,
     pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     pub(super) scope: Scope,
-    pub(super) options: Options,
+    pub(super) options: CountOptions,
     pub(super) command: &'a [OsString],
     /// Nanoseconds between intervals.
     pub(super) interval_ns: Option<u64>,
@@ -89,14 +89,14 @@ pub(super) struct Snapshot<'a> {
 /// Who follows a measuring.
 pub(super) trait Observer {
     /// All is open, nothing runs yet: the last moment to refuse.
-    fn opened(&mut self, set: &Set) -> Result<()>;
+    fn opened(&mut self, set: &CounterSet) -> Result<()>;
     /// An interval has passed.
     fn interval(&mut self, snapshot: &Snapshot<'_>) -> Result<()>;
 }
 
 /// What a measuring gave.
 pub(super) struct Run {
-    pub(super) set: Set,
+    pub(super) set: CounterSet,
     pub(super) threads: Vec<Thread>,
     /// The totals.
     pub(super) readings: Vec<Reading>,
@@ -144,7 +144,7 @@ pub(super) fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Run> {
     let held = if setup.command.is_empty() { None } else { Some(launch::hold(setup.command)?) };
-    let mut set = Set::new(setup.groups, setup.options);
+    let mut set = CounterSet::new(setup.groups, setup.options);
     let threads = open_scope(&mut set, setup.host, &setup.scope, held.as_ref())?;
     observer.opened(&set)?;
 
@@ -209,7 +209,7 @@ pub(super) fn measure(
 
 /// A measuring under way.
 struct Measuring {
-    set: Set,
+    set: CounterSet,
     threads: Vec<Thread>,
     /// The last totals.
     readings: Vec<Reading>,
@@ -317,7 +317,7 @@ impl Measuring {
 }
 
 /// Opens the set wherever the scope says; the threads, where there are any.
-fn open_scope(set: &mut Set, host: &Host, scope: &Scope, held: Option<&Held>) -> Result<Vec<Thread>> {
+fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&Held>) -> Result<Vec<Thread>> {
     // A thread that starts now is counted through the one that starts it (inherit): looking again would count it twice.
     let mut threads = match scope {
         Scope::Processes(pids) => target::threads_of_processes(host, pids).map_err(launch::no_target)?,
@@ -327,22 +327,23 @@ fn open_scope(set: &mut Set, host: &Host, scope: &Scope, held: Option<&Held>) ->
         Scope::Command | Scope::Cpus(_) => Vec::new(),
     };
     let online = host.online_cpus();
-    let spots: Vec<Spot> = match scope {
-        Scope::Command => held.iter().map(|held| Spot { tid: Some(held.pid()), cpu: None }).collect(),
-        Scope::Cpus(cpus) => cpus.iter().map(|cpu| Spot { tid: None, cpu: Some(cpu) }).collect(),
-        _ => threads.iter().map(|thread| Spot { tid: Some(thread.tid), cpu: None }).collect(),
+    let slots: Vec<TargetSlot> = match scope {
+        Scope::Command => held.iter().map(|held| TargetSlot { tid: Some(held.pid()), cpu: None }).collect(),
+        Scope::Cpus(cpus) => cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect(),
+        _ => threads.iter().map(|thread| TargetSlot { tid: Some(thread.tid), cpu: None }).collect(),
     };
-    make_room(set.descriptors(spots.len()))?;
+    make_room(set.descriptors(slots.len()))?;
     if !matches!(scope, Scope::Cpus(_)) {
         set.open_devices(&online);
     }
-    let gone: Vec<Spot> = spots.iter().copied().filter(|&spot| set.open(spot) == Opened::Gone).collect();
-    threads.retain(|thread| !gone.iter().any(|spot| spot.tid == Some(thread.tid)));
-    if !gone.is_empty() && gone.len() < spots.len() {
+    let gone: Vec<TargetSlot> =
+        slots.iter().copied().filter(|&slot| set.open(slot) == Opened::Gone).collect();
+    threads.retain(|thread| !gone.iter().any(|slot| slot.tid == Some(thread.tid)));
+    if !gone.is_empty() && gone.len() < slots.len() {
         let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
         say::note(format!("{} {what} before their counters were open; they are left out", gone.len()));
     }
-    if !spots.is_empty() && gone.len() == spots.len() {
+    if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {
             Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
             _ => Error::new("the processes ended before their counters were open"),
@@ -366,7 +367,7 @@ fn starting(error: io::Error) -> Error {
     Error::io("starting the counters", error)
 }
 
-fn read(set: &mut Set, readings: &mut Vec<Reading>) -> Result<()> {
+fn read(set: &mut CounterSet, readings: &mut Vec<Reading>) -> Result<()> {
     readings.clear();
     set.read(|reading| readings.push(reading)).map_err(|error| {
         let again = error.raw_os_error() == Some(errno::ECHILD);
@@ -408,19 +409,19 @@ impl Switch {
         Self { on, on_here: on, ever_on: on, yielding_since: None, yielded_ns: 0 }
     }
 
-    fn on(&mut self, set: &Set, hardware: &[bool]) -> Result<()> {
+    fn on(&mut self, set: &CounterSet, hardware: &[bool]) -> Result<()> {
         (self.on, self.on_here, self.ever_on) = (true, true, true);
         let yielding = self.yielding_since.is_some();
         set.enable_where(|event| !(yielding && is(hardware, event))).map_err(starting)
     }
 
-    fn off(&mut self, set: &Set) -> Result<()> {
+    fn off(&mut self, set: &CounterSet) -> Result<()> {
         self.on = false;
         set.disable_where(|_| true).map_err(starting)
     }
 
     /// Leaves the hardware to a reservation, and takes it back.
-    fn heed(&mut self, reserved: bool, set: &Set, hardware: &[bool], now: u64) -> Result<()> {
+    fn heed(&mut self, reserved: bool, set: &CounterSet, hardware: &[bool], now: u64) -> Result<()> {
         match (reserved, self.yielding_since) {
             (true, None) => {
                 set.disable_where(|event| is(hardware, event)).map_err(starting)?;

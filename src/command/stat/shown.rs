@@ -5,10 +5,10 @@
 
 use std::cell::OnceCell;
 
+use crate::counter::counter_set::{CounterSet, Reading, Refused, TargetSlot};
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Refusal};
 use crate::counter::reservation::LockFile;
-use crate::counter::set::{Reading, Refused, Set, Spot};
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::Topology;
@@ -17,7 +17,7 @@ use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Re
 use crate::profile::tally::{Join, Tally};
 use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
-use crate::sys::perf::{self, Place};
+use crate::sys::perf::{self, OpenTarget};
 use crate::units::Count;
 
 /// The machine, read only as far as a result needs it.
@@ -84,7 +84,7 @@ pub(super) struct Span<'a> {
 impl Shown {
     /// Arranges the events of an opened set. `cgroups` names the cgroup of each event.
     pub(super) fn new(
-        set: &Set,
+        set: &CounterSet,
         cgroups: &[Option<String>],
         aggregation: Aggregation,
         no_merge: bool,
@@ -146,12 +146,12 @@ impl Shown {
         let mut tally = Tally::new(self.events.len());
         for reading in readings {
             let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
-            let place = self.place(reading.spot, span, machine);
+            let place = self.place(reading.slot, span, machine);
             let count = reading.count.map(|count| match self.scale {
                 true => count,
                 false => Count { enabled_ns: count.running_ns, ..count },
             });
-            tally.add(place, spot_number(reading.spot), column, count, join);
+            tally.add(place, spot_number(reading.slot), column, count, join);
         }
         if self.aggregation == Aggregation::Global || !self.tools.is_empty() {
             tally.row(self.tool_place(span, machine));
@@ -180,15 +180,15 @@ impl Shown {
     }
 
     /// The shares of a place that the aggregation tells apart.
-    fn place(&self, spot: Spot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
+    fn place(&self, slot: TargetSlot, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
         let none = PlaceLabel::default();
         if self.aggregation == Aggregation::Thread {
             // What is not counted thread by thread is shown with the first.
-            let Some(tid) = spot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
+            let Some(tid) = slot.tid.or(span.threads.first().map(|t| t.tid)) else { return none };
             let comm = span.threads.iter().find(|t| t.tid == tid).map(|t| t.comm.clone()).unwrap_or_default();
             return PlaceLabel { thread: Some((comm, tid)), ..none };
         }
-        let Some(cpu) = spot.cpu else { return none };
+        let Some(cpu) = slot.cpu else { return none };
         if self.aggregation == Aggregation::Global {
             return none;
         }
@@ -210,7 +210,7 @@ impl Shown {
     /// Where a number that belongs to no place is shown: in the first row.
     fn tool_place(&self, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
-        self.place(Spot { tid: None, cpu }, span, machine)
+        self.place(TargetSlot { tid: None, cpu }, span, machine)
     }
 
     fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
@@ -237,12 +237,12 @@ impl Shown {
 
 /// Why the kernel would not have an event, from facts; where it said no more than EINVAL, by trying what it takes.
 pub(super) fn why(refused: &Refused, machine: &Machine<'_>) -> Refusal {
-    let place = match (refused.spot.tid, refused.spot.cpu) {
-        (Some(tid), None) => Place::Task(tid),
-        (Some(tid), Some(cpu)) => Place::TaskOnCpu(tid, cpu),
-        (None, cpu) => Place::Cpu(cpu.unwrap_or_default()),
+    let place = match (refused.slot.tid, refused.slot.cpu) {
+        (Some(tid), None) => OpenTarget::Task(tid),
+        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
+        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or_default()),
     };
-    let place_now = if refused.spot.tid.is_some() { Place::Task(0) } else { place };
+    let place_now = if refused.slot.tid.is_some() { OpenTarget::Task(0) } else { place };
     let alone = |attr: &Attr| perf::probe(attr, place_now).is_ok();
     // Only these two leave it open which part of the request is meant.
     let says_no_more = matches!(refused.error.raw_os_error(), Some(errno::EINVAL | errno::EOPNOTSUPP));
@@ -328,8 +328,8 @@ fn role(spec: &EventSpec) -> Role {
     }
 }
 
-fn spot_number(spot: Spot) -> u64 {
-    u64::from(spot.tid.unwrap_or_default()) << 32 | u64::from(spot.cpu.map_or(0, |cpu| cpu + 1))
+fn spot_number(slot: TargetSlot) -> u64 {
+    u64::from(slot.tid.unwrap_or_default()) << 32 | u64::from(slot.cpu.map_or(0, |cpu| cpu + 1))
 }
 
 /// What came since the earlier readings of the same counters.
@@ -339,7 +339,7 @@ pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
         .map(|(index, reading)| {
             let before = earlier
                 .get(index)
-                .filter(|e| e.event == reading.event && e.spot == reading.spot)
+                .filter(|e| e.event == reading.event && e.slot == reading.slot)
                 .and_then(|e| e.count)
                 .unwrap_or_default();
             Reading { count: reading.count.map(|count| count.since(before)), ..*reading }

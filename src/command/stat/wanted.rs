@@ -16,7 +16,7 @@ use crate::profile::metrics::Definition;
 use crate::profile::{expression, named, topdown};
 use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
-use crate::sys::perf::{Place, probe};
+use crate::sys::perf::{OpenTarget, probe};
 
 /// What will be counted.
 pub(super) struct Wanted {
@@ -128,7 +128,7 @@ fn hardware() -> io::Result<()> {
     let mut cycles = Attr::new(kind::HARDWARE, 0);
     cycles.set(Flag::ExcludeKernel, true);
     cycles.set(Flag::ExcludeHv, true);
-    match probe(&cycles, Place::Task(0)) {
+    match probe(&cycles, OpenTarget::Task(0)) {
         Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
         other => other,
     }

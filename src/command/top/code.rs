@@ -8,7 +8,6 @@ use std::sync::mpsc::Receiver;
 use super::names::Known;
 use super::picture::Picture;
 use super::sampler::Shared;
-use super::watch::Board;
 use crate::analysis::annotate::functions;
 use crate::analysis::annotate::listing::{self, ListingOptions};
 use crate::analysis::symbols::Symbols;
@@ -19,11 +18,12 @@ use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
 use crate::symbol::disassemble::Syntax;
-use crate::tui::Spot;
+use crate::tui::board::latest;
+use crate::tui::{Board, FunctionRef};
 
 /// A function whose code is wanted, and its samples.
 pub(super) struct Wanted {
-    spot: Spot,
+    function: FunctionRef,
     modules: Vec<Module>,
     events: Vec<perfdata::Event>,
     totals: Vec<Value>,
@@ -31,15 +31,15 @@ pub(super) struct Wanted {
 }
 
 /// Gathers what is known of a function.
-pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, spot: Spot) -> Wanted {
+pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, function: FunctionRef) -> Wanted {
     let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
-    for (location, event, value) in picture.samples_of(&spot) {
+    for (location, event, value) in picture.samples_of(&function) {
         rows.push((Key { event: event as u32, stack: locations.len() as u32, comm: 0, extra: 0 }, value));
         locations.push(location);
     }
     let events = shared.events.iter();
     Wanted {
-        spot,
+        function,
         modules: known.named().modules().to_vec(),
         events: events
             .map(|event| perfdata::Event {
@@ -58,22 +58,20 @@ pub(super) fn run(wanted: &Receiver<Wanted>, options: Options, board: &Board) {
     let options = Options { sparse: false, ..options };
     let Ok(mut symbols) = Symbols::none(options) else { return };
     let mut modules = 0;
-    while let Ok(one) = wanted.recv() {
-        // Only the last of those that wait is still looked at.
-        let one = wanted.try_iter().last().unwrap_or(one);
+    while let Some(one) = latest(wanted) {
         symbols.know(&one.modules[modules.min(one.modules.len())..]);
         modules = one.modules.len();
         let listing = listing(&mut symbols, &one);
-        board.put(|poll| poll.listing = Some((one.spot, listing)));
+        board.put(|poll| poll.listing = Some((one.function, listing)));
     }
 }
 
 fn listing(symbols: &mut Symbols, wanted: &Wanted) -> Result<Arc<Listing>, String> {
-    let Wanted { spot, modules, events, totals, samples } = wanted;
+    let Wanted { function, modules, events, totals, samples } = wanted;
     let all = functions::functions(modules, symbols, samples, events.len(), &|_| {});
-    let is_it = |of: &&functions::SampledFunction| of.name == spot.symbol || of.raw == spot.symbol;
+    let is_it = |of: &&functions::SampledFunction| of.name == function.symbol || of.raw == function.symbol;
     let Some(found) = all.iter().find(is_it).or(all.first()) else {
-        let name = crate::text::clean(&spot.symbol);
+        let name = crate::text::clean(&function.symbol);
         return Err(format!("no sample was taken in {name} itself: there is nothing to weigh its code by"));
     };
     let events = listing::events(events, totals);

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::picture::Picture;
 use crate::profile::sampled::TextId;
-use crate::tui::Spot;
+use crate::tui::FunctionRef;
 
 /// Intervals that are remembered.
 const MOST: usize = 120;
@@ -56,8 +56,8 @@ impl Past {
     }
 
     /// A function's intervals, oldest first.
-    pub(super) fn of(&self, picture: &Picture, spot: &Spot) -> Vec<u64> {
-        let name = picture.text(&spot.dso).zip(picture.text(&spot.symbol));
+    pub(super) fn of(&self, picture: &Picture, function: &FunctionRef) -> Vec<u64> {
+        let name = picture.text(&function.dso).zip(picture.text(&function.symbol));
         let one = name.and_then(|name| self.of.get(&name));
         one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()
     }

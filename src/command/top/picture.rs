@@ -22,7 +22,7 @@ use crate::session::{Level, Location};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
-use crate::tui::Spot;
+use crate::tui::FunctionRef;
 use crate::view::top::Head;
 
 /// Where the kernel waits for something to do, by perf's list.
@@ -275,8 +275,8 @@ impl Picture {
     }
 
     /// The samples taken in a function: where, of which event, what they cost.
-    pub(super) fn samples_of(&self, spot: &Spot) -> Vec<(Location, usize, Value)> {
-        let (Some(dso), Some(symbol)) = (self.text(&spot.dso), self.text(&spot.symbol)) else {
+    pub(super) fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
+        let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
         };
         let resolved = &self.look.resolved;

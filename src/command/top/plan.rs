@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::cli::top::Top;
 use crate::command::record::plan as record;
 use crate::command::plan::{listed, sort_key};
-use crate::counter::sampling::{CallGraph, Options as Sampling};
-use crate::counter::set::Levels;
+use crate::counter::counter_set::Levels;
+use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
@@ -18,7 +18,7 @@ use crate::session::Wanted;
 use crate::session::samples::Extra;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{Place, probe, sample};
+use crate::sys::perf::{OpenTarget, probe, sample};
 use crate::sys::{Attr, attr, clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
@@ -240,7 +240,7 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
         is_stamped: false,
         unwinds_later: true,
         cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
-        options: Sampling {
+        options: SampleOptions {
             rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
             call_graph,
             max_stack: None,
@@ -298,7 +298,7 @@ fn may_sample(cpu: u32) -> bool {
     let mut attr = Attr::new(attr::kind::SOFTWARE, 0);
     attr.set_freq(1000);
     attr.set(attr::Flag::ExcludeKernel, true);
-    match probe(&attr, Place::Cpu(cpu)) {
+    match probe(&attr, OpenTarget::Cpu(cpu)) {
         Err(error) => !matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)),
         Ok(()) => true,
     }

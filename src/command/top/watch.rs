@@ -9,9 +9,9 @@
 //! While the screen stands still (frozen) the picture is kept, and questions are answered from it; sampling goes on. Else
 //! each question has a picture of its own.
 
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::code::{self, Wanted};
@@ -24,9 +24,10 @@ use super::sampler::{Sampler, Shared};
 use crate::command::record::plan::Scope;
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::Query;
+use crate::profile::sampled::{Answer, Query};
+use crate::tui::board::serve;
 use crate::tui::engine::Split;
-use crate::tui::{Engine, ExportForm, Inbox, LiveCommand, Poll, Spot, Status, Waker};
+use crate::tui::{Board, Engine, EngineHandle, ExportForm, FunctionRef, Inbox, LiveCommand, Status};
 use crate::view::top::Head;
 
 /// The first pictures come sooner than the others.
@@ -39,16 +40,6 @@ const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from
 /// The smallest branch of the tree on the screen: a part of the event's periods.
 const BRANCH: f64 = 0.001;
 
-/// What the painter thread is to do.
-enum Job {
-    Answer(Box<Query>),
-    History(Spot),
-    Code(Spot),
-    Export(ExportForm, PathBuf),
-    Command(LiveCommand),
-    End,
-}
-
 /// Shows the screen until it ends.
 pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     plan.tell_threads();
@@ -60,14 +51,16 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     let painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
     let query = painter.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
-    let board = Arc::new(Board { poll: Mutex::default(), waker: inbox.waker() });
-    let (jobs, come) = channel();
-    let (wanted, spots) = channel();
+    let status = Status { title: title(&plan.record.scope), is_live: true, ..Status::default() };
+    let board = Board::new(inbox.waker(), status);
+    let (engine, jobs) = EngineHandle::new(board.clone());
+    let (wanted, functions) = channel();
     {
         let board = board.clone();
-        std::thread::spawn(move || code::run(&spots, wish.options, &board));
+        std::thread::spawn(move || code::run(&functions, wish.options, &board));
     }
-    let work = Work {
+    let start = Instant::now();
+    let mut work = Work {
         shared: sampler.shared.clone(),
         known,
         memory: plan.shown.memory,
@@ -79,21 +72,20 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
         picture: None,
         is_frozen: false,
         past: Past::default(),
-        title: title(&plan.record.scope),
-        end: plan.duration.map(|duration| Instant::now() + duration),
+        start,
+        first: FIRST.iter(),
+        next: start,
+        next_turn: start + plan.delay,
+        end: plan.duration.map(|duration| start + duration),
         head: Head::default(),
     };
-    let painting = std::thread::spawn(move || work.run(&come));
-    let mut engine = Watching { board, jobs: jobs.clone() };
-    let exit = screen::show(&mut engine, inbox, first);
-    let _ = jobs.send(Job::End);
+    work.plan_next();
+    let painting = std::thread::spawn(move || serve(&mut work, &jobs, &board));
+    let exit = screen::show(&engine, inbox, first);
+    drop(engine);
     let stopped = sampler.stop();
     let _ = painting.join();
-    match exit? {
-        // The time was over: see `Work::run`.
-        Exit::Interrupted(0) => stopped.map(|()| Exit::Done),
-        exit => stopped.map(|()| exit),
-    }
+    exit.and_then(|exit| stopped.map(|()| exit))
 }
 
 fn title(scope: &Scope) -> String {
@@ -104,57 +96,6 @@ fn title(scope: &Scope) -> String {
         Scope::Threads(tids) => format!("tid {}", list(tids)),
         Scope::User(user) => format!("user {user}"),
         Scope::Command => String::new(),
-    }
-}
-
-/// Where the threads put what is new, for the screen to take.
-pub(super) struct Board {
-    poll: Mutex<Poll>,
-    waker: Waker,
-}
-
-impl Board {
-    fn lock(&self) -> MutexGuard<'_, Poll> {
-        self.poll.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts something there and wakes the screen.
-    pub(super) fn put(&self, put: impl FnOnce(&mut Poll)) {
-        put(&mut self.lock());
-        self.waker.wake();
-    }
-}
-
-/// The engine: hands questions to the painter.
-struct Watching {
-    board: Arc<Board>,
-    jobs: Sender<Job>,
-}
-
-impl Engine for Watching {
-    fn poll(&mut self) -> Poll {
-        std::mem::take(&mut self.board.lock())
-    }
-
-    fn ask(&mut self, query: &Query) {
-        let _ = self.jobs.send(Job::Answer(Box::new(query.clone())));
-    }
-
-    fn annotate(&mut self, spot: &Spot) {
-        let _ = self.jobs.send(Job::Code(spot.clone()));
-    }
-
-    fn history(&mut self, spot: &Spot) {
-        let _ = self.jobs.send(Job::History(spot.clone()));
-    }
-
-    fn export(&mut self, form: ExportForm, path: PathBuf) {
-        let _ = self.jobs.send(Job::Export(form, path));
-    }
-
-    fn command(&mut self, command: LiveCommand) -> std::result::Result<(), String> {
-        let _ = self.jobs.send(Job::Command(command));
-        Ok(())
     }
 }
 
@@ -171,59 +112,123 @@ struct Work {
     delay: Duration,
     is_frozen: bool,
     past: Past,
-    title: String,
+    start: Instant,
+    /// The first pictures that are still to come.
+    first: std::slice::Iter<'static, Duration>,
+    /// When the next picture is due, …
+    next: Instant,
+    /// … the next interval's last one, …
+    next_turn: Instant,
+    /// … and when all is over.
     end: Option<Instant>,
     head: Head,
 }
 
-impl Work {
-    fn run(mut self, jobs: &Receiver<Job>) {
-        let start = Instant::now();
-        let mut first = FIRST.iter().map(|after| start + *after);
-        let mut next_turn = start + self.delay;
-        let mut next = first.next().unwrap_or(next_turn).min(next_turn);
-        loop {
-            let until = self.end.map_or(next, |end| end.min(next));
-            match jobs.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(job) => {
-                    let delay = self.delay;
-                    for job in std::iter::once(job).chain(jobs.try_iter()) {
-                        if matches!(job, Job::End) {
-                            return;
-                        }
-                        self.take(job);
-                    }
-                    if self.delay != delay {
-                        next_turn = Instant::now() + self.delay;
-                        next = next.min(next_turn);
-                    }
-                    continue;
+impl Engine for Work {
+    fn ask(&mut self, query: Query) {
+        if query.event != self.query.event {
+            self.past = Past::default();
+        }
+        self.query = query;
+    }
+
+    fn answer(&mut self) -> Option<Arc<Answer>> {
+        self.hold();
+        let answer = self.answered();
+        self.let_go();
+        answer
+    }
+
+    fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
+        Some(self.picture.as_ref().map(|picture| self.past.of(picture, function)).unwrap_or_default())
+    }
+
+    fn annotate(&mut self, function: FunctionRef) {
+        self.hold();
+        let Some(picture) = &self.picture else { return };
+        let wanted = code::wanted(picture, &self.shared, &self.known, function);
+        let _ = self.code.send(wanted);
+        self.let_go();
+    }
+
+    fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
+        self.hold();
+        let written = match &self.picture {
+            Some(picture) => export::write(&self.painter, picture, &self.query, form, path),
+            None => Err(Error::new("there is nothing to write yet")),
+        };
+        self.let_go();
+        written
+    }
+
+    fn command(&mut self, command: LiveCommand) -> Option<String> {
+        let mut said = None;
+        match command {
+            LiveCommand::Zero => {
+                self.shared.live().zero();
+                self.past = Past::default();
+                if !self.is_frozen {
+                    self.show(false);
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
             }
-            let now = Instant::now();
-            if self.end.is_some_and(|end| now >= end) {
-                // No signal has this number: it stands for the end of our own time.
-                self.board.waker.end_by(0);
-                self.end = None;
+            LiveCommand::Freeze => {
+                self.is_frozen = !self.is_frozen;
+                match self.is_frozen {
+                    true => self.hold(),
+                    false => self.show(false),
+                }
             }
-            let turns = now >= next_turn;
-            if !self.is_frozen {
-                self.look(turns);
+            LiveCommand::Decay => {
+                self.memory = if self.memory == Memory::Fading { Memory::Lasting } else { Memory::Fading };
             }
-            if turns {
-                next_turn = Instant::now().max(next_turn + self.delay);
-            }
-            next = first.next().unwrap_or(next_turn).min(next_turn);
-            if self.known.waiting() > 0 && start.elapsed() < EARLY {
-                next = next.min(now + NAMES);
+            LiveCommand::Faster(is_faster) => {
+                let delay =
+                    if is_faster { (self.delay / 2).max(DELAYS.0) } else { (self.delay * 2).min(DELAYS.1) };
+                if delay != self.delay {
+                    self.delay = delay;
+                    self.shared.set_delay(delay);
+                    self.next_turn = Instant::now() + delay;
+                    self.next = self.next.min(self.next_turn);
+                }
+                said = Some(format!("a new picture each {:.3} s", self.delay.as_secs_f64()));
             }
         }
+        self.tell_status();
+        said
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.end.map_or(self.next, |end| end.min(self.next)))
+    }
+
+    fn look(&mut self) {
+        let now = Instant::now();
+        if self.end.is_some_and(|end| now >= end) {
+            self.board.end();
+            self.end = None;
+        }
+        let turns = now >= self.next_turn;
+        if !self.is_frozen {
+            self.show(turns);
+        }
+        if turns {
+            self.next_turn = Instant::now().max(self.next_turn + self.delay);
+        }
+        self.plan_next();
+        if self.known.waiting() > 0 && self.start.elapsed() < EARLY {
+            self.next = self.next.min(now + NAMES);
+        }
+    }
+}
+
+impl Work {
+    fn plan_next(&mut self) {
+        self.next =
+            self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
     }
 
     /// Makes a picture and shows it; with `turns` it is the interval's last.
-    fn look(&mut self, turns: bool) {
+    fn show(&mut self, turns: bool) {
         let last = self.picture.take();
         let is_first = last.is_none();
         let picture = self.painter.picture(last);
@@ -239,7 +244,8 @@ impl Work {
             self.past.note(&picture, self.query.event.unwrap_or(0), keep);
         }
         self.picture = Some(picture);
-        self.answer();
+        let answer = self.answered();
+        self.board.put(|poll| poll.answer = answer);
         self.let_go();
         if turns {
             self.painter.turn(self.memory);
@@ -261,10 +267,8 @@ impl Work {
         }
     }
 
-    fn answer(&mut self) {
-        let Some(picture) = &self.picture else { return };
-        let answer = Arc::new(self.painter.answer(picture, &self.query));
-        self.board.put(|poll| poll.answer = Some(answer));
+    fn answered(&self) -> Option<Arc<Answer>> {
+        self.picture.as_ref().map(|picture| Arc::new(self.painter.answer(picture, &self.query)))
     }
 
     fn tell_status(&self) {
@@ -273,91 +277,20 @@ impl Work {
         if self.shared.is_over() {
             notes.push("nobody is left to be sampled".to_owned());
         }
-        let status = Status {
-            title: self.title.clone(),
-            is_live: true,
-            progress: None,
-            rate: Some(head.rate),
-            lost: head.lost,
-            split: head.split.map(|(kernel, user, idle)| Split { kernel, user, idle }),
-            own_cpu: Some(head.own_cpu),
-            own_memory: Some(head.own_memory),
-            frozen: self.is_frozen,
-            decays: self.memory == Memory::Fading,
-            notes,
-        };
-        self.board.put(|poll| poll.status = Some(status));
-    }
-
-    fn take(&mut self, job: Job) {
-        match job {
-            Job::Answer(query) => {
-                if query.event != self.query.event {
-                    self.past = Past::default();
-                }
-                self.query = *query;
-                self.hold();
-                self.answer();
-                self.let_go();
-            }
-            Job::History(spot) => {
-                let sums =
-                    self.picture.as_ref().map(|picture| self.past.of(picture, &spot)).unwrap_or_default();
-                self.board.put(|poll| poll.history = Some((spot, sums)));
-            }
-            Job::Code(spot) => {
-                self.hold();
-                let Some(picture) = &self.picture else { return };
-                let wanted = code::wanted(picture, &self.shared, &self.known, spot);
-                let _ = self.code.send(wanted);
-                self.let_go();
-            }
-            Job::Export(form, path) => {
-                self.hold();
-                let said = match self.export(form, &path) {
-                    Ok(()) => format!("{} is written", path.display()),
-                    Err(error) => error.headline(),
-                };
-                self.board.put(|poll| poll.said = Some(said));
-                self.let_go();
-            }
-            Job::Command(command) => self.obey(command),
-            Job::End => {}
-        }
-    }
-
-    fn export(&self, form: ExportForm, path: &std::path::Path) -> Result<()> {
-        let picture = self.picture.as_ref().ok_or_else(|| Error::new("there is nothing to write yet"))?;
-        export::write(&self.painter, picture, &self.query, form, path)
-    }
-
-    fn obey(&mut self, command: LiveCommand) {
-        match command {
-            LiveCommand::Zero => {
-                self.shared.live().zero();
-                self.past = Past::default();
-                if !self.is_frozen {
-                    self.look(false);
-                }
-            }
-            LiveCommand::Freeze => {
-                self.is_frozen = !self.is_frozen;
-                match self.is_frozen {
-                    true => self.hold(),
-                    false => self.look(false),
-                }
-            }
-            LiveCommand::Decay => {
-                self.memory = if self.memory == Memory::Fading { Memory::Lasting } else { Memory::Fading };
-            }
-            LiveCommand::Faster(true) => self.delay = (self.delay / 2).max(DELAYS.0),
-            LiveCommand::Faster(false) => self.delay = (self.delay * 2).min(DELAYS.1),
-        }
-        if matches!(command, LiveCommand::Faster(_)) {
-            self.shared.set_delay(self.delay);
-            let said = format!("a new picture each {:.3} s", self.delay.as_secs_f64());
-            self.board.put(|poll| poll.said = Some(said));
-        }
-        self.tell_status();
+        self.board.status(|status| {
+            *status = Status {
+                title: std::mem::take(&mut status.title),
+                is_live: true,
+                progress: None,
+                rate: Some(head.rate),
+                lost: head.lost,
+                split: head.split.map(|(kernel, user, idle)| Split { kernel, user, idle }),
+                own_cpu: Some(head.own_cpu),
+                own_memory: Some(head.own_memory),
+                frozen: self.is_frozen,
+                decays: self.memory == Memory::Fading,
+                notes,
+            };
+        });
     }
 }

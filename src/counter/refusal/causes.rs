@@ -8,7 +8,7 @@ use super::{Asked, Call, Feature};
 use crate::counter::facts::{Facts, KnownPmu};
 use crate::sys::attr::{Flag, kind};
 use crate::sys::credentials::Seccomp;
-use crate::sys::perf::Place;
+use crate::sys::perf::OpenTarget;
 use crate::sys::{Attr, errno};
 
 /// Kind, cause and remedy.
@@ -45,7 +45,7 @@ pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             "look for the process with ps -eL",
         ),
         errno::EBADF => match asked.place {
-            Place::CgroupOnCpu(..) => explained(
+            OpenTarget::CgroupOnCpu(..) => explained(
                 BadRequest,
                 "the directory is not a cgroup that perf can count",
                 "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",

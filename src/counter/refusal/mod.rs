@@ -20,7 +20,7 @@ use std::io;
 
 use crate::counter::facts::Facts;
 use crate::error::Error;
-use crate::sys::perf::Place;
+use crate::sys::perf::OpenTarget;
 use crate::sys::{Attr, errno_name};
 
 pub use feature::{Feature, culprit};
@@ -121,7 +121,7 @@ pub struct Asked<'a> {
     /// The request.
     pub attr: &'a Attr,
     /// Where it was to count.
-    pub place: Place<'a>,
+    pub place: OpenTarget<'a>,
     /// The call that failed.
     pub call: Call,
     /// Members of its kernel group that were open already: 0 for leaders and single events.
@@ -132,7 +132,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// A single event that could not be opened; nothing further was tried.
-    pub fn opening(attr: &'a Attr, place: Place<'a>) -> Self {
+    pub fn opening(attr: &'a Attr, place: OpenTarget<'a>) -> Self {
         Self { attr, place, call: Call::Open, group_before: 0, culprit: None }
     }
 }

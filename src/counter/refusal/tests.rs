@@ -36,7 +36,7 @@ fn says(refusal: &Refusal, kind: RefusalKind, cause: &str, remedy: &str) {
     assert!(refusal.remedy.contains(remedy), "{remedy:?} not in {refusal:?}");
 }
 
-const OWN: Place<'static> = Place::Task(0);
+const OWN: OpenTarget<'static> = OpenTarget::Task(0);
 
 fn cycles() -> Attr {
     Attr::new(kind::HARDWARE, 0)
@@ -90,7 +90,7 @@ fn the_other_kind_of_core() {
     let hybrid = facts("hybrid", root());
     let attr = Attr::new(kind::HARDWARE, 10 << 32);
     for errno in ["ENOENT", "ENODEV"] {
-        let refusal = refused(errno, &Asked::opening(&attr, Place::Cpu(2)), &hybrid);
+        let refusal = refused(errno, &Asked::opening(&attr, OpenTarget::Cpu(2)), &hybrid);
         says(
             &refusal,
             RefusalKind::NoHardware,
@@ -106,7 +106,7 @@ fn cpus_that_are_not_there() {
     let attr = cycles();
     for (cpu, cause) in [(3, "CPU 3 is off line"), (99, "CPU 99 does not exist")] {
         for errno in ["EINVAL", "ENODEV"] {
-            let refusal = refused(errno, &Asked::opening(&attr, Place::Cpu(cpu)), &server);
+            let refusal = refused(errno, &Asked::opening(&attr, OpenTarget::Cpu(cpu)), &server);
             says(&refusal, RefusalKind::CpuOffline, cause, "0-2,4-7");
         }
     }
@@ -163,7 +163,7 @@ fn the_feature_found_by_trying_is_named() {
     // A PMU that filters no levels, as the kernel's core checks it.
     let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
     assert_eq!(found, Some(Feature::Levels));
-    let asked = Asked { culprit: found, ..Asked::opening(&attr, Place::Cpu(0)) };
+    let asked = Asked { culprit: found, ..Asked::opening(&attr, OpenTarget::Cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
@@ -176,7 +176,7 @@ fn sampling_without_an_interrupt() {
     sampling.set_period(1000);
     let server = facts("two-sockets", root());
     says(
-        &refused("EOPNOTSUPP", &Asked::opening(&sampling, Place::Cpu(0)), &server),
+        &refused("EOPNOTSUPP", &Asked::opening(&sampling, OpenTarget::Cpu(0)), &server),
         RefusalKind::NoCapability,
         "`power` has no interrupt",
         "cpu-clock",
@@ -207,7 +207,7 @@ fn the_paranoid_level_explains() {
         refused("EACCES", &Asked::opening(attr, place), &facts(machine, who))
     };
     says(
-        &refuse("two-sockets", user(), &asked, Place::Cpu(0)),
+        &refuse("two-sockets", user(), &asked, OpenTarget::Cpu(0)),
         RefusalKind::NoPrivilege,
         "perf_event_paranoid is 2: counting all that runs on a CPU needs 0",
         "sysctl kernel.perf_event_paranoid=0",
@@ -226,7 +226,7 @@ fn the_paranoid_level_explains() {
     );
     let contained = Credentials { user_namespace: true, ..root() };
     says(
-        &refuse("two-sockets", contained, &asked, Place::Cpu(0)),
+        &refuse("two-sockets", contained, &asked, OpenTarget::Cpu(0)),
         RefusalKind::NoPrivilege,
         "root is so in a user namespace only",
         "",
@@ -235,7 +235,7 @@ fn the_paranoid_level_explains() {
     let mut in_user = cycles();
     in_user.set(Flag::ExcludeKernel, true);
     says(
-        &refuse("two-sockets", user(), &in_user, Place::Task(1)),
+        &refuse("two-sockets", user(), &in_user, OpenTarget::Task(1)),
         RefusalKind::NoPrivilege,
         "thread 1 belongs to another user",
         "run as its user",
@@ -312,7 +312,7 @@ fn the_rest_of_the_table() {
         ("E2BIG", asked, RefusalKind::BadRequest, "does not know a field", "config3"),
         (
             "ESRCH",
-            Asked::opening(&attr, Place::Task(999_999)),
+            Asked::opening(&attr, OpenTarget::Task(999_999)),
             RefusalKind::NotFound,
             "no thread 999999",
             "ps",
@@ -379,10 +379,10 @@ fn this_kernel_agrees() {
     says(&no_software, RefusalKind::NoHardware, "no software event number 99", "");
     assert_eq!(no_software.errno_name(), Some("ENOENT"));
 
-    let nobody = explain_probe(&own_process, Place::Task(4_194_303));
+    let nobody = explain_probe(&own_process, OpenTarget::Task(4_194_303));
     says(&nobody, RefusalKind::NotFound, "4194303", "");
 
-    let no_cpu = explain_probe(&own_process, Place::TaskOnCpu(0, 9999));
+    let no_cpu = explain_probe(&own_process, OpenTarget::TaskOnCpu(0, 9999));
     says(&no_cpu, RefusalKind::CpuOffline, "CPU 9999", "");
 
     let no_pmu = explain_probe(&user_mode(0x7fff_0000, 0), OWN);

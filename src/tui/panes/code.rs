@@ -16,7 +16,7 @@ use crate::tui::theme::Theme;
 pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
     let width = usize::from(areas.body.width);
     let code = &state.code;
-    let Some(spot) = &code.spot else {
+    let Some(function) = &code.function else {
         nothing(buffer, areas.body, "no function is chosen: go to one and press a", theme);
         return;
     };
@@ -25,7 +25,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
             return nothing(
                 buffer,
                 areas.body,
-                &match spot.symbol.as_str() {
+                &match function.symbol.as_str() {
                     "" => "looking for the costliest function …".to_owned(),
                     symbol => format!("looking for the code of {} …", fit::cut(symbol, width)),
                 },

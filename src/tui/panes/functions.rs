@@ -215,8 +215,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
         let (share, error) = (fit::percent(share), fit::error(event.error(share)));
         left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
     }
-    let spot = table::spot(profile, row);
-    let history = state.history.as_ref().filter(|(of, _)| Some(of) == spot.as_ref());
+    let function = table::function(profile, row);
+    let history = state.history.as_ref().filter(|(of, _)| Some(of) == function.as_ref());
     // The row's own words come first where there is little room.
     let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);

@@ -10,7 +10,7 @@ use super::strip::{self, Strip};
 use super::table::{self, Column};
 use super::{Effect, Over, State};
 use crate::profile::sampled::{Order, SortKey};
-use crate::tui::engine::{LiveCommand, Spot};
+use crate::tui::engine::{FunctionRef, LiveCommand};
 use crate::tui::keys::{self, Action, Pane};
 
 /// What rows can be told apart by with one key, after what was asked for first.
@@ -306,8 +306,9 @@ impl State {
                 if !self.code.follow(height)
                     && let Some(symbol) = self.code.callee()
                 {
-                    let dso = self.code.spot.as_ref().map(|spot| spot.dso.clone()).unwrap_or_default();
-                    self.annotate(Spot { dso, symbol }, effects);
+                    let dso =
+                        self.code.function.as_ref().map(|function| function.dso.clone()).unwrap_or_default();
+                    self.annotate(FunctionRef { dso, symbol }, effects);
                 }
             }
             Pane::Threads => {
@@ -336,7 +337,7 @@ impl State {
 
     /// The tree of the chosen function alone.
     fn around(&mut self, order: Order, effects: &mut Vec<Effect>) {
-        let Some(spot) = self.spot() else {
+        let Some(function) = self.function() else {
             self.said = Some(self.no_function());
             return;
         };
@@ -345,7 +346,7 @@ impl State {
             return;
         }
         self.leave_crumb();
-        self.query.root = Some(spot.symbol);
+        self.query.root = Some(function.symbol);
         self.order = order;
         self.stacks.forget();
         self.flame = flame::Flame::default();
@@ -439,7 +440,7 @@ impl State {
 
     /// Only the library, function or thread of the cursor's line.
     fn zoom_in(&mut self, action: Action, effects: &mut Vec<Effect>) {
-        let spot = self.spot();
+        let function = self.function();
         match action {
             Action::InThread => {
                 let comm = match self.pane {
@@ -462,15 +463,15 @@ impl State {
                     .and_then(|(profile, event)| table::named(profile, self.table.row(event)?, SortKey::Dso));
                 let dso = match self.pane {
                     Pane::Functions => of_row,
-                    _ => spot.map(|spot| spot.dso),
+                    _ => function.map(|function| function.dso),
                 };
                 match dso {
                     Some(dso) => self.narrow(|filter| filter.dso = Some(dso), effects),
                     None => self.said = Some("this line is of no single program or library".to_owned()),
                 }
             }
-            _ => match spot {
-                Some(spot) => self.narrow(|filter| filter.symbol = Some(spot.symbol), effects),
+            _ => match function {
+                Some(function) => self.narrow(|filter| filter.symbol = Some(function.symbol), effects),
                 None => self.said = Some(self.no_function()),
             },
         }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::annotate::{Kind, Listing, Row};
-use crate::tui::engine::Spot;
+use crate::tui::engine::FunctionRef;
 
 /// The pane's state.
 #[derive(Debug, Default)]
 pub struct Code {
     /// Whose code it is, or will be.
-    pub spot: Option<Spot>,
+    pub function: Option<FunctionRef>,
     /// The code, or why there is none; `None` until it comes.
     pub listing: Option<Result<Arc<Listing>, String>>,
     /// Cursor and uppermost line, in `shown`.
@@ -42,22 +42,28 @@ pub fn words(listing: &Listing, row: &Row) -> String {
 
 impl Code {
     /// Another function's code will come.
-    pub fn wait_for(&mut self, spot: Spot) {
-        if self.spot.as_ref() != Some(&spot) {
-            *self = Self { spot: Some(spot), no_source: self.no_source, ..Self::default() };
+    pub fn wait_for(&mut self, function: FunctionRef) {
+        if self.function.as_ref() != Some(&function) {
+            *self = Self { function: Some(function), no_source: self.no_source, ..Self::default() };
         }
     }
 
     /// It came. The cursor goes to the costliest line, unless this function was there already.
-    pub fn set(&mut self, spot: Spot, listing: Result<Arc<Listing>, String>, event: usize, height: usize) {
-        if self.spot.as_ref() != Some(&spot) {
+    pub fn set(
+        &mut self,
+        function: FunctionRef,
+        listing: Result<Arc<Listing>, String>,
+        event: usize,
+        height: usize,
+    ) {
+        if self.function.as_ref() != Some(&function) {
             return;
         }
         // Whoever asked for a function of any module, or for the costliest, learns which one it is.
         if let Ok(found) = &listing
-            && spot.dso.is_empty()
+            && function.dso.is_empty()
         {
-            self.spot = Some(Spot { dso: found.dso.clone(), symbol: found.symbol.clone() });
+            self.function = Some(FunctionRef { dso: found.dso.clone(), symbol: found.symbol.clone() });
         }
         let is_new = !matches!(self.listing, Some(Ok(_)));
         self.listing = Some(listing);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::engine::{ExportForm, LiveCommand, PENDING, Poll, Spot, Status};
+use super::engine::{ExportForm, FunctionRef, LiveCommand, PENDING, Poll, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
 use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
@@ -58,8 +58,8 @@ pub enum Input {
 #[allow(missing_docs, reason = "see `Engine`")]
 pub enum Effect {
     Ask(Box<Query>),
-    Annotate(Spot),
-    History(Spot),
+    Annotate(FunctionRef),
+    History(FunctionRef),
     Export(ExportForm, PathBuf),
     Command(LiveCommand),
     Redraw,
@@ -126,12 +126,12 @@ pub struct State {
     /// What rows must match.
     pub filter: Search,
     /// A function's history.
-    pub history: Option<(Spot, Vec<u64>)>,
+    pub history: Option<(FunctionRef, Vec<u64>)>,
     /// What was said last.
     pub said: Option<String>,
     crumbs: Vec<Crumb>,
     /// Whose history was asked for.
-    asked_history: Option<Spot>,
+    asked_history: Option<FunctionRef>,
     /// Where the last click went: the same line again is Enter.
     clicked: Option<(Pane, usize)>,
     /// The keys of the first query, to come back to.
@@ -217,7 +217,7 @@ impl State {
             Input::Mouse(mouse) => self.mouse(mouse, &mut effects),
             Input::Paste(text) => self.paste(&text),
         }
-        let wanted = if self.pane == Pane::Functions { self.spot() } else { None };
+        let wanted = if self.pane == Pane::Functions { self.function() } else { None };
         if wanted.is_some() && wanted != self.asked_history {
             self.asked_history.clone_from(&wanted);
             effects.extend(wanted.map(Effect::History));
@@ -242,14 +242,14 @@ impl State {
         if let Some(said) = poll.said {
             self.said = Some(said);
         }
-        if let Some(spot) = poll.opens {
+        if let Some(function) = poll.opens {
             (self.home, self.pane) = (Pane::Code, Pane::Code);
-            self.code.wait_for(spot);
+            self.code.wait_for(function);
         }
-        if let Some((spot, listing)) = poll.listing {
+        if let Some((function, listing)) = poll.listing {
             let event = self.event_index();
             let height = self.height();
-            self.code.set(spot, listing, event, height);
+            self.code.set(function, listing, event, height);
         }
         if let Some(answer) = poll.answer {
             self.is_waiting = answer.query != self.query;
@@ -258,8 +258,8 @@ impl State {
             self.answer = Some(answer);
             self.rebuild();
         }
-        if let Some((spot, history)) = poll.history {
-            self.history = Some((spot, history));
+        if let Some((function, history)) = poll.history {
+            self.history = Some((function, history));
         }
     }
 
@@ -281,52 +281,52 @@ impl State {
     }
 
     /// The function that the cursor is on, where its name is known: nothing can be asked of others.
-    pub fn spot(&self) -> Option<Spot> {
-        self.any_spot().filter(|spot| spot.symbol != PENDING)
+    pub fn function(&self) -> Option<FunctionRef> {
+        self.any_function().filter(|function| function.symbol != PENDING)
     }
 
     /// Why there is none.
     fn no_function(&self) -> String {
-        match self.any_spot() {
+        match self.any_function() {
             Some(_) => "its name is still being looked for: try again in a moment".to_owned(),
             None => "no function is chosen here".to_owned(),
         }
     }
 
     /// The function that the cursor is on, named or not.
-    fn any_spot(&self) -> Option<Spot> {
+    fn any_function(&self) -> Option<FunctionRef> {
         let (profile, event) = self.event()?;
         let of_node = |node: u32| {
             let node = event.tree.as_ref()?.nodes.get(node as usize)?;
             let text = |id| profile.texts.get(id).to_owned();
-            Some(Spot { dso: text(node.dso), symbol: text(node.symbol) })
+            Some(FunctionRef { dso: text(node.dso), symbol: text(node.symbol) })
         };
         match self.pane {
-            Pane::Functions => table::spot(profile, self.table.row(event)?),
+            Pane::Functions => table::function(profile, self.table.row(event)?),
             Pane::Tree => of_node(self.stacks.node()?),
             Pane::Flame => of_node(self.flame_node(self.flame.cursor)?),
-            Pane::Code => self.code.spot.clone(),
+            Pane::Code => self.code.function.clone(),
             Pane::Threads | Pane::Events => None,
         }
     }
 
     /// The function that costs most itself, of those in the table.
-    fn costliest(&self) -> Option<Spot> {
+    fn costliest(&self) -> Option<FunctionRef> {
         let (profile, event) = self.event()?;
         let rows = event.rows.iter().filter(|row| row.own.period > 0);
         let mut rows: Vec<_> = rows.collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.own.period));
-        rows.into_iter().find_map(|row| table::spot(profile, row))
+        rows.into_iter().find_map(|row| table::function(profile, row))
     }
 
     /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
-    fn outer_spot(&self) -> Option<Spot> {
+    fn outer_function(&self) -> Option<FunctionRef> {
         let node = match self.pane {
             Pane::Tree => self.stacks.node(),
             Pane::Flame => self.flame_node(self.flame.cursor),
             _ => None,
         };
-        let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.spot() };
+        let Some(((profile, _, tree), mut number)) = self.tree().zip(node) else { return self.function() };
         if self.order == Order::Caller {
             while tree.nodes.get(number as usize)?.inlined && self.parents[number as usize] != flame::ALL {
                 number = self.parents[number as usize];
@@ -334,8 +334,8 @@ impl State {
         }
         let node = tree.nodes.get(number as usize)?;
         let text = |id| profile.texts.get(id).to_owned();
-        let spot = Spot { dso: text(node.dso), symbol: text(node.symbol) };
-        (spot.symbol != PENDING).then_some(spot)
+        let function = FunctionRef { dso: text(node.dso), symbol: text(node.symbol) };
+        (function.symbol != PENDING).then_some(function)
     }
 
     /// The number of a node of the flame graph; `None`: all of it.
@@ -376,16 +376,17 @@ impl State {
     /// Shows a pane; asks for the tree when it needs one.
     fn show(&mut self, pane: Pane, effects: &mut Vec<Effect>) {
         if pane == Pane::Code && self.pane != Pane::Code {
-            if let Some(spot) = self.outer_spot() {
-                self.annotate(spot, effects);
-            } else if self.any_spot().is_some() {
+            if let Some(function) = self.outer_function() {
+                self.annotate(function, effects);
+            } else if self.any_function().is_some() {
                 self.said = Some(self.no_function());
                 return;
-            } else if self.code.spot.is_some() {
+            } else if self.code.function.is_some() {
                 // What was there stays.
-            } else if let Some(spot) = self.costliest() {
-                self.said = Some(format!("no function was chosen: this is the costliest, {}", spot.symbol));
-                self.annotate(spot, effects);
+            } else if let Some(function) = self.costliest() {
+                self.said =
+                    Some(format!("no function was chosen: this is the costliest, {}", function.symbol));
+                self.annotate(function, effects);
             } else {
                 self.said = Some("no function is chosen: go to one and press a".to_owned());
             }
@@ -396,10 +397,10 @@ impl State {
         }
     }
 
-    fn annotate(&mut self, spot: Spot, effects: &mut Vec<Effect>) {
-        if self.code.spot.as_ref() != Some(&spot) || self.status.is_live {
-            self.code.wait_for(spot.clone());
-            effects.push(Effect::Annotate(spot));
+    fn annotate(&mut self, function: FunctionRef, effects: &mut Vec<Effect>) {
+        if self.code.function.as_ref() != Some(&function) || self.status.is_live {
+            self.code.wait_for(function.clone());
+            effects.push(Effect::Annotate(function));
         }
     }
 

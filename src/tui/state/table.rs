@@ -10,7 +10,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey};
-use crate::tui::engine::Spot;
+use crate::tui::engine::FunctionRef;
 use crate::view::report::cell_words;
 
 /// What the table is sorted by.
@@ -85,13 +85,13 @@ pub fn words(profile: &Profile, row: &Row) -> String {
 }
 
 /// The function of a row, where it has one.
-pub fn spot(profile: &Profile, row: &Row) -> Option<Spot> {
+pub fn function(profile: &Profile, row: &Row) -> Option<FunctionRef> {
     let at = |wanted: SortKey| profile.keys.iter().position(|key| *key == wanted);
     let symbol = match row.cells.get(at(SortKey::Symbol)?)? {
         Cell::Symbol(_, id) | Cell::Text(id) => profile.texts.get(*id).to_owned(),
         _ => return None,
     };
-    Some(Spot { dso: named(profile, row, SortKey::Dso).unwrap_or_default(), symbol })
+    Some(FunctionRef { dso: named(profile, row, SortKey::Dso).unwrap_or_default(), symbol })
 }
 
 /// The text of a row under a sort key, where it is one.

@@ -115,7 +115,7 @@ pub struct Layout {
     pub sort_member: usize,
 }
 
-/// A table and the tree below it as text, whole.
+/// The costliest rows and the tree below them, as text.
 impl Default for Layout {
     fn default() -> Self {
         Self {
@@ -123,9 +123,9 @@ impl Default for Layout {
             columns: None,
             show_samples: false,
             show_period: false,
-            rows: usize::MAX,
+            rows: 20,
             row_limit: 0.0,
-            branch_limit: 0.0,
+            branch_limit: 0.5,
             group: false,
             widths: Vec::new(),
             callee: false,

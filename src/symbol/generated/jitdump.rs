@@ -17,7 +17,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::painted::Painted;
+use crate::symbol::tables::overlay_map::OverlayMap;
 use crate::sys::file_map::{FileMap, open_regular};
 
 /// Address, line, and number of the file.
@@ -47,7 +47,7 @@ pub struct Jitdump {
     machine: u16,
     codes: Vec<Code>,
     files: Vec<String>,
-    latest: Painted<u32>,
+    latest: OverlayMap<u32>,
 }
 
 /// Why a file cannot be used.
@@ -115,7 +115,7 @@ impl Jitdump {
             machine: header.u32().unwrap_or(0) as u16,
             codes: Vec::new(),
             files: Vec::new(),
-            latest: Painted::default(),
+            latest: OverlayMap::default(),
         };
         dump.records(&map, big);
         dump.map = map;

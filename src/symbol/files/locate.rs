@@ -17,9 +17,10 @@ use std::process::{Command, Stdio};
 
 use object::read::Object;
 
+use super::elf;
 use super::image::Image;
 use super::mount::View;
-use super::{BuildId, Kind, Missing, Module, Options, elf};
+use crate::symbol::{BuildId, Kind, Missing, Module, Options};
 
 /// What a search found.
 #[derive(Debug, Default)]

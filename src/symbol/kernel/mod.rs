@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 
 use super::BuildId;
-use super::cache_file::{self, BODY};
-use super::name_list::{Collected, NameList};
-use super::table::Symbol;
+use super::files::cache_file::{self, BODY};
+use super::tables::name_list::{Collected, NameList};
+use super::tables::table::Symbol;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 //! its own view of the shared sections, so that hardly any unit is parsed twice.
 //!
 //! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file. Files are hostile: sections are
-//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`nesting`]).
+//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`depth`]).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -20,10 +20,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use typed_arena::Arena;
 
-use super::elf;
-use super::image::Image;
-use super::locate::Found;
-use super::nesting::{self, MOST_DEEP};
+use super::depth::{self, MOST_DEEP};
+use crate::symbol::files::elf;
+use crate::symbol::files::image::Image;
+use crate::symbol::files::locate::Found;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
@@ -158,7 +158,7 @@ fn check_depth(dwarf: &Dwarf<Slice<'_>>, addresses: &[u64]) -> Result<(), String
     }
     headers.into_par_iter().try_for_each(|header| {
         let Ok(unit) = dwarf.unit(header) else { return Ok(()) };
-        if holds_any(dwarf, &unit, addresses) { nesting::check(&unit) } else { Ok(()) }
+        if holds_any(dwarf, &unit, addresses) { depth::check(&unit) } else { Ok(()) }
     })
 }
 
@@ -272,7 +272,7 @@ fn load_split<'a>(
     if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten())
     {
         let header = unit.units().next().ok()??;
-        return nesting::check(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
+        return depth::check(&unit.unit(header).ok()?).is_ok().then(|| Arc::new(unit));
     }
     let part = |slice: &Slice<'a>| PathBuf::from(OsStr::from_bytes(slice.slice()));
     let folder = load.comp_dir.as_ref().map(part).unwrap_or_default();
@@ -284,7 +284,7 @@ fn load_split<'a>(
     let mut dwarf = Dwarf::load(section).ok()?;
     let header = dwarf.units().next().ok()??;
     let unit = dwarf.unit(header).ok()?;
-    (unit.dwo_id == Some(load.dwo_id) && nesting::check(&unit).is_ok()).then_some(())?;
+    (unit.dwo_id == Some(load.dwo_id) && depth::check(&unit).is_ok()).then_some(())?;
     dwarf.make_dwo(&load.parent);
     Some(Arc::new(dwarf))
 }

@@ -1,7 +1,7 @@
 //! Machine code as text: instructions with where they lead.
 //!
 //! Receives bytes and the machine they are for; hands on [`Instruction`]s, which say by themselves where they jump and what
-//! they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super::code). No other program is asked:
+//! they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super). No other program is asked:
 //! the decoder is capstone's. Bytes that are no instruction become `.byte`, so that every byte is accounted for.
 
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};

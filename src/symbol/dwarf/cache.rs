@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::BuildId;
-use super::cache_file::{self, BODY};
 use super::lines::LineFrame;
+use crate::symbol::BuildId;
+use crate::symbol::files::cache_file::{self, BODY};
 
 const MAGIC: &[u8; 8] = b"pmcsym01";
 /// One file; beyond that nothing is added.

@@ -2,13 +2,15 @@
 //!
 //! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads to, or the
 //! reason why it is not to be had and what would bring it. Decides which source is believed: what was running rather than a
-//! file of the kernel, which is patched as it starts. Leaves reading of instructions to [`disassemble`](super::disassemble).
+//! file of the kernel, which is patched as it starts. Leaves reading of instructions to [`disassemble`](disassemble).
 //!
 //! ```text
 //!   program, library, vdso   its file, by segment
 //!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot | vmlinux that was found
 //!   JIT                      jitdump | /proc/PID/mem of a process that still runs
 //! ```
+
+pub mod disassemble;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,9 +21,11 @@ use object::read::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, Reloc
 use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
-use super::disassemble::{self, Flow, Instruction, Machine, Syntax};
-use super::jitdump::Jitdump;
-use super::{Image, Kind, ModuleId, Probe, Symbolizer};
+use self::disassemble::{Flow, Instruction, Machine, Syntax};
+use super::demangle::demangle;
+use super::files::elf::laid_out;
+use super::generated::jitdump::Jitdump;
+use super::{Image, Kind, ModuleId, SymbolQuery, Symbolizer};
 use crate::address::Avma;
 
 /// A longer function is cut.
@@ -178,12 +182,12 @@ impl Symbolizer {
     pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
         let loaded = self.loaded(id);
         let symbol = loaded.find(loaded.probe_of(address)?)?;
-        let name = super::demangle::demangle(symbol.name).unwrap_or_else(|| symbol.name.to_owned());
+        let name = demangle(symbol.name).unwrap_or_else(|| symbol.name.to_owned());
         Some((name, address.wrapping_sub(symbol.start)))
     }
 
     /// How to ask for an address of the module's own numbering.
-    pub fn probe_of(&self, id: ModuleId, address: u64) -> Option<Probe> {
+    pub fn probe_of(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
         self.loaded(id).probe_of(address)
     }
 
@@ -229,7 +233,7 @@ impl Symbolizer {
         let loaded = self.loaded(id);
         let from_file = || {
             let image = self.binary(id)?;
-            let address = loaded.file_address(Probe::from(Avma(start)))?;
+            let address = loaded.file_address(SymbolQuery::from(Avma(start)))?;
             from_image(image, address, start, size)
         };
         if let Some(path) = kcore {
@@ -273,7 +277,7 @@ fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap
 
 fn readable(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
-    super::demangle::demangle(&name).unwrap_or_else(|| name.into_owned())
+    demangle(&name).unwrap_or_else(|| name.into_owned())
 }
 
 /// The machine that we run on.
@@ -292,7 +296,7 @@ fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<Code
     };
     let is_unlinked = file.kind() == object::ObjectKind::Relocatable;
     let bytes = if is_unlinked {
-        super::elf::laid_out(&file, address, size)?
+        laid_out(&file, address, size)?
     } else {
         let inside = |segment: &object::read::Segment<'_, '_>| {
             address.wrapping_sub(segment.address()) < segment.file_range().1

@@ -9,8 +9,8 @@
 //!          u64 each            u64 each                u64, u32                           UTF-8       little-endian
 //! ```
 
-use super::Image;
 use super::table::Symbol;
+use crate::symbol::files::image::Image;
 
 /// The finished list.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::BuildId;
 
 /// What is known about a module after its files were looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trust {
+pub struct DataQuality {
     /// The file whose bytes are the module's.
     pub binary: Option<PathBuf>,
     /// The separate file that gave symbols or lines.

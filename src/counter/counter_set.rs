@@ -1,16 +1,16 @@
 //! A list of event groups, opened in many places, read as one.
 //!
-//! Receives groups and, one after another, the spots (threads, CPUs) where they shall count. Remembers for
+//! Receives groups and, one after another, the slots (threads, CPUs) where they shall count. Remembers for
 //! each event whether the kernel took it; an event that is refused once is not tried again. Hands on counts
-//! by event and spot. Adds nothing up: `profile` does.
+//! by event and slot. Adds nothing up: `profile` does.
 //!
 //! ```text
 //!              group 0          group 1
 //!            ┌───────────┐  ┌─────────────┐
-//!   spot A   │ cycles    │  │ page-faults │      a bundle: the descriptors of one group in one spot;
+//!   slot A   │ cycles    │  │ page-faults │      a bundle: the descriptors of one group in one slot;
 //!            │ instr.    │  └─────────────┘      the first leads, one read(2) gives all of a kernel group
 //!            └───────────┘
-//!   spot B   │ cycles …  │  │ page-faults │
+//!   slot B   │ cycles …  │  │ page-faults │
 //! ```
 
 use std::io;
@@ -22,13 +22,13 @@ use super::{Allocated, Flags, Mode, allocate};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
 use crate::sys::attr::{Flag, kind};
-use crate::sys::perf::{EventFd, Place, format};
+use crate::sys::perf::{EventFd, OpenTarget, format};
 use crate::sys::{Attr, errno};
 use crate::units::Count;
 
 /// Where a bundle counts: a thread, a CPU, or a thread while it is on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Spot {
+pub struct TargetSlot {
     /// The thread; `None`: everything on the CPU.
     pub tid: Option<u32>,
     /// The CPU; `None`: wherever the thread runs.
@@ -49,7 +49,7 @@ pub enum Levels {
 
 /// How the set is opened.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct CountOptions {
     /// Children are counted too.
     pub inherit: bool,
     /// Counting starts when the (held) task executes its command.
@@ -77,18 +77,18 @@ pub struct Refused {
     /// What it was asked.
     pub attr: Attr,
     /// Where.
-    pub spot: Spot,
+    pub slot: TargetSlot,
     /// Members of its kernel group that were open already: the group as a whole may be what does not fit.
     pub group_before: usize,
     /// The event itself was not tried, because its group's leader (an index into the events) was refused.
     pub leader: Option<usize>,
 }
 
-/// Events opened together in one spot.
+/// Events opened together in one slot.
 #[derive(Debug)]
 struct Bundle {
     group: usize,
-    spot: Spot,
+    slot: TargetSlot,
     /// The first leads.
     members: Vec<Member>,
     /// One read gives all members.
@@ -97,7 +97,7 @@ struct Bundle {
     on_exec: bool,
 }
 
-/// One event's counter in one spot.
+/// One event's counter in one slot.
 #[derive(Debug)]
 struct Member {
     /// Index into the events.
@@ -108,14 +108,14 @@ struct Member {
 }
 
 #[derive(Debug)]
-struct Group {
+struct CountedGroup {
     /// Indices into `events`.
     members: Vec<usize>,
     weak: bool,
 }
 
 #[derive(Debug)]
-struct Event {
+struct CountedEvent {
     spec: EventSpec,
     cgroup: Option<Rc<Cgroup>>,
     fate: Fate,
@@ -123,38 +123,38 @@ struct Event {
 
 /// Event groups and their counters.
 #[derive(Debug)]
-pub struct Set {
-    options: Options,
-    events: Vec<Event>,
-    groups: Vec<Group>,
+pub struct CounterSet {
+    options: CountOptions,
+    events: Vec<CountedEvent>,
+    groups: Vec<CountedGroup>,
     bundles: Vec<Bundle>,
     broken_groups: usize,
     words: Vec<u64>,
 }
 
-/// One event's counter in one spot, read.
+/// One event's counter in one slot, read.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
-    /// Index into the events, in the order of [`Set::new`].
+    /// Index into the events, in the order of [`CounterSet::new`].
     pub event: usize,
     /// Where.
-    pub spot: Spot,
+    pub slot: TargetSlot,
     /// The totals since the counter was opened; `None` when a pinned event could not be put on a counter.
     pub count: Option<Count>,
 }
 
-/// What came of opening in a spot.
+/// What came of opening in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opened {
-    /// The spot is there; events may have been refused.
+    /// The slot is there; events may have been refused.
     Yes,
     /// The thread or CPU is gone.
     Gone,
 }
 
-impl Set {
+impl CounterSet {
     /// A set of nothing opened yet. Events are numbered through the groups in order; each may be bound to a cgroup.
-    pub fn new(groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>, options: Options) -> Self {
+    pub fn new(groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>, options: CountOptions) -> Self {
         let mut set = Self {
             options,
             events: Vec::new(),
@@ -166,16 +166,16 @@ impl Set {
         for (group, cgroup) in groups {
             let first = set.events.len();
             let events = group.events.into_iter();
-            set.events.extend(events.map(|spec| Event {
+            set.events.extend(events.map(|spec| CountedEvent {
                 spec,
                 cgroup: cgroup.clone(),
                 fate: Fate::default(),
             }));
             let members = first..set.events.len();
             if group.braces {
-                set.groups.push(Group { members: members.collect(), weak: group.weak });
+                set.groups.push(CountedGroup { members: members.collect(), weak: group.weak });
             } else {
-                set.groups.extend(members.map(|event| Group { members: vec![event], weak: false }));
+                set.groups.extend(members.map(|event| CountedGroup { members: vec![event], weak: false }));
             }
         }
         set
@@ -208,10 +208,10 @@ impl Set {
         self.broken_groups
     }
 
-    /// Descriptors that opening in this many spots takes.
-    pub fn descriptors(&self, spots: usize) -> u64 {
+    /// Descriptors that opening in this many slots takes.
+    pub fn descriptors(&self, slots: usize) -> u64 {
         let per_spot = self.events.iter().filter(|event| event.spec.attr().is_some()).count();
-        (per_spot * spots) as u64
+        (per_spot * slots) as u64
     }
 
     /// Whether any counter is open.
@@ -219,30 +219,30 @@ impl Set {
         self.bundles.is_empty()
     }
 
-    /// Opens every group in this spot, disabled. Groups that count whole devices are left to [`Set::open_devices`] in a
-    /// thread's spot.
-    pub fn open(&mut self, spot: Spot) -> Opened {
+    /// Opens every group in this slot, disabled. Groups that count whole devices are left to [`CounterSet::open_devices`] in a
+    /// thread's slot.
+    pub fn open(&mut self, slot: TargetSlot) -> Opened {
         let mut group = 0;
         while group < self.groups.len() {
             let leader = &self.events[self.groups[group].members[0]].spec;
             let bound = leader.cpus.as_ref();
-            let opened = match (spot.tid, spot.cpu) {
+            let opened = match (slot.tid, slot.cpu) {
                 // What counts a device is opened once, on the CPUs that stand for it.
                 (Some(_), _) if leader.uncore => Opened::Yes,
                 // `cpu=LIST` on a task: a counter for each of these CPUs.
                 (Some(_), _) if bound.is_some() => {
                     let cpus = bound.cloned().unwrap_or_default();
-                    self.open_on_each(group, spot.tid, &cpus)
+                    self.open_on_each(group, slot.tid, &cpus)
                 }
                 (None, Some(cpu)) => {
                     let there = |cpus: Option<&CpuList>| cpus.is_none_or(|cpus| cpus.contains(cpu));
                     if there(bound) && there(leader.core_cpus.as_ref()) {
-                        self.open_group(group, spot)
+                        self.open_group(group, slot)
                     } else {
                         Opened::Yes
                     }
                 }
-                _ => self.open_group(group, spot),
+                _ => self.open_group(group, slot),
             };
             if opened == Opened::Gone {
                 return Opened::Gone;
@@ -267,15 +267,15 @@ impl Set {
     fn open_on_each(&mut self, group: usize, tid: Option<u32>, cpus: &CpuList) -> Opened {
         let mut there = Opened::Gone;
         for cpu in cpus.iter() {
-            if self.open_group(group, Spot { tid, cpu: Some(cpu) }) == Opened::Yes {
+            if self.open_group(group, TargetSlot { tid, cpu: Some(cpu) }) == Opened::Yes {
                 there = Opened::Yes;
             }
         }
         there
     }
 
-    fn open_group(&mut self, group: usize, spot: Spot) -> Opened {
-        match self.try_group(group, spot) {
+    fn open_group(&mut self, group: usize, slot: TargetSlot) -> Opened {
+        match self.try_group(group, slot) {
             Attempt::Opened(bundle) => {
                 self.bundles.extend(bundle);
                 Opened::Yes
@@ -283,7 +283,7 @@ impl Set {
             Attempt::Gone => Opened::Gone,
             Attempt::DoesNotFit => {
                 self.break_up(group);
-                self.open_group(group, spot)
+                self.open_group(group, slot)
             }
         }
     }
@@ -291,28 +291,29 @@ impl Set {
     /// A weak group that the kernel refuses becomes single events, where it was already opened too.
     fn break_up(&mut self, group: usize) {
         self.broken_groups += 1;
-        let spots: Vec<Spot> = self.bundles.iter().filter(|b| b.group == group).map(|b| b.spot).collect();
+        let slots: Vec<TargetSlot> =
+            self.bundles.iter().filter(|b| b.group == group).map(|b| b.slot).collect();
         self.bundles.retain(|bundle| bundle.group != group);
         let rest = self.groups[group].members.split_off(1);
         self.groups[group].weak = false;
         for event in rest {
             self.events[event].fate = Fate::default();
-            self.groups.push(Group { members: vec![event], weak: false });
-            for &spot in &spots {
-                self.open_group(self.groups.len() - 1, spot);
+            self.groups.push(CountedGroup { members: vec![event], weak: false });
+            for &slot in &slots {
+                self.open_group(self.groups.len() - 1, slot);
             }
         }
-        for spot in spots {
-            self.open_group(group, spot);
+        for slot in slots {
+            self.open_group(group, slot);
         }
     }
 
-    fn try_group(&mut self, group: usize, spot: Spot) -> Attempt {
-        let Group { members, weak } = &self.groups[group];
+    fn try_group(&mut self, group: usize, slot: TargetSlot) -> Attempt {
+        let CountedGroup { members, weak } = &self.groups[group];
         let (members, weak) = (members.clone(), *weak);
         let grouped = members.len() > 1;
         let mut opened: Vec<Member> = Vec::with_capacity(members.len());
-        let on_exec = self.options.enable_on_exec && spot.tid.is_some();
+        let on_exec = self.options.enable_on_exec && slot.tid.is_some();
         for (position, &event) in members.iter().enumerate() {
             let Some(attr) = self.events[event].spec.attr().cloned() else { continue };
             if self.events[event].fate.refused.is_some() {
@@ -322,35 +323,35 @@ impl Set {
                 // Without its leader the kernel's group cannot be.
                 let error = io::Error::from_raw_os_error(errno::EINVAL);
                 let leader = Some(members[0]);
-                let refused = Refused { error, attr, spot, group_before: 0, leader };
+                let refused = Refused { error, attr, slot, group_before: 0, leader };
                 self.refuse(event, refused);
                 continue;
             }
             let leads = opened.is_empty();
             match self
-                .open_event(event, spot, opened.first().map(|leader| &leader.fd), leads && on_exec, grouped)
+                .open_event(event, slot, opened.first().map(|leader| &leader.fd), leads && on_exec, grouped)
                 .and_then(|fd| {
                     Member::new(event, fd, grouped).map_err(|error| Denied::new(Some(&attr), error))
                 }) {
                 Ok(member) => opened.push(member),
                 Err(Denied { attr, error }) => match error.raw_os_error() {
-                    Some(errno::ESRCH) if spot.tid.is_some() => return Attempt::Gone,
-                    Some(errno::ENODEV) if spot.cpu.is_some() => return Attempt::Gone,
+                    Some(errno::ESRCH) if slot.tid.is_some() => return Attempt::Gone,
+                    Some(errno::ENODEV) if slot.cpu.is_some() => return Attempt::Gone,
                     Some(errno::EINVAL) if weak && !leads => return Attempt::DoesNotFit,
                     // Nobody wrote the group as such, or he said that it may be broken: each event has its own fate.
                     _ if weak && leads && grouped => return Attempt::DoesNotFit,
                     _ => {
                         let group_before = opened.len();
-                        self.refuse(event, Refused { error, attr: *attr, spot, group_before, leader: None });
+                        self.refuse(event, Refused { error, attr: *attr, slot, group_before, leader: None });
                     }
                 },
             }
         }
-        let bundle = Bundle { group, spot, members: opened, grouped, on_exec };
+        let bundle = Bundle { group, slot, members: opened, grouped, on_exec };
         Attempt::Opened((!bundle.members.is_empty()).then_some(bundle))
     }
 
-    /// An event that is refused in one spot has no counters in any: a sum with holes would be wrong.
+    /// An event that is refused in one slot has no counters in any: a sum with holes would be wrong.
     fn refuse(&mut self, event: usize, refused: Refused) {
         for bundle in &mut self.bundles {
             bundle.members.retain(|member| member.event != event);
@@ -364,16 +365,16 @@ impl Set {
     fn open_event(
         &mut self,
         event: usize,
-        spot: Spot,
+        slot: TargetSlot,
         leader: Option<&EventFd>,
         on_exec: bool,
         grouped: bool,
     ) -> Result<EventFd, Denied> {
         let options = self.options;
-        let Event { spec, cgroup, fate } = &mut self.events[event];
-        let mode = if spot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
+        let CountedEvent { spec, cgroup, fate } = &mut self.events[event];
+        let mode = if slot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
         let flags = Flags { descendants: options.inherit, ..Flags::default() };
-        let mut request = allocate(spec, mode, flags, spot.cpu.filter(|_| spot.tid.is_none()))
+        let mut request = allocate(spec, mode, flags, slot.cpu.filter(|_| slot.tid.is_none()))
             .map_err(|error| Denied::new(spec.attr(), error))?;
         let attr = request.attr_mut();
         attr.set(Flag::Disabled, leader.is_none());
@@ -398,11 +399,11 @@ impl Set {
         if fate.all_sides {
             drop_sides(&mut request);
         }
-        let place = match (spot.tid, spot.cpu, cgroup.as_deref()) {
-            (_, Some(cpu), Some(cgroup)) => Place::CgroupOnCpu(cgroup.as_fd(), cpu),
-            (Some(tid), Some(cpu), None) => Place::TaskOnCpu(tid, cpu),
-            (Some(tid), None, _) => Place::Task(tid),
-            (None, Some(cpu), None) => Place::Cpu(cpu),
+        let place = match (slot.tid, slot.cpu, cgroup.as_deref()) {
+            (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
+            (Some(tid), Some(cpu), None) => OpenTarget::TaskOnCpu(tid, cpu),
+            (Some(tid), None, _) => OpenTarget::Task(tid),
+            (None, Some(cpu), None) => OpenTarget::Cpu(cpu),
             (None, None, _) => {
                 return Err(Denied::new(Some(request.attr()), io::Error::from_raw_os_error(errno::EINVAL)));
             }
@@ -465,7 +466,7 @@ impl Set {
     /// The kernel's; a group whose inherited copies are just changing (`ECHILD`) is tried again a few times.
     pub fn read(&mut self, mut receive: impl FnMut(Reading)) -> io::Result<()> {
         for bundle in &self.bundles {
-            let Bundle { spot, members, grouped, .. } = bundle;
+            let Bundle { slot, members, grouped, .. } = bundle;
             if *grouped {
                 // nr, enabled, running, then value and id for each member
                 self.words.resize(3 + 2 * members.len(), 0);
@@ -479,7 +480,7 @@ impl Set {
                         enabled_ns: times[1],
                         running_ns: times[2],
                     });
-                    receive(Reading { event: member.event, spot: *spot, count });
+                    receive(Reading { event: member.event, slot: *slot, count });
                 }
             } else {
                 self.words.resize(3, 0);
@@ -490,7 +491,7 @@ impl Set {
                     enabled_ns: self.words[1],
                     running_ns: self.words[2],
                 });
-                receive(Reading { event: *event, spot: *spot, count });
+                receive(Reading { event: *event, slot: *slot, count });
             }
         }
         Ok(())

@@ -9,15 +9,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::code::Memory;
-use super::elf::Segments;
-use super::jitdump::Jitdump;
+use super::dwarf::cache::Cache;
+use super::dwarf::lines::{self, LineFrame};
+use super::files::elf::{self, Segments};
+use super::files::locate::{self, Found};
+use super::generated::jitdump::Jitdump;
+use super::generated::perf_map;
 use super::kernel::{self, Kallsyms, KallsymsError};
-use super::lines::{self, LineFrame};
-use super::locate::{self, Found};
-use super::painted::Painted;
-use super::sparse::{Named, Sparse};
-use super::table::{Builder, Symbol, Table};
-use super::{BuildId, Image, Kind, Missing, Module, Options, Probe, Trust, elf, perf_map, plt};
+use super::tables::overlay_map::OverlayMap;
+use super::tables::plt;
+use super::tables::sparse::{Named, Sparse};
+use super::tables::table::{Builder, Symbol, Table};
+use super::{BuildId, DataQuality, Image, Kind, Missing, Module, Options, SymbolQuery};
 use crate::address::{Avma, FileOffset, Svma};
 
 /// What all modules share: the options, the kernel's symbols, what records announced.
@@ -26,7 +29,7 @@ pub(super) struct Shared {
     pub(super) options: Options,
     kallsyms: OnceLock<Result<Arc<Kallsyms>, KallsymsError>>,
     running: OnceLock<Option<BuildId>>,
-    ksymbols: Painted<String>,
+    ksymbols: OverlayMap<String>,
     jitdumps: Vec<(u32, PathBuf)>,
 }
 
@@ -36,7 +39,7 @@ impl Shared {
             options,
             kallsyms: OnceLock::new(),
             running: OnceLock::new(),
-            ksymbols: Painted::default(),
+            ksymbols: OverlayMap::default(),
             jitdumps: Vec::new(),
         }
     }
@@ -76,7 +79,7 @@ impl Shared {
 /// A module whose files were looked for.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
-    trust: Trust,
+    trust: DataQuality,
     /// What line lookup said when it failed as a whole.
     bad_lines: OnceLock<String>,
     found: Found,
@@ -87,7 +90,7 @@ pub(super) struct Loaded {
     variables: OnceLock<Table>,
     /// The kernel's functions, and by how much it lies higher now than in the recording.
     kallsyms: Option<(Arc<Kallsyms>, u64)>,
-    cache: Option<Mutex<super::cache::Cache>>,
+    cache: Option<Mutex<Cache>>,
     /// Stands in for `table` where that would be too large to keep.
     sparse: Option<Sparse>,
     /// Where the code may be read while it runs.
@@ -177,7 +180,7 @@ impl Loaded {
         }
         let source = self.found.debug.as_ref().or(self.found.binary.as_ref()).filter(|_| lines);
         if let (Some(folder), Some(build_id), Some(source)) = (&shared.options.cache, build_id, source) {
-            self.cache = Some(Mutex::new(super::cache::Cache::open(folder, build_id, &source.path)));
+            self.cache = Some(Mutex::new(Cache::open(folder, build_id, &source.path)));
         }
     }
 
@@ -295,7 +298,7 @@ impl Loaded {
         if shared.options.live {
             loaded.memory = Memory::Process(pid);
         }
-        let mut painted = Painted::default();
+        let mut painted = OverlayMap::default();
         let dumps = shared.jitdumps.iter().filter(|(owner, _)| *owner == pid);
         for (_, path) in dumps {
             match Jitdump::read(path) {
@@ -315,7 +318,7 @@ impl Loaded {
             Ok((path, table)) => {
                 loaded.trust.binary.get_or_insert(path);
                 // The dump tells when code was there, so it is believed where both speak.
-                let mut all = Painted::default();
+                let mut all = OverlayMap::default();
                 for symbol in table.iter() {
                     all.lay(symbol.start, symbol.end, symbol.name.to_owned());
                 }
@@ -348,7 +351,7 @@ impl Loaded {
     }
 
     /// What was found and what is missing.
-    pub(super) fn trust(&self) -> Trust {
+    pub(super) fn trust(&self) -> DataQuality {
         let mut trust = self.trust.clone();
         if let Some(why) = self.bad_lines.get() {
             trust.lines = false;
@@ -375,15 +378,15 @@ impl Loaded {
     }
 
     /// The probe that [`Loaded::address`] turns into this address.
-    pub(super) fn probe_of(&self, address: u64) -> Option<Probe> {
+    pub(super) fn probe_of(&self, address: u64) -> Option<SymbolQuery> {
         match &self.numbering {
-            Numbering::Offset(segments) => segments.offset(Svma(address)).map(Probe::from),
+            Numbering::Offset(segments) => segments.offset(Svma(address)).map(SymbolQuery::from),
             Numbering::Slide(_) => Some(Avma(address).into()),
         }
     }
 
     /// The address that a person reads: the file's, or that in memory.
-    pub(super) fn address(&self, probe: Probe) -> Option<u64> {
+    pub(super) fn address(&self, probe: SymbolQuery) -> Option<u64> {
         match &self.numbering {
             Numbering::Offset(segments) => segments.address(FileOffset(probe.0)).map(|svma| svma.0),
             Numbering::Slide(_) => Some(probe.0),
@@ -391,7 +394,7 @@ impl Loaded {
     }
 
     /// The address in the file, under which its debug information has it.
-    pub(super) fn file_address(&self, probe: Probe) -> Option<u64> {
+    pub(super) fn file_address(&self, probe: SymbolQuery) -> Option<u64> {
         match &self.numbering {
             Numbering::Offset(_) => self.address(probe),
             Numbering::Slide(slide) => Some(probe.0.wrapping_sub(*slide)),
@@ -399,7 +402,7 @@ impl Loaded {
     }
 
     /// The function at a probe, in the numbering of [`Loaded::address`].
-    pub(super) fn find(&self, probe: Probe) -> Option<Symbol<'_>> {
+    pub(super) fn find(&self, probe: SymbolQuery) -> Option<Symbol<'_>> {
         self.in_kernel(probe).or_else(|| {
             let symbol = self.table.find(self.file_address(probe)?)?;
             let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
@@ -407,13 +410,13 @@ impl Loaded {
         })
     }
 
-    fn in_kernel(&self, probe: Probe) -> Option<Symbol<'_>> {
+    fn in_kernel(&self, probe: SymbolQuery) -> Option<Symbol<'_>> {
         let (kallsyms, by) = self.kallsyms.as_ref()?;
         Some(moved(kallsyms.find(probe.0.wrapping_add(*by))?, by.wrapping_neg()))
     }
 
     /// The variable at a probe, in the file's numbering.
-    pub(super) fn find_variable(&self, probe: Probe) -> Option<Symbol<'_>> {
+    pub(super) fn find_variable(&self, probe: SymbolQuery) -> Option<Symbol<'_>> {
         let Numbering::Offset(_) = self.numbering else { return None };
         let read = || {
             let mut builder = Builder::default();
@@ -428,14 +431,14 @@ impl Loaded {
     }
 
     /// Whether an answer costs no walk through a symbol table.
-    pub(super) fn knows(&self, probe: Probe) -> bool {
+    pub(super) fn knows(&self, probe: SymbolQuery) -> bool {
         let Some(sparse) = &self.sparse else { return true };
         self.file_address(probe).is_none_or(|address| sparse.knows(address)) || self.find(probe).is_some()
     }
 
     /// The probes around this one that [`Loaded::find_all`] names as it does this one, first and first behind, as far as that
     /// is known by now.
-    pub(super) fn around(&self, probe: Probe) -> Option<(u64, u64)> {
+    pub(super) fn around(&self, probe: SymbolQuery) -> Option<(u64, u64)> {
         if let Some(symbol) = self.in_kernel(probe) {
             return Some((symbol.start, symbol.end));
         }
@@ -450,11 +453,11 @@ impl Loaded {
     }
 
     /// The functions at these probes: start and end in the numbering of [`Loaded::address`], and the name.
-    pub(super) fn find_all(&self, probes: &[Probe]) -> Vec<Option<Named>> {
+    pub(super) fn find_all(&self, probes: &[SymbolQuery]) -> Vec<Option<Named>> {
         let owned = |symbol: Symbol<'_>| (symbol.start, symbol.end, symbol.name.into());
         let mut all: Vec<Option<Named>> = probes.iter().map(|probe| self.find(*probe).map(owned)).collect();
         let Some(sparse) = &self.sparse else { return all };
-        let lacking = |(probe, named): (&Probe, &Option<Named>)| match named {
+        let lacking = |(probe, named): (&SymbolQuery, &Option<Named>)| match named {
             None => self.file_address(*probe),
             Some(_) => None,
         };

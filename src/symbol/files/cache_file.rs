@@ -13,14 +13,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::Image;
+use super::image::Image;
 use crate::sys::file_map::{FileMap, open_regular};
 
 /// Where the body begins.
-pub(super) const BODY: usize = 12;
+pub(in crate::symbol) const BODY: usize = 12;
 
 /// Maps a file if it is sound and not larger than `most`; it counts as used now.
-pub(super) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option<Image> {
+pub(in crate::symbol) fn open(path: &Path, magic: &[u8; 8], most: u64) -> Option<Image> {
     let mut file = open_regular(path, false).ok()?;
     let meta = file.metadata().ok()?;
     if meta.uid() != rustix::process::geteuid().as_raw() || meta.len() > most {
@@ -51,7 +51,7 @@ fn body_checksum(file: &mut File) -> std::io::Result<u32> {
 }
 
 /// Writes beside and renames, so that a reader sees the old file or the new one.
-pub(super) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std::io::Result<()> {
+pub(in crate::symbol) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let beside = path.with_extension(format!("{}.new", std::process::id()));
@@ -73,7 +73,7 @@ pub(super) fn write(path: &Path, magic: &[u8; 8], body: &[u8]) -> std::io::Resul
 }
 
 /// All files of folders, with the time of their last use and their size.
-pub(super) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(SystemTime, u64, PathBuf)> {
+pub(in crate::symbol) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let file = |entry: fs::DirEntry| {
         let meta = entry.metadata().ok()?;
@@ -83,7 +83,7 @@ pub(super) fn files(folders: impl Iterator<Item = PathBuf>) -> Vec<(SystemTime, 
 }
 
 /// Removes the oldest files until the rest is small enough.
-pub(super) fn prune(mut files: Vec<(SystemTime, u64, PathBuf)>, most: u64) {
+pub(in crate::symbol) fn prune(mut files: Vec<(SystemTime, u64, PathBuf)>, most: u64) {
     let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
     files.sort();
     for (_, size, path) in files {

@@ -2,14 +2,16 @@
 //!
 //! Receives the files of a module and addresses; hands on the function at each, and remembers it for as far as it holds. A
 //! table is walked through when an address comes that is new, once for all new ones; its pages are given back
-//! afterwards. Names nothing differently than the whole [`Table`](super::Table) would.
+//! afterwards. Names nothing differently than the whole [`Table`](super::table::Table) would.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::locate::Found;
+use super::plt;
 use super::table::{Builder, Few};
-use super::{Image, elf, plt};
+use crate::symbol::files::elf;
+use crate::symbol::files::image::Image;
+use crate::symbol::files::locate::Found;
 
 /// A stretch of addresses with one answer.
 #[derive(Debug, Clone)]
@@ -20,11 +22,11 @@ struct Piece {
 }
 
 /// A function: start, end, name as the table has it.
-pub(super) type Named = (u64, u64, Box<str>);
+pub(in crate::symbol) type Named = (u64, u64, Box<str>);
 
 /// What has been looked up.
 #[derive(Debug, Default)]
-pub(super) struct Sparse {
+pub(in crate::symbol) struct Sparse {
     /// By start.
     known: Mutex<BTreeMap<u64, Piece>>,
     /// The packed symbol tables of the files, unpacked.
@@ -39,7 +41,7 @@ fn piece(known: &BTreeMap<u64, Piece>, address: u64) -> Option<(u64, &Piece)> {
 
 impl Sparse {
     /// The functions at these addresses of the file.
-    pub(super) fn find(&self, addresses: &[Option<u64>], found: &Found) -> Vec<Option<Named>> {
+    pub(in crate::symbol) fn find(&self, addresses: &[Option<u64>], found: &Found) -> Vec<Option<Named>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let new = addresses.iter().flatten().copied().filter(|address| piece(&known, *address).is_none());
         let few = Few::new(new);
@@ -50,12 +52,12 @@ impl Sparse {
     }
 
     /// Whether the answer for an address is there already.
-    pub(super) fn knows(&self, address: u64) -> bool {
+    pub(in crate::symbol) fn knows(&self, address: u64) -> bool {
         self.around(address).is_some()
     }
 
     /// From where and to where the answer is that for this address, if it is there already.
-    pub(super) fn around(&self, address: u64) -> Option<(u64, u64)> {
+    pub(in crate::symbol) fn around(&self, address: u64) -> Option<(u64, u64)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         piece(&known, address).map(|(start, piece)| (start, piece.end))
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::{Module, Options};
+use crate::symbol::{Module, Options};
 
 /// Where a process's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]

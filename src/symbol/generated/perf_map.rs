@@ -11,8 +11,8 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::painted::Painted;
-use super::table::Table;
+use crate::symbol::tables::overlay_map::OverlayMap;
+use crate::symbol::tables::table::Table;
 use crate::sys::file_map::open_regular;
 
 /// More is not read.
@@ -22,7 +22,7 @@ const MOST_NAME: usize = 4 << 10;
 
 /// Parses a map; what cannot be read is left out.
 pub fn parse(text: &[u8]) -> Table {
-    let mut painted = Painted::default();
+    let mut painted = OverlayMap::default();
     for line in text.split(|byte| *byte == b'\n') {
         if let Some((start, end, name)) = parse_line(line) {
             painted.lay(start, end, name);

@@ -10,15 +10,15 @@ use super::table::{Builder, Rank, Table};
 
 /// Ranges with a value each, without overlaps.
 #[derive(Debug)]
-pub struct Painted<T>(BTreeMap<u64, (u64, T)>);
+pub struct OverlayMap<T>(BTreeMap<u64, (u64, T)>);
 
-impl<T> Default for Painted<T> {
+impl<T> Default for OverlayMap<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<T: Clone> Painted<T> {
+impl<T: Clone> OverlayMap<T> {
     /// Lays a range over what is there; whole functions are replaced, also where only a part of them is covered.
     pub fn lay(&mut self, start: u64, end: u64, value: T) {
         if end <= start {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_newest_replaces_what_it_touches() {
-        let mut painted = Painted::default();
+        let mut painted = OverlayMap::default();
         painted.lay(10, 20, "a");
         painted.lay(20, 30, "b");
         painted.lay(40, 50, "c");

@@ -1,7 +1,7 @@
 //! What an ELF file says: its segments, its functions, its build-id, and where its debug information lies.
 //!
 //! Receives the bytes of a file that nobody vouches for; hands on values. Decides which of a symbol table's entries are functions. Leaves
-//! finding files to [`locate`](super::locate), line tables to [`lines`](super::lines), stubs to [`plt`](super::plt).
+//! finding files to [`locate`](super::locate), line tables to [`lines`](crate::symbol::dwarf::lines), stubs to [`plt`](crate::symbol::tables::plt).
 
 use std::io::Read;
 
@@ -10,9 +10,9 @@ use object::read::{File, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use object::{ObjectKind, SectionFlags, SectionIndex, SegmentFlags, SymbolFlags};
 use rustc_hash::FxHashMap;
 
-use super::BuildId;
-use super::table::{Builder, Rank};
 use crate::address::{FileOffset, Svma};
+use crate::symbol::BuildId;
+use crate::symbol::tables::table::{Builder, Rank};
 
 /// A compressed section or embedded file may claim at most this size.
 pub const MOST_DECOMPRESSED: u64 = 4 << 30;

@@ -1,0 +1,289 @@
+//! Between the screen and whoever has samples: the board that answers lie on, and the thread that takes the screen's jobs.
+//!
+//! ```text
+//!    screen ── EngineHandle ── Job ──> serve: the engine's job thread
+//!      ^                                        |        engine's other threads
+//!      '── wake ── Board: what is new <── put ──'────────────────'
+//! ```
+//! Decides which of several jobs that wait are still done: of questions, functions' histories and functions' code only the
+//! last. Leaves to the engine how it answers.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::engine::{Engine, ExportForm, FunctionRef, LiveCommand, Poll, Status, Waker};
+use crate::error::Error;
+use crate::profile::sampled::Query;
+
+/// What the screen wants done.
+#[derive(Debug)]
+pub enum Job {
+    /// Answer this from now on.
+    Answer(Box<Query>),
+    /// Answer the last question again: the engine knows more.
+    Refresh,
+    /// A function's own periods by time.
+    History(FunctionRef),
+    /// A function's code with its weights.
+    Code(FunctionRef),
+    /// Write what the last query shows to a file of this name.
+    Export(ExportForm, PathBuf),
+    /// What only a live engine can do.
+    Command(LiveCommand),
+}
+
+/// Where an engine's threads put what is new, for the screen to take.
+#[derive(Debug)]
+pub struct Board {
+    news: Mutex<News>,
+    waker: Waker,
+}
+
+#[derive(Debug, Default)]
+struct News {
+    poll: Poll,
+    /// The header as it was shown last.
+    status: Status,
+}
+
+impl Board {
+    /// A board with the header's first facts.
+    pub fn new(waker: Waker, status: Status) -> Arc<Self> {
+        let poll = Poll { status: Some(status.clone()), ..Poll::default() };
+        Arc::new(Self { news: Mutex::new(News { poll, status }), waker })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts something there and wakes the screen.
+    pub fn put(&self, put: impl FnOnce(&mut Poll)) {
+        put(&mut self.lock().poll);
+        self.waker.wake();
+    }
+
+    /// Changes the header's facts.
+    pub fn status(&self, change: impl FnOnce(&mut Status)) {
+        let mut news = self.lock();
+        change(&mut news.status);
+        news.poll.status = Some(news.status.clone());
+        drop(news);
+        self.waker.wake();
+    }
+
+    /// Ends the screen: the engine cannot go on.
+    pub fn fail(&self, error: Error) {
+        self.put(|poll| poll.failed = Some(error));
+    }
+
+    /// Ends the screen: the engine's time is over.
+    pub fn end(&self) {
+        self.waker.end();
+    }
+
+    /// Everything that is new since the last call.
+    pub(super) fn take(&self) -> Poll {
+        std::mem::take(&mut self.lock().poll)
+    }
+}
+
+/// The screen's end of it. The engine's job thread ends when the handle and all clones of its sender are gone.
+#[derive(Debug)]
+pub struct EngineHandle {
+    pub(super) board: Arc<Board>,
+    jobs: Sender<Job>,
+}
+
+impl EngineHandle {
+    /// A handle, and where its jobs come out: give that to [`serve`].
+    pub fn new(board: Arc<Board>) -> (Self, Receiver<Job>) {
+        let (jobs, receiver) = channel();
+        (Self { board, jobs }, receiver)
+    }
+
+    /// For threads of the engine that have jobs too.
+    pub fn sender(&self) -> Sender<Job> {
+        self.jobs.clone()
+    }
+
+    pub(super) fn send(&self, job: Job) {
+        // An engine that has ended has said so on the board.
+        let _ = self.jobs.send(job);
+    }
+}
+
+/// Does jobs, and what the engine has to do in time, until nobody asks any more.
+pub fn serve(engine: &mut impl Engine, jobs: &Receiver<Job>, board: &Board) {
+    loop {
+        let first = match engine.deadline() {
+            None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(deadline) => jobs.recv_timeout(deadline.saturating_duration_since(Instant::now())),
+        };
+        match first {
+            Ok(first) => carry_out(engine, std::iter::once(first).chain(jobs.try_iter()), board),
+            Err(RecvTimeoutError::Timeout) => engine.look(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// The last thing sent of those that wait; waits for one. `None`: nobody is left to send any.
+pub fn latest<T>(receiver: &Receiver<T>) -> Option<T> {
+    let first = receiver.recv().ok()?;
+    Some(receiver.try_iter().last().unwrap_or(first))
+}
+
+fn carry_out(engine: &mut impl Engine, jobs: impl Iterator<Item = Job>, board: &Board) {
+    let (mut query, mut is_new, mut history, mut code, mut others) = (None, false, None, None, Vec::new());
+    for job in jobs {
+        match job {
+            Job::Answer(last) => (query, is_new) = (Some(*last), true),
+            Job::Refresh => is_new = true,
+            Job::History(last) => history = Some(last),
+            Job::Code(last) => code = Some(last),
+            other @ (Job::Export(..) | Job::Command(_)) => others.push(other),
+        }
+    }
+    if let Some(query) = query {
+        engine.ask(query);
+    }
+    if is_new && let Some(answer) = engine.answer() {
+        board.put(|poll| poll.answer = Some(answer));
+    }
+    if let Some(function) = history
+        && let Some(periods) = engine.history(&function)
+    {
+        board.put(|poll| poll.history = Some((function, periods)));
+    }
+    if let Some(function) = code {
+        engine.annotate(function);
+    }
+    for other in others {
+        let said = match other {
+            Job::Export(form, path) => Some(match engine.export(form, &path) {
+                Ok(()) => format!("{} is written", path.display()),
+                Err(error) => error.headline(),
+            }),
+            Job::Command(command) => engine.command(command),
+            _ => None,
+        };
+        if said.is_some() {
+            board.put(|poll| poll.said = said);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Result;
+    use crate::profile::sampled::Answer;
+    use crate::tui::Inbox;
+    use std::path::Path;
+    use std::time::Duration;
+
+    #[derive(Default)]
+    struct Script {
+        done: Vec<String>,
+        deadline: Option<Instant>,
+    }
+
+    impl Engine for Script {
+        fn ask(&mut self, query: Query) {
+            self.done.push(format!("ask {:?}", query.event));
+        }
+
+        fn answer(&mut self) -> Option<Arc<Answer>> {
+            self.done.push("answer".to_owned());
+            None
+        }
+
+        fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
+            self.done.push(format!("history {}", function.symbol));
+            Some(vec![1, 2])
+        }
+
+        fn annotate(&mut self, function: FunctionRef) {
+            self.done.push(format!("code {}", function.symbol));
+        }
+
+        fn export(&mut self, _: ExportForm, path: &Path) -> Result<()> {
+            if path.ends_with("full") { Err(Error::new("no room")) } else { Ok(()) }
+        }
+
+        fn command(&mut self, _: LiveCommand) -> Option<String> {
+            None
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            self.deadline
+        }
+
+        fn look(&mut self) {
+            self.done.push("look".to_owned());
+            self.deadline = None;
+        }
+    }
+
+    fn function(symbol: &str) -> FunctionRef {
+        FunctionRef { dso: String::new(), symbol: symbol.to_owned() }
+    }
+
+    fn query(event: usize) -> Job {
+        Job::Answer(Box::new(Query { event: Some(event), ..Query::default() }))
+    }
+
+    #[test]
+    fn of_what_waits_only_the_last_is_done() {
+        let inbox = Inbox::default();
+        let board = Board::new(inbox.waker(), Status::default());
+        let (handle, jobs) = EngineHandle::new(board.clone());
+        for job in [
+            Job::History(function("a")),
+            query(0),
+            Job::Code(function("c")),
+            query(1),
+            Job::Refresh,
+            Job::History(function("b")),
+            Job::Export(ExportForm::Json, PathBuf::from("full")),
+        ] {
+            handle.send(job);
+        }
+        drop(handle);
+        let mut engine = Script::default();
+        serve(&mut engine, &jobs, &board);
+        assert_eq!(engine.done, ["ask Some(1)", "answer", "history b", "code c"]);
+        let poll = board.take();
+        assert_eq!(poll.history, Some((function("b"), vec![1, 2])));
+        assert_eq!(poll.said.as_deref(), Some("no room"));
+        assert!(poll.status.is_some() && board.take().status.is_none(), "what was taken is not new");
+    }
+
+    #[test]
+    fn a_deadline_is_kept_while_nobody_asks() {
+        let board = Board::new(Inbox::default().waker(), Status::default());
+        let (handle, jobs) = EngineHandle::new(board.clone());
+        let mut engine =
+            Script { deadline: Some(Instant::now() + Duration::from_millis(5)), ..Script::default() };
+        let asking = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(handle);
+        });
+        serve(&mut engine, &jobs, &board);
+        asking.join().unwrap();
+        assert_eq!(engine.done, ["look"]);
+    }
+
+    #[test]
+    fn a_change_of_the_header_keeps_the_rest_of_it() {
+        let board =
+            Board::new(Inbox::default().waker(), Status { title: "a".to_owned(), ..Status::default() });
+        board.take();
+        board.status(|status| status.lost = 3);
+        let status = board.take().status.unwrap();
+        assert_eq!((status.title.as_str(), status.lost), ("a", 3));
+    }
+}
