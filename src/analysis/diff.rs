@@ -1,7 +1,7 @@
 //! Recordings compared event by event.
 //!
-//! Receives the files' names and a [`DiffRequest`]; reads them one after the other, with words in common, and hands on the
-//! [`Comparison`]. What a difference is worth is left to `profile::diff`.
+//! Receives the files' names and a [`DiffRequest`]; reads them one after the other, with words in common, and
+//! hands on the [`Comparison`]. What a difference is worth is left to `profile::diff`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
 
-/// Below this part of the base in rows that another recording has too, names of programs are suspected to differ.
+/// Below this part of the base in rows that another recording has too, names of programs are suspected to
+/// differ.
 const MATCHED: f64 = 0.5;
 
 /// What is compared, and how.
@@ -72,12 +73,7 @@ impl Sides {
     }
 }
 
-fn read(
-    path: &Path,
-    request: &DiffRequest,
-    texts: &mut Texts,
-    progress: &dyn ProgressSink,
-) -> Result<Side> {
+fn read(path: &Path, request: &DiffRequest, texts: &mut Texts, progress: &dyn ProgressSink) -> Result<Side> {
     let session = Arc::new(Session::open(Reader::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let asked = AnalysisRequest { callers: has_tree, ..request.analysis.clone() };
@@ -155,7 +151,14 @@ fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: Texts) -> Result<
         notes.extend(suspicion(&event, &request.analysis.keys, &texts));
         events.push(event);
     }
-    Ok(Comparison { texts, keys: request.analysis.keys.clone(), files, compute: request.compute, events, notes })
+    Ok(Comparison {
+        texts,
+        keys: request.analysis.keys.clone(),
+        files,
+        compute: request.compute,
+        events,
+        notes,
+    })
 }
 
 /// What stands to reason when hardly anything matches: the same functions in programs of other names.

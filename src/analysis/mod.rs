@@ -1,13 +1,14 @@
 //! From an open recording to named, filtered, aggregated answers.
 //!
-//! Receives a [`Session`] and an [`AnalysisRequest`]; hands on what views show. What a recording is asked lives here once: which
-//! samples count, where symbols are looked for, copied stacks that are unwound, words for numbers, what the data are worth.
-//! Typed options and printing are left to `command` and `view`, adding up and questions to `profile`.
+//! Receives a [`Session`] and an [`AnalysisRequest`]; hands on what views show. What a recording is asked
+//! lives here once: which samples count, where symbols are looked for, copied stacks that are unwound, words
+//! for numbers, what the data are worth. Typed options and printing are left to `command` and `view`, adding
+//! up and questions to `profile`.
 //!
 //! ```text
-//!   Session ── Analysis::load ── name ──┬─ (assess) ── answer      tables, trees, trust: report, its screen, diff
-//!      │             └─ functions ── listing                       annotate, the screen's code
-//!      └── script::Transcript::load ── entries                     one by one, in the order of time
+//!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
+//!      │             └─ functions ── listing                    annotate, the screen's code
+//!      └── script::Transcript::load ── entries                  one by one, in the order of time
 //! ```
 
 pub mod annotate;
@@ -44,7 +45,8 @@ use crate::symbol::{Depth, Options};
 
 /// Whoever shows how far work has come.
 pub trait ProgressSink: Sync {
-    /// A piece of work begins; it ends when what is returned is dropped. `total` is 0 where it is not known yet.
+    /// A piece of work begins; it ends when what is returned is dropped. `total` is 0 where it is not known
+    /// yet.
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_>;
 }
 
@@ -118,7 +120,8 @@ struct AggregatedSamples {
 }
 
 impl Analysis {
-    /// Pass 2: reads the samples that count, unwinds copied stacks, adds up, looks up each distinct address once.
+    /// Pass 2: reads the samples that count, unwinds copied stacks, adds up, looks up each distinct address
+    /// once.
     ///
     /// # Errors
     /// When the file cannot be read, or does not say what the request needs to know.
@@ -132,8 +135,7 @@ impl Analysis {
         let (mut samples, ends) = {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
             let unwinding = Unwinding::new(&session, &symbols, request.max_stack);
-            let samples =
-                samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
+            let samples = samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
             (samples, unwinding.ends())
         };
         let resolved = {
@@ -168,7 +170,8 @@ impl Analysis {
         self.totals().iter().map(|total| total.samples).sum()
     }
 
-    /// Names everything, so deep. `texts` may hold words already: those of another recording, with which this one is compared.
+    /// Names everything, so deep. `texts` may hold words already: those of another recording, with which this
+    /// one is compared.
     ///
     /// The first names change the stacks, where that was asked for.
     pub fn name(&mut self, depth: Depth, mut texts: Texts, progress: &dyn ProgressSink) -> NamedSamples {
@@ -191,8 +194,8 @@ impl Analysis {
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: Trust::default() }
     }
 
-    /// Finds out what the data and the names are worth. With `remedies`, what would bring missing names too: that may take
-    /// longer than many a report.
+    /// Finds out what the data and the names are worth. With `remedies`, what would bring missing names too:
+    /// that may take longer than many a report.
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
         let counts = crate::profile::sampled::trust::quality(resolved, &named.code, &named.texts);
@@ -266,15 +269,14 @@ pub struct NamedSamples {
 impl NamedSamples {
     /// The words for numbers in rows.
     fn words(&self) -> RecordingNames<'_> {
-        let names = RecordingNames::new(&self.samples.session).with_payloads(&self.samples.samples.payloads);
-        RecordingNames { raw_traces: self.samples.raw_traces, ..names }
+        let AggregatedSamples { session, samples, raw_traces, .. } = &*self.samples;
+        RecordingNames::new(session).with_payloads(&samples.payloads, *raw_traces)
     }
 
     /// Answers one question of several.
     pub fn answer(&self, query: &Query) -> Answer {
         let answer = self.answer_with(&self.words(), query, self.texts.clone());
-        let profile =
-            Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..answer.profile };
+        let profile = Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..answer.profile };
         Answer { profile, ..answer }
     }
 

@@ -15,7 +15,7 @@ pub struct RecordingNames<'a> {
     /// For addresses in payloads.
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
-    pub raw_traces: bool,
+    raw_traces: bool,
 }
 
 impl<'a> RecordingNames<'a> {
@@ -27,9 +27,10 @@ impl<'a> RecordingNames<'a> {
         Self { session, comms, tracing, payloads: None, symbols: None, raw_traces: false }
     }
 
-    /// Knows the payloads that pass 2 kept.
-    pub fn with_payloads(self, payloads: &'a Lists) -> Self {
-        Self { payloads: Some(payloads), ..self }
+    /// Knows the payloads that pass 2 kept. `raw`: they are given field by field, not as the format prints
+    /// them.
+    pub fn with_payloads(self, payloads: &'a Lists, raw: bool) -> Self {
+        Self { payloads: Some(payloads), raw_traces: raw, ..self }
     }
 
     /// Knows the names of the kernel's functions.

@@ -1,4 +1,5 @@
-//! What is known about the quality of a recording: its modules and what they lack, losses, stacks that end early.
+//! What is known about the quality of a recording: its modules and what they lack, losses, stacks that end
+//! early.
 //!
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
@@ -9,7 +10,8 @@ use crate::session::{Samples, Session};
 
 /// Modules whose remedy is worked out.
 const REMEDIES: usize = 5;
-/// One in so many of all frames must lack its name for that: asking the package manager takes longer than many a report.
+/// One in so many of all frames must lack its name for that: asking the package manager takes longer than
+/// many a report.
 const REMEDY_FROM: u64 = 200;
 
 /// What was lost, in samples, or else in records of any kind.

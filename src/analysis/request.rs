@@ -1,6 +1,7 @@
 //! What is asked of a recording's samples before any of them is read.
 //!
-//! Receives plain values, from whoever has them (a command line, a screen, an export); they become what pass 2 of the session is asked. Decides what a span of time, a socket or a thread's name means in a recording.
+//! Receives plain values, from whoever has them (a command line, a screen, an export); they become what pass
+//! 2 of the session is asked. Decides what a span of time, a socket or a thread's name means in a recording.
 //! What is asked of samples that have been added up and named is a [`Query`].
 
 use rustc_hash::FxHashSet;
@@ -30,7 +31,8 @@ pub struct AnalysisRequest {
     pub selection: SampleSelection,
     /// What rows are told apart by.
     pub keys: Vec<SortKey>,
-    /// The usual sort keys of what is measured belong before `keys`: [`AnalysisRequest::settle`] puts them there.
+    /// The usual sort keys of what is measured belong before `keys`: [`AnalysisRequest::settle`] puts them
+    /// there.
     pub usual_keys: bool,
     /// Length of a slice for the sort key `time`, in nanoseconds.
     pub slice: u64,
@@ -40,8 +42,8 @@ pub struct AnalysisRequest {
     pub callers: bool,
     /// Longest call chain, in frames.
     pub max_stack: usize,
-    /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort keys are: a screen
-    /// filters by them.
+    /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
+    /// keys are: a screen filters by them.
     pub facets: bool,
     /// What names do to the stacks.
     pub stack_changes: StackChanges,
@@ -49,7 +51,8 @@ pub struct AnalysisRequest {
     pub raw_names: bool,
     /// Tracepoints' payloads are given field by field, not as their format prints them.
     pub raw_traces: bool,
-    /// Where symbols are looked for. Whether the recording is from this machine ([`Options::live`]) is found out.
+    /// Where symbols are looked for. Whether the recording is from this machine ([`Options::live`]) is found
+    /// out.
     pub symbols: Options,
 }
 
@@ -112,7 +115,8 @@ impl AnalysisRequest {
         !self.counts_branches() && super::has_chains(reader)
     }
 
-    /// A question to what this request brings: with its sort keys; without call chains there are neither totals nor a tree.
+    /// A question to what this request brings: with its sort keys; without call chains there are neither
+    /// totals nor a tree.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
         let has_chains = self.has_chains(reader);
         Query {

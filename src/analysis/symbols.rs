@@ -1,4 +1,5 @@
-//! Names for locations: the session's modules are made known to the symbolizer, and its answers written down as [`Code`].
+//! Names for locations: the session's modules are made known to the symbolizer, and its answers written down
+//! as [`Code`].
 
 use std::path::PathBuf;
 
@@ -63,7 +64,8 @@ impl Symbols {
         }
     }
 
-    /// Whether a process's list of generated code has grown since the last call; its names are then read again.
+    /// Whether a process's list of generated code has grown since the last call; its names are then read
+    /// again.
     pub fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
         let symbol::Kind::Anonymous { pid } = self.symbolizer.module(id).kind else { return false };
@@ -88,8 +90,8 @@ impl Symbols {
         Some((id, probe))
     }
 
-    /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind, as far as that is
-    /// known by now.
+    /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind,
+    /// as far as that is known by now.
     pub fn around(&self, location: &Location) -> Option<(u64, u64)> {
         let (id, probe) = self.probe(location)?;
         self.symbolizer.around(id, probe)

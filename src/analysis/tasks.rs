@@ -1,4 +1,5 @@
-//! What a recording holds besides samples: records by kind, tasks, their mappings, what their counters said at the end.
+//! What a recording holds besides samples: records by kind, tasks, their mappings, what their counters said
+//! at the end.
 
 use std::collections::BTreeMap;
 

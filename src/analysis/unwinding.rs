@@ -1,4 +1,5 @@
-//! Unwinding for pass 2: each module's tables and each layer's space are prepared once, when a sample first needs them.
+//! Unwinding for pass 2: each module's tables and each layer's space are prepared once, when a sample first
+//! needs them.
 //!
 //! Receives the session's layers and the symbolizer's files; hands on walkers, one a thread.
 

@@ -1,4 +1,5 @@
-//! What options mean that several commands share: which samples count, where symbols are looked for, perf's options that pmc has not.
+//! What options mean that several commands share: which samples count, where symbols are looked for, perf's
+//! options that pmc has not.
 
 use std::path::PathBuf;
 

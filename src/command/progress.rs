@@ -45,7 +45,6 @@ impl Bar {
             bar
         }))
     }
-
 }
 
 impl ProgressMeter for Bar {

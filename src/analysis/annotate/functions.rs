@@ -1,7 +1,7 @@
 //! Which functions the samples hit, and where in them.
 //!
-//! Receives the rows of pass 2 with their stacks looked up; hands on one [`SampledFunction`] a function, costliest first. Decides what
-//! a typed name means.
+//! Receives the rows of pass 2 with their stacks looked up; hands on one [`SampledFunction`] a function,
+//! costliest first. Decides what a typed name means.
 
 use rustc_hash::FxHashMap;
 
@@ -35,7 +35,8 @@ pub struct SampledFunction {
     pub own: Vec<Value>,
 }
 
-/// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of events.
+/// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of
+/// events.
 pub fn functions(
     modules: &[Module],
     symbols: &mut Symbols,
@@ -118,9 +119,12 @@ fn plain(name: &str) -> &str {
     &name[..end]
 }
 
-/// The functions that a name means: those of exactly this name, else those whose name without parameters it is. Where there
-/// is none: the names nearest to it.
-fn named<'a>(all: &'a [SampledFunction], typed: &str) -> std::result::Result<Vec<&'a SampledFunction>, Vec<&'a str>> {
+/// The functions that a name means: those of exactly this name, else those whose name without parameters it
+/// is. Where there is none: the names nearest to it.
+fn named<'a>(
+    all: &'a [SampledFunction],
+    typed: &str,
+) -> std::result::Result<Vec<&'a SampledFunction>, Vec<&'a str>> {
     let exact: Vec<&SampledFunction> = all.iter().filter(|of| of.name == typed || of.raw == typed).collect();
     if !exact.is_empty() {
         return Ok(exact);
@@ -156,8 +160,13 @@ pub fn find<'a>(
 ///
 /// # Errors
 /// When none has this name, or none of them is in these modules; names what is near.
-pub fn choose<'a>(name: Option<&str>, dsos: &[String], all: &'a [SampledFunction]) -> Result<Vec<&'a SampledFunction>> {
-    let in_dso = |of: &&SampledFunction| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
+pub fn choose<'a>(
+    name: Option<&str>,
+    dsos: &[String],
+    all: &'a [SampledFunction],
+) -> Result<Vec<&'a SampledFunction>> {
+    let in_dso =
+        |of: &&SampledFunction| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
     let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
     let of_name = named(all, name).map_err(|near| {
         let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));

@@ -1,6 +1,7 @@
 //! From a sampled function to its listing: bytes, instructions, lines, source text are fetched and merged.
 //!
-//! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings are worth a note.
+//! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings
+//! are worth a note.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,7 +51,12 @@ pub fn events(events: &[perfdata::Event], totals: &[Value]) -> Vec<Event> {
 }
 
 /// Makes the listing of a function.
-pub fn listing(symbols: &mut Symbols, function: &SampledFunction, events: &[Event], how: &ListingOptions) -> Listing {
+pub fn listing(
+    symbols: &mut Symbols,
+    function: &SampledFunction,
+    events: &[Event],
+    how: &ListingOptions,
+) -> Listing {
     let mut notes = Vec::new();
     let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
     let code = code.map_err(|missing| {

@@ -1,6 +1,8 @@
-//! The code of functions that samples hit: which they are ([`functions`]), and what their instructions and lines cost ([`listing`]).
+//! The code of functions that samples hit: which they are ([`functions`]), and what their instructions and
+//! lines cost ([`listing`]).
 //!
-//! Receives an [`Analysis`] without callers (or the live state's rows, through [`functions::functions`]); hands on listings.
+//! Receives an [`Analysis`] without callers (or the live state's rows, through [`functions::functions`]);
+//! hands on listings.
 
 pub mod functions;
 pub mod listing;

@@ -176,7 +176,8 @@ impl EntryMaker<'_> {
     fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, moment: Moment) {
         let script = self.script;
         self.branches.clear();
-        let Some(branches) = parts.branches.filter(|_| script.kinds.branches || script.request.everything) else {
+        let Some(branches) = parts.branches.filter(|_| script.kinds.branches || script.request.everything)
+        else {
             return;
         };
         let layer = self.session.history.layer(who.pid, moment);

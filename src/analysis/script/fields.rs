@@ -35,7 +35,7 @@ const KINDS: [(&str, u32); 5] = [
 
 /// One `-F`.
 #[derive(Debug, Clone)]
-pub struct FieldChange {
+struct FieldChange {
     /// Only for events of this kind.
     kind: Option<u32>,
     /// For no event that a recording can hold (`synth:`).
@@ -46,11 +46,7 @@ pub struct FieldChange {
 }
 
 impl FieldChange {
-    /// Reads one.
-    ///
-    /// # Errors
-    /// When a word means nothing.
-    pub fn parse(typed: &str) -> Result<Self> {
+    fn parse(typed: &str) -> Result<Self> {
         let (kind, is_void, list) = match typed.split_once(':') {
             None => (None, false, typed),
             Some(("synth", list)) => (None, true, list),
@@ -78,8 +74,10 @@ impl FieldChange {
             fields.push((is_added, field(name)?));
         }
         if changes > 0 && plain > 0 {
-            return Err(Error::usage(format!("-F {typed:?} both changes the usual fields and replaces them"))
-                .try_this("a sign before each name, or before none"));
+            return Err(Error::usage(format!(
+                "-F {typed:?} both changes the usual fields and replaces them"
+            ))
+            .try_this("a sign before each name, or before none"));
         }
         if fields.is_empty() && kind.is_none() && !is_void {
             return Err(Error::usage("-F names no field").try_this("pmc script -F comm,tid,time,ip,sym"));
@@ -126,9 +124,15 @@ const NEEDS: [(Field, u64); 18] = [
     (Field::Tod, bits::TIME),
 ];
 
-/// The fields of each event: the usual ones, changed. `callers`: those of tracepoints are shown where they were recorded.
-pub(super) fn of_events(changes: &[FieldChange], callers: bool, events: &[Event]) -> Vec<Fields> {
-    events.iter().map(|event| of_event(event, callers, changes)).collect()
+/// The fields of each event: the usual ones, changed by each `-F`. `callers`: those of tracepoints are shown
+/// where they were recorded.
+///
+/// # Errors
+/// When a word means nothing.
+pub(super) fn of_events(typed: &[String], callers: bool, events: &[Event]) -> Result<Vec<Fields>> {
+    let changes: Vec<FieldChange> =
+        typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;
+    Ok(events.iter().map(|event| of_event(event, callers, &changes)).collect())
 }
 
 fn usual(event: &Event, callers: bool) -> Fields {
@@ -152,7 +156,8 @@ fn usual(event: &Event, callers: bool) -> Fields {
 fn of_event(event: &Event, callers: bool, changes: &[FieldChange]) -> Fields {
     let mut fields = usual(event, callers);
     let mut asked = Vec::new();
-    let mine = |change: &&FieldChange| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
+    let mine =
+        |change: &&FieldChange| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
     for change in changes.iter().filter(mine) {
         if !change.is_relative {
             fields = Fields::default();

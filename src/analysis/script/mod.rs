@@ -1,15 +1,14 @@
 //! Samples and other records one by one, with names, in the order of time.
 //!
-//! Receives a [`Session`] and a [`ScriptRequest`]; [`Transcript::load`] names all addresses first, [`Transcript::entries`] then goes
-//! through the records and hands each on as a [`ScriptLine`]. Decides which fields an event has. Printing is left to `view::script`.
+//! Receives a [`Session`] and a [`ScriptRequest`]; [`Transcript::load`] names all addresses first,
+//! [`Transcript::entries`] then goes through the records and hands each on as a [`ScriptLine`]. Decides which
+//! fields an event has. Printing is left to `view::script`.
 
 mod entries;
-pub mod fields;
+mod fields;
 mod places;
 
 use std::sync::Arc;
-
-use fields::FieldChange;
 
 use super::request::SampleSelection;
 use super::symbols::Symbols;
@@ -28,8 +27,8 @@ use crate::symbol::{Depth, Options};
 pub struct ScriptRequest {
     /// Which samples count.
     pub selection: SampleSelection,
-    /// How the usual fields change.
-    pub fields: Vec<FieldChange>,
+    /// How the usual fields change, each as perf's `-F` has it.
+    pub fields: Vec<String>,
     /// Everything that was recorded is wanted, whatever the fields are.
     pub everything: bool,
     /// Callers too.
@@ -80,13 +79,13 @@ impl<'a> Transcript<'a> {
     /// Names all addresses.
     ///
     /// # Errors
-    /// When the file cannot be read, or does not say what the request needs to know.
+    /// When the file cannot be read, or does not say what the request needs to know, or a field is none.
     pub fn load(
         session: Arc<Session>,
         request: &'a ScriptRequest,
         progress: &dyn ProgressSink,
     ) -> Result<Self> {
-        let fields = fields::of_events(&request.fields, request.callers, session.reader.events());
+        let fields = fields::of_events(&request.fields, request.callers, session.reader.events())?;
         let wanted = Wanted { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[Field]| fields.iter().any(|fields| fields.has_any(list));

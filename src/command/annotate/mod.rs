@@ -1,4 +1,5 @@
-//! `pmc annotate`: opens a recording, has the code of the functions that samples hit looked for, and hands it to a view.
+//! `pmc annotate`: opens a recording, has the code of the functions that samples hit looked for, and hands it
+//! to a view.
 
 mod plan;
 

@@ -1,6 +1,8 @@
-//! The thread that has the recording read: samples first, then names, then inlined functions, then the code of functions.
+//! The thread that has the recording read: samples first, then names, then inlined functions, then the code
+//! of functions.
 //!
-//! Hands on each stage as soon as it is whole, and tells the board how far work has come. Keeps the symbolizer (it is in the
+//! Hands on each stage as soon as it is whole, and tells the board how far work has come. Keeps the
+//! symbolizer (it is in the
 //! [`Analysis`]), and therefore also has the code of functions fetched.
 
 use std::sync::mpsc::{Receiver, Sender};
@@ -67,7 +69,8 @@ impl Loader {
             status.notes = quality::notes(&session);
         });
         let mut analysis = Analysis::load(session, request, &progress)?;
-        // What the sort keys show may need lines and inlined functions at once; else they come when names have.
+        // What the sort keys show may need lines and inlined functions at once; else they come when names
+        // have.
         let first = if request.needs_deep_names() { *depth } else { Depth::Names };
         self.stage(&mut analysis, first);
         if let Some(opening) = opening {

@@ -1,4 +1,5 @@
-//! The screen of a recording, for whichever command shows one: `report` its tables, `annotate` the code of a function.
+//! The screen of a recording, for whichever command shows one: `report` its tables, `annotate` the code of a
+//! function.
 //!
 //! ```text
 //!   loader thread     file ─> samples ─> names ─stage─> inlines ─stage─> then the code of functions
@@ -7,8 +8,9 @@
 //!                                                                  │
 //!   screen            ask … <──────────── what is new ─────────────'
 //! ```
-//! The screen opens at once. With each stage of [`NamedSamples`] whole questions can be answered, each stage knowing more than the
-//! one before; the job thread answers from the newest. What a stage is made of is left to `analysis`.
+//! The screen opens at once. With each stage of [`NamedSamples`] whole questions can be answered, each stage
+//! knowing more than the one before; the job thread answers from the newest. What a stage is made of is left
+//! to `analysis`.
 //!
 //! [`NamedSamples`]: crate::analysis::NamedSamples
 
@@ -75,7 +77,8 @@ impl ScreenPlan {
 /// Shows a recording on the terminal.
 ///
 /// # Errors
-/// When the recording cannot be read, has no branches though they were asked for, or no function to begin with.
+/// When the recording cannot be read, has no branches though they were asked for, or no function to begin
+/// with.
 pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     plan.request.facets = true;
     plan.request.settle(&reader)?;

@@ -1,7 +1,5 @@
 //! `pmc diff`: what was typed, turned into what it means, without clap's types.
 
-use std::path::PathBuf;
-
 use crate::analysis::AnalysisRequest;
 use crate::analysis::diff::DiffRequest;
 use crate::cli::diff::Diff;

@@ -48,9 +48,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
 
 fn list(out: &mut dyn Write, session: &Session, listing: Listing) -> io::Result<()> {
     match listing {
-        Listing::Records => {
-            view::listings::stats(out, &tasks::record_counts(session), session.index.unknown)
-        }
+        Listing::Records => view::listings::stats(out, &tasks::record_counts(session), session.index.unknown),
         Listing::Tasks { maps } => view::listings::tasks(out, &tasks::tasks(session, maps)),
     }
 }

@@ -174,8 +174,7 @@ impl Plan {
     /// How deep names go: inlined functions where there are callers, or lines are shown.
     pub(super) fn depth(&self, reader: &Reader) -> Depth {
         let lines = self.request.keys.iter().any(|key| key.needs_lines());
-        let usual =
-            if lines || self.request.has_chains(reader) { Depth::Inlines } else { Depth::Names };
+        let usual = if lines || self.request.has_chains(reader) { Depth::Inlines } else { Depth::Names };
         self.depth.unwrap_or(usual)
     }
 
@@ -306,7 +305,8 @@ fn call_graph(typed: &Report) -> Result<Graph> {
     Ok(graph)
 }
 
-/// perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing are passed over.
+/// perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing
+/// are passed over.
 ///
 /// # Errors
 /// When an option asks for something that pmc does not do.

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::fields::FieldChange;
 use crate::analysis::script::{ScriptRequest, Transcript};
 use crate::cli::script::Script;
 use crate::cli::theirs::OfScript;
 use crate::command::plan::{self, NO_TRACES, SPANS};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::record::kind;
 use crate::view::script::{Clock, Layout};
@@ -32,7 +31,7 @@ impl Plan {
         refuse_absent(&typed.theirs)?;
         let request = ScriptRequest {
             selection: plan::selection(&typed.filter)?,
-            fields: typed.fields.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?,
+            fields: typed.fields.clone(),
             everything: typed.json,
             callers: !typed.hide_call_graph,
             max_stack: typed.max_stack,
@@ -98,7 +97,8 @@ fn records(typed: &Script) -> Vec<u32> {
     choices.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, kinds)| *kinds).copied().collect()
 }
 
-/// perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing are passed over.
+/// perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing
+/// are passed over.
 ///
 /// # Errors
 /// When an option asks for something that pmc does not do.

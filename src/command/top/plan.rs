@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use crate::cli::top::Top;
-use crate::command::record::plan as record;
 use crate::command::plan::{listed, sort_key};
+use crate::command::record::plan as record;
 use crate::counter::counter_set::Levels;
 use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, say};
