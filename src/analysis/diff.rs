@@ -10,7 +10,7 @@ use super::{Analysis, AnalysisRequest, ProgressSink, has_chains, quality};
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::diff::{self, Comparison, Compute, Event};
-use crate::profile::sampled::{self, Cell, Order, Query, SortKey, Texts};
+use crate::profile::sampled::{self, Cell, Order, Query, SortKey, StringTable};
 use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
@@ -49,7 +49,7 @@ struct Side {
 #[derive(Debug)]
 pub struct Sides {
     all: Vec<Side>,
-    texts: Texts,
+    texts: StringTable,
 }
 
 impl Sides {
@@ -58,7 +58,7 @@ impl Sides {
     /// # Errors
     /// When one cannot be read.
     pub fn load(request: &DiffRequest, progress: &dyn ProgressSink) -> Result<Self> {
-        let mut texts = Texts::default();
+        let mut texts = StringTable::default();
         let read = |path: &PathBuf| read(path, request, &mut texts, progress);
         let all = request.files.iter().map(read).collect::<Result<_>>()?;
         Ok(Self { all, texts })
@@ -73,7 +73,7 @@ impl Sides {
     }
 }
 
-fn read(path: &Path, request: &DiffRequest, texts: &mut Texts, progress: &dyn ProgressSink) -> Result<Side> {
+fn read(path: &Path, request: &DiffRequest, texts: &mut StringTable, progress: &dyn ProgressSink) -> Result<Side> {
     let session = Arc::new(Session::open(Reader::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let asked = AnalysisRequest { callers: has_tree, ..request.analysis.clone() };
@@ -97,7 +97,7 @@ fn read(path: &Path, request: &DiffRequest, texts: &mut Texts, progress: &dyn Pr
     })
 }
 
-fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: Texts) -> Result<Comparison> {
+fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: StringTable) -> Result<Comparison> {
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let files: Vec<diff::File> = sides.iter().map(|side| side.file.clone()).collect();
     let in_others =
@@ -162,7 +162,7 @@ fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: Texts) -> Result<
 }
 
 /// What stands to reason when hardly anything matches: the same functions in programs of other names.
-fn suspicion(event: &Event, keys: &[SortKey], texts: &Texts) -> Option<String> {
+fn suspicion(event: &Event, keys: &[SortKey], texts: &StringTable) -> Option<String> {
     let dso = keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = keys.iter().position(|key| *key == SortKey::Symbol)?;
     let total = event.totals[0]?.period as f64;

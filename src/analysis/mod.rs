@@ -36,11 +36,11 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::query::{self, Source, Times};
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::trust::Ends;
-use crate::profile::sampled::{Answer, Code, ModuleTrust, Profile, Query, Texts, Trust, callers};
+use crate::profile::sampled::{Answer, Code, ModuleTrust, Profile, Query, StringTable, Trust, callers};
 use crate::record::kind;
 use crate::record::layout::bits;
-use crate::session::samples::{self, Extra};
-use crate::session::{Resolved, Samples, Session, Value, location};
+use crate::session::samples::{self, SampleAttribute};
+use crate::session::{Resolved, Samples, Session, Value, resolver};
 use crate::symbol::{Depth, Options};
 
 /// Whoever shows how far work has come.
@@ -111,7 +111,7 @@ struct AggregatedSamples {
     /// Rows, and their stacks looked up.
     resolved: Resolved,
     /// What rows are told apart by.
-    extras: Vec<Extra>,
+    attributes: Vec<SampleAttribute>,
     /// Where stacks ended that were unwound here.
     ends: Ends,
     /// There are call chains, and callers were asked for.
@@ -140,12 +140,12 @@ impl Analysis {
         };
         let resolved = {
             let _meter = progress.begin("looking up addresses", 0);
-            location::resolve(&session.history, &mut samples, request.max_stack)
+            resolver::resolve(&session.history, &mut samples, request.max_stack)
         };
         let has_stacks = request.callers && request.has_chains(&session.reader);
-        let extras = wanted.extras;
+        let attributes = wanted.attributes;
         let raw_traces = request.raw_traces;
-        let samples = AggregatedSamples { session, samples, resolved, extras, ends, has_stacks, raw_traces };
+        let samples = AggregatedSamples { session, samples, resolved, attributes, ends, has_stacks, raw_traces };
         Ok(Self {
             symbols,
             samples: samples.into(),
@@ -174,7 +174,7 @@ impl Analysis {
     /// one is compared.
     ///
     /// The first names change the stacks, where that was asked for.
-    pub fn name(&mut self, depth: Depth, mut texts: Texts, progress: &dyn ProgressSink) -> NamedSamples {
+    pub fn name(&mut self, depth: Depth, mut texts: StringTable, progress: &dyn ProgressSink) -> NamedSamples {
         let what = match &self.changes {
             Some(_) => "finding names",
             None => "finding inlined functions",
@@ -217,15 +217,15 @@ impl Analysis {
 }
 
 impl AggregatedSamples {
-    fn change_stacks(&mut self, changes: &StackChanges, code: &Code, texts: &Texts) {
-        let (resolved, samples, kinds) = (&mut self.resolved, &mut self.samples, &self.extras);
+    fn change_stacks(&mut self, changes: &StackChanges, code: &Code, texts: &StringTable) {
+        let (resolved, samples, kinds) = (&mut self.resolved, &mut self.samples, &self.attributes);
         if let Some(pattern) = &changes.ignore_callees {
             callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
         }
         let Some(pattern) = &changes.parent else { return };
-        callers::mark_parents(resolved, &mut samples.extras, kinds, code, texts, &|name| pattern.finds(name));
+        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| pattern.finds(name));
         if changes.parents_only {
-            for (event, value) in callers::without_others(resolved, &samples.extras, kinds) {
+            for (event, value) in callers::without_others(resolved, &samples.attributes, kinds) {
                 samples.filtered[event] += value;
             }
         }
@@ -259,7 +259,7 @@ pub struct NamedSamples {
     /// What stands at the locations.
     code: Code,
     /// The words of `code`.
-    texts: Texts,
+    texts: StringTable,
     /// What is known of the modules, once that was assessed.
     modules: Vec<ModuleTrust>,
     /// What the data are worth, once that was assessed.
@@ -285,7 +285,7 @@ impl NamedSamples {
         query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
     }
 
-    fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: Texts) -> Answer {
+    fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> Answer {
         query::answer(&self.input(words), &self.samples.sources(), query, texts)
     }
 
@@ -294,8 +294,8 @@ impl NamedSamples {
         Input {
             rows: &of.resolved.rows,
             resolved: &of.resolved,
-            extras: &of.samples.extras,
-            extra_kinds: &of.extras,
+            attributes: &of.samples.attributes,
+            attribute_kinds: &of.attributes,
             code: &self.code,
             words,
         }

@@ -3,15 +3,16 @@
 use super::symbols::Symbols;
 use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Names, Payload, TracingData};
-use crate::session::intern::Lists;
-use crate::session::{Layer, Level, Session, location};
+use crate::session::intern::Interner;
+use crate::session::location::{self, SampledAddress};
+use crate::session::{Epoch, Level, Session};
 
 /// The words of a recording.
 pub struct RecordingNames<'a> {
     session: &'a Session,
     comms: Vec<String>,
     tracing: Option<TracingData>,
-    payloads: Option<&'a Lists>,
+    payloads: Option<&'a Interner>,
     /// For addresses in payloads.
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
@@ -29,7 +30,7 @@ impl<'a> RecordingNames<'a> {
 
     /// Knows the payloads that pass 2 kept. `raw`: they are given field by field, not as the format prints
     /// them.
-    pub fn with_payloads(self, payloads: &'a Lists, raw: bool) -> Self {
+    pub fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
         Self { payloads: Some(payloads), raw_traces: raw, ..self }
     }
 
@@ -41,7 +42,10 @@ impl<'a> RecordingNames<'a> {
     /// The kernel's function at an address, and the distance from its start.
     fn code(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.symbols?;
-        let location = location::locate(&self.session.history, Layer::KERNEL, Level::Kernel, address, false);
+        let location = location::locate(
+            &self.session.history,
+            SampledAddress::code(Epoch::KERNEL, Level::Kernel, address),
+        );
         let (module, probe) = symbols.probe(&location)?;
         symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
     }

@@ -11,8 +11,8 @@ use crate::perfdata::{Buffer, Event, Reader};
 use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
 use crate::record::layout::bits;
-use crate::session::samples::Extra;
-use crate::session::{CommId, Session, Wanted};
+use crate::session::samples::SampleAttribute;
+use crate::session::{CommId, Session, SampleQuery};
 use crate::symbol::Options;
 
 /// Length of a slice for the sort key `time` by default, in nanoseconds.
@@ -131,16 +131,16 @@ impl AnalysisRequest {
     ///
     /// # Errors
     /// When the recording does not say what the selection needs.
-    pub(super) fn sample_query(&self, session: &Session) -> Result<Wanted> {
-        let mut extras = sort::extras(&self.keys, self.slice);
-        if self.stack_changes.parent.is_some() && !extras.contains(&Extra::Parent) {
-            extras.push(Extra::Parent);
+    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+        let mut attributes = sort::attributes(&self.keys, self.slice);
+        if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
+            attributes.push(SampleAttribute::Parent);
         }
         if self.facets {
-            add_facets(&mut extras, session);
+            add_facets(&mut attributes, session);
         }
-        Ok(Wanted {
-            extras,
+        Ok(SampleQuery {
+            attributes,
             branches: self.counts_branches(),
             by_weight: self.measure == Measure::Weight,
             ignore_comms: !self.facets && !self.keys.contains(&SortKey::Comm),
@@ -255,20 +255,20 @@ impl SampleSelection {
     ///
     /// # Errors
     /// When the recording does not say what its sockets or its first and last times are, and that is needed.
-    pub(super) fn sample_query(&self, session: &Session) -> Result<Wanted> {
+    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
         let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
         let times = self.time.map(|span| span.of(&session.reader)).transpose()?;
         let cpus = match self.socket {
             Some(socket) => Some(of_socket(socket, self.cpus.as_ref(), &session.reader)?),
             None => self.cpus.clone(),
         };
-        Ok(Wanted {
+        Ok(SampleQuery {
             times: times.into_iter().collect(),
             cpus,
             pids: set(&self.pids),
             tids: set(&self.tids),
             comms: comms(&self.comms, session),
-            ..Wanted::default()
+            ..SampleQuery::default()
         })
     }
 }
@@ -351,17 +351,17 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 /// Adds what a screen filters by, where it is not there yet.
-fn add_facets(extras: &mut Vec<Extra>, session: &Session) {
-    for extra in [Extra::Pid, Extra::Tid, Extra::Cpu] {
-        if !extras.contains(&extra) {
-            extras.push(extra);
+fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session) {
+    for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu] {
+        if !attributes.contains(&extra) {
+            attributes.push(extra);
         }
     }
-    if !extras.iter().any(|extra| matches!(extra, Extra::Time(_)))
+    if !attributes.iter().any(|extra| matches!(extra, SampleAttribute::Time(_)))
         && let Some((first, last)) = span(session)
     {
         let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
-        extras.push(Extra::Time((last.saturating_sub(first) / slices).max(1)));
+        attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
     }
 }
 

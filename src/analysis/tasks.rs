@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::profile::recording::{Count, Mapping, Task};
 use crate::record::kind;
-use crate::session::{Layer, Moment, Session};
+use crate::session::{Epoch, Timestamp, Session};
 
 /// Records of each kind that has a name (or else its number), with how many there are.
 pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
@@ -16,7 +16,7 @@ pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
 /// All tasks by their number, with what they had mapped at the end if that is wanted.
 pub fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
     let history = &session.history;
-    let last = Moment::MAX;
+    let last = Timestamp::MAX;
     let names: Vec<String> = history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
     let mut all: BTreeMap<i32, Task> = BTreeMap::new();
     for (tid, about) in history.tasks() {
@@ -38,14 +38,14 @@ pub fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
 }
 
 fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
-    let layer = session.history.layer(pid, Moment::MAX);
-    if layer == Layer::NOBODY {
+    let epoch = session.history.epoch(pid, Timestamp::MAX);
+    if epoch == Epoch::NOBODY {
         return Vec::new();
     }
     let modules = session.history.modules();
     session
         .history
-        .mappings(layer)
+        .mappings(epoch)
         .map(|mapped| Mapping {
             start: mapped.mapping.start.0,
             end: mapped.mapping.start.0.saturating_add(mapped.mapping.len),

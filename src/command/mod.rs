@@ -4,11 +4,8 @@
 
 mod annotate;
 mod browse;
-mod control;
 mod diff;
-mod ending;
 mod info;
-mod launch;
 mod list;
 mod perfalloc;
 mod plan;

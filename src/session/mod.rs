@@ -5,15 +5,15 @@
 //! process, thread name and mapping a sample belongs to. Names of functions are left to `symbol`, adding up by name to `profile`.
 //!
 //! ```text
-//!   records --pass 1--> side-band, sorted by time --> History (layers, names, modules)
+//!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
 //!      |                                                 |
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
 //! ```
 
 pub mod addresses;
+pub mod attribute;
 mod chunks;
 pub mod deferred;
-pub mod extra;
 pub mod history;
 pub mod intern;
 pub mod live;
@@ -22,6 +22,7 @@ pub mod module;
 pub mod order;
 pub mod parts;
 pub mod present;
+pub mod resolver;
 pub mod samples;
 mod sideband;
 pub mod space;
@@ -29,11 +30,12 @@ pub mod stacker;
 
 use rustc_hash::FxHashMap;
 
-pub use history::{CommId, History, Layer, Moment};
-pub use location::{Level, Location, Resolved, Stacks};
+pub use history::{CommId, Epoch, History, Timestamp};
+pub use location::{Level, Location};
 pub use module::{Kind, Module};
 pub use present::Present;
-pub use samples::{Samples, Unwind, Value, Walk, Wanted};
+pub use resolver::{Resolved, Stacks};
+pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
 
 use crate::perfdata::{self, Index, Note, Reader};
 use crate::record::Thread;

@@ -5,7 +5,7 @@
 
 use super::deferred::Deferred;
 use super::intern::bytes;
-use super::{Layer, Wanted};
+use super::{Epoch, SampleQuery};
 use crate::record::layout::bits;
 use crate::record::sample::CONTEXT_MAX;
 use crate::record::{CpuMode, Parts, Sample, Words};
@@ -19,7 +19,7 @@ pub trait Unwind: Sync {
 /// Turns registers and a copy of the stack into a call chain.
 pub trait Walk: Send {
     /// Appends the chain, innermost first, return addresses as they are.
-    fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>);
+    fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
 
 /// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was copied.
@@ -33,11 +33,11 @@ pub struct Stacker<'a> {
 
 impl<'a> Stacker<'a> {
     /// One for a thread.
-    pub fn new(wanted: &Wanted, unwind: Option<&'a dyn Unwind>) -> Self {
+    pub fn new(query: &SampleQuery, unwind: Option<&'a dyn Unwind>) -> Self {
         Self {
             walker: unwind.map(Unwind::walker),
             deferred: None,
-            ignore_callers: wanted.ignore_stacks,
+            ignore_callers: query.ignore_stacks,
             chain: Vec::new(),
             scratch: Vec::new(),
         }
@@ -49,7 +49,7 @@ impl<'a> Stacker<'a> {
     }
 
     /// Context markers and addresses, innermost first; without a copy where the record has them so.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, layer: Layer) -> Words<'s> {
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, epoch: Epoch) -> Words<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
@@ -86,7 +86,7 @@ impl<'a> Stacker<'a> {
             }
         }
         if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
-            unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
+            unwound(walker.as_mut(), epoch, &parts, mode, &mut self.chain);
         }
         bytes(&self.chain, &mut self.scratch);
         Words::new(&self.scratch)
@@ -127,19 +127,19 @@ pub(super) fn marker(mode: CpuMode) -> u64 {
 }
 
 /// Adds the user part, unwound from the copied stack, behind the kernel's.
-fn unwound(walker: &mut dyn Walk, layer: Layer, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
+fn unwound(walker: &mut dyn Walk, epoch: Epoch, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
     if mode == CpuMode::User {
         // The walk begins with the sampled address itself.
         let ip = chain.get(1).copied().unwrap_or(0);
         chain.truncate(1);
-        walker.walk(layer, parts, chain);
+        walker.walk(epoch, parts, chain);
         if chain.len() == 1 {
             chain.push(ip);
         }
     } else {
         chain.push(marker(CpuMode::User));
         let before = chain.len();
-        walker.walk(layer, parts, chain);
+        walker.walk(epoch, parts, chain);
         if chain.len() == before {
             chain.pop();
         }

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::kit;
+use crate::kit;
 
 /// The folder.
 pub struct Lab(tempfile::TempDir);

@@ -4,6 +4,9 @@
 //! `PMC_TEST_REQUIRE` names that need (comma-separated, as `.ci/run` sets it) it fails instead.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
+pub mod lab;
+pub mod oracle;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

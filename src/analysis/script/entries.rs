@@ -8,9 +8,9 @@ use crate::profile::script::{Branch, Entry, Field};
 use crate::record::decode::DataSource;
 use crate::record::layout::bits;
 use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
-use crate::session::addresses::Question;
+use crate::session::location::SampledAddress;
 use crate::session::samples::{Readings, Stacker, Unwind};
-use crate::session::{CommId, Moment, Session, location, order};
+use crate::session::{CommId, Timestamp, Session, location, order};
 use crate::sys::attr::kind;
 
 /// Software event that a BPF program writes into.
@@ -84,7 +84,7 @@ impl EntryMaker<'_> {
     fn sample(
         &mut self,
         raw: &RawRecord<'_>,
-        position: Moment,
+        position: Timestamp,
         visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>,
     ) -> Result<()> {
         let (script, request) = (self.script, self.script.request);
@@ -94,10 +94,10 @@ impl EntryMaker<'_> {
         if !script.wanted.takes(&sample, time) || fields.is_empty() && !request.everything {
             return Ok(());
         }
-        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
         let thread = sample.thread();
         let who = thread.unwrap_or_default();
-        let comm = self.session.history.comm(who.pid, who.tid, moment);
+        let comm = self.session.history.comm(who.pid, who.tid, timestamp);
         if !script.wanted.takes_thread(who, comm) {
             return Ok(());
         }
@@ -106,12 +106,12 @@ impl EntryMaker<'_> {
         let has_chain = sample_type & bits::CALLCHAIN != 0 && request.callers;
         self.numbers.clear();
         if script.kinds.chains {
-            let layer = self.session.history.layer(who.pid, moment);
+            let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let (chain, in_calls) = (self.stacker.chain(&sample, layer), script.kinds.in_calls);
+            let (chain, in_calls) = (self.stacker.chain(&sample, epoch), script.kinds.in_calls);
             location::walk(chain, request.max_stack, |level, address, is_caller| {
-                let question = Question::code(layer, level, address).returned_to(in_calls && is_caller);
-                numbers.extend(addresses.find(question));
+                let sampled = SampledAddress::code(epoch, level, address).returned_to(in_calls && is_caller);
+                numbers.extend(addresses.find(&sampled));
             });
         }
         if let Some(leaves) = &self.leaves {
@@ -121,7 +121,7 @@ impl EntryMaker<'_> {
             }
         }
         let parts = if sample_type & LATE != 0 { sample.parts() } else { None }.unwrap_or_default();
-        self.find_branches(&parts, who, moment);
+        self.find_branches(&parts, who, timestamp);
         let unnamed;
         let comm = match comm.and_then(|comm| self.names.named(comm.0)) {
             Some(comm) => comm,
@@ -147,7 +147,7 @@ impl EntryMaker<'_> {
             event,
             misc: raw.misc,
             addr: sample.addr(),
-            addr_at: self.data_address(event, &sample, who, moment),
+            addr_at: self.data_address(event, &sample, who, timestamp),
             weight: parts.weight,
             data_src: parts.data_src.map(DataSource),
             phys_addr: parts.phys_addr,
@@ -173,16 +173,16 @@ impl EntryMaker<'_> {
         Ok(())
     }
 
-    fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, moment: Moment) {
+    fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, timestamp: Timestamp) {
         let script = self.script;
         self.branches.clear();
         let Some(branches) = parts.branches.filter(|_| script.kinds.branches || script.request.everything)
         else {
             return;
         };
-        let layer = self.session.history.layer(who.pid, moment);
+        let epoch = self.session.history.epoch(who.pid, timestamp);
         let number =
-            |address| script.addresses.find(Question::by_half(layer, None, address)).unwrap_or(u32::MAX);
+            |address| script.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX);
         self.branches.extend(branches.iter().map(|branch| Branch {
             from: branch.from,
             to: branch.to,
@@ -192,13 +192,12 @@ impl EntryMaker<'_> {
         }));
     }
 
-    fn data_address(&self, event: usize, sample: &Sample<'_>, who: Thread, moment: Moment) -> Option<u32> {
+    fn data_address(&self, event: usize, sample: &Sample<'_>, who: Thread, timestamp: Timestamp) -> Option<u32> {
         if !self.script.kinds.data || !self.has_data[event] {
             return None;
         }
-        let layer = self.session.history.layer(who.pid, moment);
-        let data = self.session.history.data_layer(who.pid, moment);
-        self.script.addresses.find(Question::by_half(layer, Some(data), sample.addr()?))
+        let epoch = self.session.history.data_epoch(who.pid, timestamp);
+        self.script.addresses.find(&SampledAddress::by_half(epoch, sample.addr()?, true))
     }
 
     fn cgroup(&self, id: u64) -> String {
@@ -212,7 +211,7 @@ impl EntryMaker<'_> {
     fn record(
         &mut self,
         raw: &RawRecord<'_>,
-        position: Moment,
+        position: Timestamp,
         visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>,
     ) -> Result<()> {
         let Some(record) = raw.parse() else { return Ok(()) };
@@ -231,10 +230,10 @@ impl EntryMaker<'_> {
         let wanted = &self.script.wanted;
         let in_time = wanted.times.is_empty()
             || wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
-        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
         // A task begins with its parent's name; its own may follow at the same moment.
         let named = if let Record::Fork(task) = &record { task.parent } else { who };
-        let number = self.session.history.comm(named.pid, named.tid, moment);
+        let number = self.session.history.comm(named.pid, named.tid, timestamp);
         if !is_round && (!in_time || !wanted.takes_thread(who, number)) {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use crate::profile::script::{Entry, Field, Fields, Places, Record};
 use crate::record::kind;
 use crate::record::layout::bits;
 use crate::session::addresses::{self, Addresses, Kinds};
-use crate::session::{Session, Wanted};
+use crate::session::{Session, SampleQuery};
 use crate::symbol::{Depth, Options};
 
 /// What is asked of the records.
@@ -63,7 +63,7 @@ pub enum ScriptLine<'a> {
 pub struct Transcript<'a> {
     session: Arc<Session>,
     request: &'a ScriptRequest,
-    wanted: Wanted,
+    wanted: SampleQuery,
     symbols: Symbols,
     /// By event.
     fields: Vec<Fields>,
@@ -86,7 +86,7 @@ impl<'a> Transcript<'a> {
         progress: &dyn ProgressSink,
     ) -> Result<Self> {
         let fields = fields::of_events(&request.fields, request.callers, session.reader.events())?;
-        let wanted = Wanted { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
+        let wanted = SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[Field]| fields.iter().any(|fields| fields.has_any(list));
         let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);

@@ -2,7 +2,7 @@
 
 use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
-use crate::session::addresses::{Addresses, Question};
+use crate::session::addresses::Addresses;
 use crate::session::{History, Level, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 
@@ -15,10 +15,8 @@ pub(super) fn name(
     raw_names: bool,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Places {
-    let locate = |question: &Question| {
-        location::locate(history, question.layer, question.level, question.address, question.in_call)
-    };
-    let locations: Vec<Location> = addresses.all().iter().map(locate).collect();
+    let locations: Vec<Location> =
+        addresses.all().iter().map(|address| location::locate(history, *address)).collect();
     let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
     let answers = symbols.answers(&locations, depth, progress);
     let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();

@@ -16,7 +16,7 @@ use crate::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, quali
 use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::Texts;
+use crate::profile::sampled::StringTable;
 use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
@@ -97,7 +97,7 @@ impl Loader {
 
     /// Names everything so deep, and has the question answered again.
     fn stage(&self, analysis: &mut Analysis, depth: Depth) {
-        let mut named = analysis.name(depth, Texts::default(), &BoardProgress(&self.board));
+        let mut named = analysis.name(depth, StringTable::default(), &BoardProgress(&self.board));
         analysis.assess(&mut named, depth == Depth::Inlines);
         self.newest.set(named);
         let _ = self.jobs.send(Job::Refresh);

@@ -10,7 +10,7 @@ use super::{browse, screen};
 use crate::analysis::{Analysis, header, tasks};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{Profile, Texts};
+use crate::profile::sampled::{Profile, StringTable};
 use crate::session::Session;
 use crate::view;
 pub(super) use plan::Plan;
@@ -58,7 +58,7 @@ fn profile(plan: &mut Plan, session: Arc<Session>) -> Result<Profile> {
     let query = plan.request.question(&plan.query, &session.reader);
     let depth = plan.depth(&session.reader);
     let mut analysis = Analysis::load(session, &plan.request, &Bars)?;
-    let mut named = analysis.name(depth, Texts::default(), &Bars);
+    let mut named = analysis.name(depth, StringTable::default(), &Bars);
     analysis.assess(&mut named, true);
     Ok(analysis.answer(named, &query).profile)
 }

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::address::Avma;
 use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, TextId, Texts};
+use crate::profile::sampled::{Call, Code, StringId, StringTable};
 use crate::session::live::Live;
 use crate::session::{Kind, Level, Location, Module};
 use crate::symbol::{Depth, Options};
@@ -69,7 +69,7 @@ pub(super) struct Names {
 #[derive(Default)]
 pub(super) struct Named {
     /// All words.
-    pub(super) texts: Texts,
+    pub(super) texts: StringTable,
     calls: Vec<Call>,
     /// Where one call stands for all places from one to another: by module, and by the first place of each. Most names are
     /// found here, those of code too that nobody has asked about yet.
@@ -295,12 +295,12 @@ impl Named {
         }
     }
 
-    fn dso(&mut self, location: &Location) -> TextId {
+    fn dso(&mut self, location: &Location) -> StringId {
         let module = location.module().and_then(|number| self.modules.get(number as usize));
         self.texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
     }
 
-    fn unnamed(&mut self, location: &Location, dso: TextId) -> Call {
+    fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
         let symbol = self.texts.add(SOON);
         Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false }
     }
@@ -446,7 +446,7 @@ impl Finder {
             return;
         }
         // The words are shared with those who look: they are not kept waiting while files are read.
-        let mut texts = Texts::default();
+        let mut texts = StringTable::default();
         let Wish { depth, raw_names, .. } = self.wish;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
         let named = &mut *lock(&self.named);

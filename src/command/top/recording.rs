@@ -14,8 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::picture::Picture;
 use super::plan::Plan;
-use super::sampler::Shared;
-use crate::command::record::before;
 use crate::error::Result;
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
@@ -23,8 +21,10 @@ use crate::perfdata::{Event, Features, Options, Writer};
 use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
+use crate::recording::live::Shared;
+use crate::recording::synthesize;
 use crate::session::intern::words;
-use crate::session::samples::{Extra, Key, NAMELESS};
+use crate::session::samples::{Key, NAMELESS, SampleAttribute};
 use crate::session::{Kind, Level, Location, Module};
 use crate::sys::attr::Flag;
 use crate::sys::page_size;
@@ -73,7 +73,7 @@ pub(super) fn write(
     };
     let mut writer = Writer::create(path, &events, &features, Options::default())?;
     let mut out = Encoder::new(TRAILER);
-    before::kernel(host, &mut out);
+    synthesize::kernel(host, &mut out);
     let mut told = Told { modules, known: FxHashSet::default(), ends: ends(picture) };
     let rows = picture.rows();
     let is_large = rows.iter().map(|(_, value)| value.samples).sum::<u64>() > MOST_SAMPLES;
@@ -145,15 +145,15 @@ fn marker(level: Level) -> u64 {
 }
 
 fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
-    let list = words(picture.extras(key.extra));
-    let word = |wanted: Extra| {
-        let at = plan.wanted.extras.iter().position(|extra| *extra == wanted)?;
+    let list = words(picture.attributes(key.attributes));
+    let word = |wanted: SampleAttribute| {
+        let at = plan.wanted.attributes.iter().position(|attribute| *attribute == wanted)?;
         list.get(at).map(|word| word as i32)
     };
     // Without its number a name stands for a process of its own.
     let otherwise = (key.comm & !NAMELESS) as i32 + 1;
-    let pid = word(Extra::Pid).unwrap_or(otherwise);
-    Thread { pid, tid: word(Extra::Tid).unwrap_or(pid) }
+    let pid = word(SampleAttribute::Pid).unwrap_or(otherwise);
+    Thread { pid, tid: word(SampleAttribute::Tid).unwrap_or(pid) }
 }
 
 /// The last place of each module that is seen.

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
-use super::{TextId, Value};
+use super::{StringId, Value};
 use crate::session::Level;
 
 /// Which end of the stacks is the top.
@@ -27,9 +27,9 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The function.
-    pub symbol: TextId,
+    pub symbol: StringId,
     /// Its module's short name.
-    pub dso: TextId,
+    pub dso: StringId,
     /// Where it ran.
     pub level: Level,
     /// Inlined into the next outer function.
@@ -69,7 +69,7 @@ pub struct Growth {
     pub limit: f64,
     /// Only stacks that pass this function, and of them what lies on the far side of it: callees in caller order, callers in
     /// callee order. Of a function that calls itself the outermost call counts.
-    pub root: Option<TextId>,
+    pub root: Option<StringId>,
 }
 
 /// A stack's way through the tree, and its weight.
@@ -88,7 +88,7 @@ struct Functions {
 
 impl Functions {
     fn new(input: &Input<'_>) -> Self {
-        let mut names: FxHashMap<(TextId, TextId, Level), u32> = FxHashMap::default();
+        let mut names: FxHashMap<(StringId, StringId, Level), u32> = FxHashMap::default();
         let mut example = Vec::new();
         let of_call = input.code.calls().iter().enumerate().map(|(number, call)| {
             *names.entry((call.dso, call.symbol, call.level)).or_insert_with(|| {
@@ -99,7 +99,7 @@ impl Functions {
         Self { of_call: of_call.collect(), example }
     }
 
-    fn symbol(&self, input: &Input<'_>, function: u32) -> TextId {
+    fn symbol(&self, input: &Input<'_>, function: u32) -> StringId {
         input.code.calls()[self.example[function as usize]].symbol
     }
 }

@@ -1,0 +1,646 @@
+//! Event text against saved machines (`tests/data/sysfs`): what it stands for, and what is said about text that stands for nothing.
+//!
+//! The tables of `tests/data/events` hold, for each text, the requests that Linux perf 6.1 made for it on the same tree (it was
+//! pointed there by `SYSFS_PATH` and watched with strace). Rows marked `table` are those perf 6.1 itself refuses or
+//! gives up on half-way; their requests follow from the format files.
+
+use crate::kit;
+
+use pmc::error::{Error, Exit};
+use pmc::event::listing::{self, Kind};
+use pmc::event::{self, EventGroup, EventSpec, Source, Tool};
+use pmc::host::{CpuList, Host};
+use pmc::sys::attr::{Flag, kind};
+use proptest::prelude::*;
+
+fn tree(name: &str) -> Host {
+    Host::rooted(kit::data("sysfs").join(name))
+}
+
+#[track_caller]
+fn parse(machine: &str, text: &str) -> Vec<EventGroup> {
+    event::parse(text, &tree(machine)).unwrap_or_else(|error| panic!("{machine}: {text}\n{error}"))
+}
+
+#[track_caller]
+fn one(machine: &str, text: &str) -> EventSpec {
+    let mut groups = parse(machine, text);
+    assert_eq!((groups.len(), groups[0].events.len()), (1, 1), "{text}");
+    groups.remove(0).events.remove(0)
+}
+
+/// A request as the tables write it: `4:0x1cd config1=0x1e -G p=2`, where `-u -k -h -I -H -G` are levels left out.
+fn encoded(event: &EventSpec) -> String {
+    let attr = match &event.source {
+        Source::Tool(tool) => return format!("{tool:?}"),
+        Source::Kernel(attr) => attr,
+    };
+    let mut out = format!("{}:{:#x}", attr.kind(), attr.config());
+    if attr.kind() == kind::BREAKPOINT {
+        out += &format!(" bp={},{:#x},{}", attr.bp_type(), attr.config1(), attr.config2());
+    } else {
+        for (name, value) in [("config1", attr.config1()), ("config2", attr.config2())] {
+            if value != 0 {
+                out += &format!(" {name}={value:#x}");
+            }
+        }
+    }
+    for (flag, word) in [
+        (Flag::ExcludeUser, " -u"),
+        (Flag::ExcludeKernel, " -k"),
+        (Flag::ExcludeHv, " -h"),
+        (Flag::ExcludeIdle, " -I"),
+        (Flag::ExcludeHost, " -H"),
+        (Flag::ExcludeGuest, " -G"),
+        (Flag::Pinned, " pinned"),
+        (Flag::Exclusive, " exclusive"),
+    ] {
+        if attr.get(flag) {
+            out += word;
+        }
+    }
+    if attr.precise_ip() > 0 {
+        out += &format!(" p={}", attr.precise_ip());
+    }
+    out
+}
+
+/// All events of the groups, in order.
+fn flat(groups: &[EventGroup]) -> impl Iterator<Item = &EventSpec> {
+    groups.iter().flat_map(|group| &group.events)
+}
+
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(kit::data("events").join(table)).expect("the table can be read");
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// Checks every row of a table; shows all that differ.
+fn agree(table: &str, at_least: usize) {
+    let rows = rows(table);
+    assert!(rows.len() >= at_least, "{table} has lost rows: {}", rows.len());
+    let mut wrong = String::new();
+    for row in &rows {
+        let got = match event::parse(&row[1], &tree(&row[0])) {
+            Ok(groups) => flat(&groups).map(encoded).collect::<Vec<_>>().join("; "),
+            Err(error) => error.to_string(),
+        };
+        if got != row[2] {
+            wrong += &format!("{} {}\n  want {}\n  got  {got}\n", row[0], row[1], row[2]);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_strings_of_perfs_documentation_mean_what_perf_makes_of_them() {
+    agree("perf-documentation.txt", 100);
+}
+
+#[test]
+fn requests_are_those_of_perf() {
+    agree("perf-requests.txt", 200);
+}
+
+#[test]
+fn wrong_text_is_answered_with_a_caret_and_help() {
+    let mut told = String::new();
+    let mut count = 0;
+    for row in rows("wrong.txt") {
+        let text = row.get(1).map_or("", String::as_str);
+        let Err(wrong) = event::parse(text, &tree(&row[0])) else { panic!("{text:?} was understood") };
+        let blank = text.trim().is_empty();
+        assert!(blank || wrong.drawing().contains('^'), "{text}");
+        let error = Error::from(wrong);
+        assert_eq!(error.exit_status(), Exit::Usage, "{text}");
+        let said = error.to_string();
+        let helps =
+            ["expected", "try:", "why:", "twice", "is too large"].iter().any(|word| said.contains(word));
+        assert!(helps, "no help for {text}:\n{said}");
+        told += &format!("[{}] {text}\n{said}\n\n", row[0]);
+        count += 1;
+    }
+    assert!(count >= 40);
+    kit::golden("event-wrong.txt", &told);
+}
+
+#[test]
+fn a_slip_is_guessed() {
+    for (machine, text, meant) in [
+        ("virtual", "cycels", "cycles"),
+        ("virtual", "cycles,usrr", "usr"),
+        ("virtual", "cycles,perod=1000", "period"),
+        ("virtual", "sched:sched_swich", "sched_switch"),
+        ("virtual", "sched_switch", "sched:sched_switch"),
+        ("intel-server", "cpu/mem-laods/", "mem-loads"),
+        ("intel-server", "uncore_imx/clockticks/", "uncore_imc"),
+        ("intel-server", "energy-pgk", "energy-pkg"),
+        ("persistent", "persistent/mce_recrod/", "mce_record"),
+    ] {
+        let wrong = event::parse(text, &tree(machine)).unwrap_err();
+        assert_eq!(wrong.suggestions.first().map(String::as_str), Some(meant), "{text}");
+    }
+}
+
+#[test]
+fn everywhere_events_need_no_machine() {
+    let nowhere = Host::rooted("/nonexistent");
+    for text in ["task-clock", "cycles:u", "LLC-load-misses", "r1a8", "duration_time", "mem:0x1000:w", "1:0"]
+    {
+        assert!(event::parse(text, &nowhere).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn only_what_a_word_needs_is_read() {
+    let tracefs = Host::live().tracefs().is_ok();
+    if !kit::need_program("strace")
+        || !kit::need_root()
+        || !kit::need_perf_events()
+        || !kit::need("tracefs", tracefs, "tracefs is not mounted")
+    {
+        return;
+    }
+    // Paths below the folders of PMUs and tracepoints that the program opened or looked at.
+    let read = |text: &str| -> Vec<String> {
+        let log = tempfile::NamedTempFile::new().expect("a temporary file");
+        let status = std::process::Command::new("strace")
+            .args(["-qq", "-e", "trace=%file", "-o"])
+            .arg(log.path())
+            .arg(kit::binary())
+            .args(["stat", "--reserve", "off", "-o", "/dev/null", "-e", text, "--", "true"])
+            .status()
+            .expect("strace starts");
+        assert!(status.success(), "{text}");
+        let trace = std::fs::read_to_string(log.path()).expect("strace's output");
+        let paths = trace.lines().filter_map(|line| line.split('"').nth(1));
+        let wanted = |path: &&str| path.contains("event_source/devices") || path.contains("tracing");
+        paths.filter(wanted).map(str::to_owned).collect()
+    };
+    assert_eq!(read("task-clock,page-faults:u"), Vec::<String>::new());
+    let tracepoint = read("sched:sched_switch");
+    assert!(tracepoint.iter().any(|path| path.ends_with("sched/sched_switch/id")), "{tracepoint:?}");
+    assert!(tracepoint.len() <= 3, "{tracepoint:?}");
+}
+
+#[test]
+fn a_qualifier_belongs_to_the_event_before_it() {
+    let groups = parse("virtual", "cycles,usr,instructions,period=1000,task-clock,cpu=0,2-3,faults");
+    let events: Vec<_> = flat(&groups).collect();
+    assert_eq!(
+        events.iter().map(|e| e.name.as_str()).collect::<Vec<_>>(),
+        ["cycles:u", "instructions", "task-clock", "faults"]
+    );
+    assert_eq!(encoded(events[0]), encoded(&one("virtual", "cycles:u")));
+    assert_eq!(events[1].attr().unwrap().period(), 1000);
+    assert_eq!(events[2].cpus.as_ref().map(CpuList::to_string).as_deref(), Some("0,2-3"));
+    assert!(events[3].cpus.is_none());
+}
+
+#[test]
+fn qualifiers_say_modifiers_in_words() {
+    for (words, letters) in [
+        ("cycles,usr", "cycles:u"),
+        ("cycles,os", "cycles:k"),
+        ("cycles,usr,os", "cycles:uk"),
+        ("cycles:u,os", "cycles:uk"),
+        ("cycles,guest", "cycles:G"),
+        ("cycles,pinned", "cycles:D"),
+        ("cycles,exclusive", "cycles:e"),
+        ("cycles,idle=0", "cycles:I"),
+        ("msr/tsc/,os", "msr/tsc/k"),
+        ("{cycles,instructions},usr", "{cycles,instructions}:u"),
+    ] {
+        let encode = |text| flat(&parse("virtual", text)).map(encoded).collect::<Vec<_>>();
+        assert_eq!(encode(words), encode(letters), "{words}");
+    }
+    assert_eq!(one("virtual", "msr/tsc/,os").name, "msr/tsc/k");
+    assert_eq!(one("virtual", "cycles,usr,name=mine").name, "mine");
+    assert_eq!(one("virtual", "cycles,precise=2").attr().unwrap().precise_ip(), 2);
+}
+
+#[test]
+fn fields_refine_the_code_that_the_machine_lists() {
+    assert_eq!(encoded(&one("intel-server", "instructions,cmask=1,inv")), "4:0x18000c0 -G");
+    assert_eq!(encoded(&one("intel-server", "cpu/event=0xa8/,umask=1,edge")), "4:0x401a8 -G");
+    assert_eq!(encoded(&one("amd-zen", "cycles,count=2")), "4:0x2000076 -G");
+    assert_eq!(encoded(&one("intel-server", "r1a8,edge")), "4:0x401a8 -G");
+}
+
+#[test]
+fn qualifiers_about_opening_are_kept() {
+    let event = one(
+        "virtual",
+        "cycles,descendants,log-cswitch,log-exit,percore,call-graph=dwarf,stack-size=4096,freq=99",
+    );
+    let told = &event.qualifiers;
+    assert!(told.descendants && told.log_cswitch && told.log_exit && told.percore);
+    assert_eq!((told.call_graph.as_deref(), told.stack_size), (Some("dwarf"), Some(4096)));
+    assert!(event.attr().unwrap().get(Flag::Freq));
+    let event =
+        one("virtual", "cycles/no-inherit,overwrite,time=0,max-stack=7,nr=3,branch_type=any,@a,@b=c/");
+    let told = &event.qualifiers;
+    assert_eq!(
+        (told.inherit, told.overwrite, told.time, told.max_stack),
+        (Some(false), Some(true), Some(false), Some(7))
+    );
+    assert_eq!((told.max_events, told.branch_type.as_deref()), (Some(3), Some("any")));
+    assert_eq!(told.driver, ["a", "b=c"]);
+}
+
+#[test]
+fn groups_keep_what_was_written_of_them() {
+    let groups = parse("virtual", "{cycles,instructions}:WS,faults,{cs:S,faults}");
+    assert_eq!(
+        groups.iter().map(|g| (g.braces, g.weak, g.leader_sampling)).collect::<Vec<_>>(),
+        [(true, true, true), (false, false, false), (true, false, false)]
+    );
+    assert!(groups[2].events[0].sample_read && !groups[2].events[1].sample_read);
+}
+
+#[test]
+fn pinned_belongs_to_the_leader() {
+    for text in ["{cs,faults}:D", "{cs,faults:D}", "{cs:D,faults}"] {
+        let groups = parse("virtual", text);
+        let pinned: Vec<bool> = flat(&groups).map(|e| e.attr().unwrap().get(Flag::Pinned)).collect();
+        assert_eq!(pinned, [true, false], "{text}");
+    }
+}
+
+#[test]
+fn differing_cores_get_an_event_each() {
+    let groups = parse("intel-hybrid", "cycles");
+    assert_eq!(flat(&groups).map(encoded).collect::<Vec<_>>(), ["0:0x400000000 -G", "0:0xa00000000 -G"]);
+    let halves: Vec<_> = flat(&groups).collect();
+    assert_eq!(halves[0].merge, halves[1].merge);
+    assert!(halves[0].merge.is_some() && !halves[0].uncore);
+    assert_eq!(halves[1].core_cpus.as_ref().map(CpuList::to_string).as_deref(), Some("4-7"));
+    assert_eq!(halves[1].unique_name(), "cpu_atom/cycles/");
+}
+
+#[test]
+fn a_group_on_differing_cores_is_dealt_out() {
+    let groups = parse("intel-hybrid", "{cycles,instructions,task-clock}:u");
+    let pmus: Vec<Vec<_>> = groups
+        .iter()
+        .map(|g| g.events.iter().map(|e| (e.name.as_str(), e.pmu.as_deref())).collect())
+        .collect();
+    assert_eq!(
+        pmus,
+        [
+            vec![("cycles", Some("cpu_core")), ("instructions", Some("cpu_core")), ("task-clock", None)],
+            vec![("cycles", Some("cpu_atom")), ("instructions", Some("cpu_atom"))],
+        ]
+    );
+    assert!(groups.iter().all(|group| group.braces));
+}
+
+#[test]
+fn a_group_over_instances_is_one_group_each() {
+    let groups = parse("intel-server", "{imc/cas_count_read/,imc/cas_count_write/}");
+    assert_eq!(groups.len(), 8);
+    assert!(groups.iter().all(|g| g.events.len() == 2 && g.events[0].pmu == g.events[1].pmu));
+    assert_eq!(groups[3].events[1].unique_name(), "uncore_imc_3/cas_count_write/");
+    assert!(groups[3].events[1].uncore);
+}
+
+#[test]
+fn several_texts_do_not_share_merge_numbers() {
+    let host = tree("intel-server");
+    let mut parser = event::Parser::new(&host);
+    let first = parser.parse("imc/clockticks/").unwrap()[0].events[0].merge;
+    let second = parser.parse("imc/clockticks/").unwrap()[0].events[0].merge;
+    assert!(first.is_some() && second.is_some() && first != second);
+}
+
+#[test]
+fn units_come_from_the_files_beside_the_event() {
+    let energy = one("intel-server", "power/energy-pkg/");
+    assert_eq!((energy.unit.as_str(), energy.scale), ("Joules", 2.328_306_436_538_696_3e-10));
+    assert_eq!(energy.cpus.as_ref().map(CpuList::to_string).as_deref(), Some("0,2"));
+    let margin = one("intel-server", "msr/cpu_thermal_margin/");
+    assert!(margin.snapshot);
+    assert_eq!(margin.unit, "C");
+}
+
+#[test]
+fn arm_spe_counts_tasks_although_it_has_a_cpumask() {
+    let spe = one("arm-server", "arm_spe//");
+    assert!(!spe.uncore && spe.cpus.is_none());
+    assert_eq!(spe.core_cpus.as_ref().map(CpuList::to_string).as_deref(), Some("0-3"));
+}
+
+#[test]
+fn persistent_events_are_marked_so_that_no_kernel_sees_them() {
+    let event = one("persistent", "persistent/mce_record/");
+    let attr = event.attr().unwrap();
+    assert_eq!((attr.kind(), attr.config(), attr.word(5).unwrap() >> 23 & 1), (6, 106, 1));
+    assert!(event.persistent);
+    assert!(!one("persistent", "cycles").persistent);
+}
+
+#[test]
+fn attr_terms_name_words_of_the_request() {
+    let event = one("intel-server", "cpu/event=1,attr5=0x2,config3=7,config4=9/");
+    let attr = event.attr().unwrap();
+    assert!(attr.get(Flag::Inherit));
+    assert_eq!((attr.word(16), attr.word(17)), (Some(7), Some(9)));
+}
+
+#[test]
+fn tracepoints_are_looked_up_and_globbed() {
+    let groups = parse("virtual", "sched:sched_process_*:k");
+    let names: Vec<_> = flat(&groups).map(|e| e.name.as_str()).collect();
+    assert_eq!(names, ["sched:sched_process_exec", "sched:sched_process_exit", "sched:sched_process_fork"]);
+    assert!(
+        flat(&groups).all(|e| e.attr().unwrap().period() == 1 && e.attr().unwrap().get(Flag::ExcludeUser))
+    );
+    let fields = tree("virtual").tracepoint_fields("sched", "sched_switch").unwrap();
+    assert_eq!(fields[0].name, "prev_comm");
+    assert_eq!(fields[0].size, 16);
+}
+
+#[test]
+fn freebsds_names_are_known_last() {
+    assert_eq!(encoded(&one("virtual", "UNHALTED_CYCLES")), "0:0x0 -G");
+    assert_eq!(encoded(&one("virtual", "dc-misses,usr")), "3:0x10000 -k -h -G");
+    assert_eq!(encoded(&one("virtual", "TSC")), "9:0x0 -G");
+    assert_eq!(encoded(&one("intel-server", "interrupts")), "4:0x1cb -G");
+    assert_eq!(encoded(&one("amd-zen", "interrupts")), "4:0x2c -G");
+    assert_eq!(one("virtual", "interrupts").pmu.as_deref(), Some("tracepoint"));
+    let ticks = one("virtual", "SOFT-CLOCK.HARD");
+    assert_eq!((ticks.name.as_str(), ticks.attr().unwrap().period()), ("SOFT-CLOCK.HARD", 1_000_000));
+    assert_eq!(one("virtual", "PAGE_FAULT.WRITE").filter.as_deref(), Some("error_code & 2"));
+    assert_eq!(encoded(&one("virtual", "LLC-MISSES")), "0:0x3 -G");
+    assert_eq!(encoded(&one("virtual", "LLC-misses")), "3:0x10002 -G");
+    // perf's meaning wins where both know the name.
+    assert_eq!(encoded(&one("virtual", "cycles")), "0:0x0 -G");
+    assert!(matches!(one("virtual", "duration_time").source, Source::Tool(Tool::DurationTime)));
+}
+
+/// A program with two functions: `alpha` at address 0x401010 and `beta` twice, in one segment that is loaded from offset 0x200.
+fn tiny_elf() -> Vec<u8> {
+    let mut elf = vec![0u8; 0x500];
+    let mut put = |at: usize, bytes: &[u8]| elf[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"\x7fELF\x02\x01\x01");
+    put(16, &2u16.to_le_bytes()); // ET_EXEC
+    put(18, &62u16.to_le_bytes()); // EM_X86_64
+    put(20, &1u32.to_le_bytes());
+    put(32, &64u64.to_le_bytes()); // program headers
+    put(40, &0x400u64.to_le_bytes()); // section headers
+    for (at, value) in [(52, 64u16), (54, 56), (56, 1), (58, 64), (60, 3), (62, 2)] {
+        put(at, &value.to_le_bytes());
+    }
+    // PT_LOAD: file 0x200..0x300 at address 0x401000.
+    put(64, &1u32.to_le_bytes());
+    put(68, &5u32.to_le_bytes());
+    for (at, value) in
+        [(72, 0x200u64), (80, 0x40_1000), (88, 0x40_1000), (96, 0x100), (104, 0x100), (112, 0x100)]
+    {
+        put(at, &value.to_le_bytes());
+    }
+    // Symbols at 0x310: none, alpha, beta, beta. Names at 0x380.
+    put(0x380, b"\0alpha\0beta\0");
+    for (index, (name, address)) in
+        [(1u32, 0x40_1010u64), (7, 0x40_1020), (7, 0x40_1030)].into_iter().enumerate()
+    {
+        let at = 0x310 + 24 * (index + 1);
+        put(at, &name.to_le_bytes());
+        put(at + 4, &[0x12, 0]); // global function
+        put(at + 6, &1u16.to_le_bytes());
+        put(at + 8, &address.to_le_bytes());
+    }
+    // Sections at 0x400: none, .symtab, its strings.
+    for (at, kind, offset, size, link, entry) in
+        [(0x440, 2u32, 0x310u64, 96u64, 2u32, 24u64), (0x480, 3, 0x380, 12, 0, 0)]
+    {
+        put(at + 4, &kind.to_le_bytes());
+        put(at + 24, &offset.to_le_bytes());
+        put(at + 32, &size.to_le_bytes());
+        put(at + 40, &link.to_le_bytes());
+        put(at + 56, &entry.to_le_bytes());
+    }
+    elf
+}
+
+#[test]
+fn uprobes_turn_functions_into_offsets_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    std::fs::write(folder.path().join("bin/tiny"), tiny_elf()).unwrap();
+    std::fs::write(folder.path().join("bin/text"), "no program").unwrap();
+    let pmu = folder.path().join("sys/bus/event_source/devices/uprobe");
+    std::fs::create_dir_all(pmu.join("format")).unwrap();
+    std::fs::write(pmu.join("type"), "8\n").unwrap();
+    std::fs::write(pmu.join("format/retprobe"), "config:0\n").unwrap();
+    let host = Host::rooted(folder.path());
+    let read = |text: &str| event::parse(text, &host).map(|groups| groups[0].events[0].clone());
+
+    let entry = read("uprobe:/bin/tiny:alpha:u").unwrap();
+    let attr = entry.attr().unwrap();
+    assert_eq!((attr.kind(), attr.config(), attr.config2()), (8, 0, 0x210));
+    assert_eq!(attr.config1_text().unwrap().to_str(), Ok("/bin/tiny"));
+    assert!(attr.get(Flag::ExcludeKernel));
+    assert_eq!(read("uprobe:/bin/tiny:alpha+0x4").unwrap().attr().unwrap().config2(), 0x214);
+    assert_eq!(read("uprobe:/bin/tiny:alpha%return").unwrap().attr().unwrap().config(), 1);
+    assert_eq!(read("uprobe:/bin/tiny:alpha,retprobe").unwrap().attr().unwrap().config(), 1);
+    assert_eq!(read("uprobe:/bin/tiny:alpha/retprobe/u").unwrap().attr().unwrap().config(), 1);
+    assert_eq!(read("uprobe:/bin/tiny:0x123").unwrap().attr().unwrap().config2(), 0x123);
+
+    assert_eq!(read("uprobe:/bin/tiny:alpah").unwrap_err().suggestions, ["alpha"]);
+    assert!(read("uprobe:/bin/tiny:beta").unwrap_err().expected.unwrap().contains("0x220, 0x230"));
+    assert!(read("uprobe:/bin/text:alpha").unwrap_err().message.contains("/bin/text"));
+    assert!(read("uprobe:/bin:alpha").unwrap_err().message.contains("no regular file"));
+}
+
+#[test]
+fn everything_listed_can_be_asked_for() {
+    for machine in ["intel-server", "intel-hybrid", "amd-zen", "arm-server", "virtual", "persistent"] {
+        let host = tree(machine);
+        let kinds = [Kind::Hardware, Kind::Software, Kind::Cache, Kind::Tool, Kind::Pmu];
+        let mut seen = 0;
+        for listed in kinds.into_iter().flat_map(|kind| listing::of_kind(&host, kind)).filter(|l| !l.form) {
+            for name in std::iter::once(listed.name.as_str()).chain(listed.aliases.iter().copied()) {
+                let groups =
+                    event::parse(name, &host).unwrap_or_else(|error| panic!("{machine}: {name}\n{error}"));
+                // The clocks have a unit too, but the list says it in words.
+                if listed.kind == Kind::Pmu {
+                    let event = &groups[0].events[0];
+                    assert_eq!((event.scale, &event.unit), (listed.scale, &listed.unit), "{name}");
+                }
+                seen += 1;
+            }
+        }
+        assert!(seen > 60, "{machine}: {seen}");
+    }
+    let lpar = tree("power-lpar");
+    assert!(listing::of_kind(&lpar, Kind::Pmu).any(|l| l.name == "hv_gpci/dtbp_ptitc,phys_processor_idx=?/"));
+}
+
+/// Pieces out of which hostile and reasonable event text is made.
+const PIECES: &[&str] = &[
+    "cycles",
+    "instructions",
+    "task-clock",
+    "LLC-loads",
+    "r1a8",
+    "cpu/",
+    "event=0x3c",
+    "umask=1",
+    "/",
+    "imc/clockticks/",
+    "sched:sched_switch",
+    "sched:*",
+    ":",
+    ",",
+    "{",
+    "}",
+    "u",
+    "k",
+    "pp",
+    "S",
+    "usr",
+    "period=1000",
+    "cpu=0,1",
+    "name=",
+    "'",
+    "mem:0x1000",
+    "/8",
+    ":rw",
+    "uprobe:",
+    "4:0x1a8",
+    "*",
+    "?",
+    "[",
+    "=",
+    "@",
+    "%",
+    " ",
+    "\u{1b}",
+    "é",
+    "🦀",
+    "0x",
+    "attr5=1",
+    "mem-loads",
+    "msr/tsc/",
+    "TSC",
+];
+
+/// The same cases on every run and every machine.
+fn fixed(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(0x706d63),
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(fixed(300))]
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Err(error) = event::parse(&text, &tree("virtual")) {
+            let _ = error.to_string();
+        }
+    }
+
+    #[test]
+    fn no_mixture_of_pieces_makes_it_panic(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..14)) {
+        let text = pieces.concat();
+        for machine in ["intel-server", "virtual"] {
+            match event::parse(&text, &tree(machine)) {
+                Ok(groups) => prop_assert!(!groups.is_empty()),
+                Err(error) => {
+                    prop_assert!(text.get(error.span.clone()).is_some(), "{text:?}: {:?}", error.span);
+                    let _ = error.to_string();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_name_shown_means_the_same_again(
+        machine in proptest::sample::select(&["intel-server", "amd-zen", "virtual"][..]),
+        name in proptest::sample::select(&["cycles", "cs", "l1d-misses", "r1a8", "msr/tsc/", "4:0x1a8", "branches"][..]),
+        letters in "(u|k|h|uk|p|ppp|G|H|I|uDS|uPe)?",
+        words in proptest::sample::subsequence(vec!["usr", "os", "guest", "host"], 0..3),
+    ) {
+        let colon = if letters.is_empty() || name.ends_with('/') { "" } else { ":" };
+        let text = [&[format!("{name}{colon}{letters}").as_str()], words.as_slice()].concat().join(",");
+        let first = one(machine, &text);
+        let again = one(machine, &first.name);
+        prop_assert_eq!(encoded(&first), encoded(&again), "{} {}", text, first.name);
+        prop_assert_eq!(&first.name, &again.name);
+    }
+}
+
+proptest! {
+    // Each case writes files.
+    #![proptest_config(fixed(100))]
+
+    #[test]
+    fn no_program_file_makes_it_panic(changes in proptest::collection::vec((0usize..0x500, any::<u8>()), 1..8)) {
+        let folder = tempfile::tempdir()?;
+        let mut elf = tiny_elf();
+        for (at, byte) in changes {
+            elf[at] = byte;
+        }
+        std::fs::write(folder.path().join("tiny"), elf)?;
+        let pmu = folder.path().join("sys/bus/event_source/devices/uprobe");
+        std::fs::create_dir_all(&pmu)?;
+        std::fs::write(pmu.join("type"), "8")?;
+        if let Err(error) = event::parse("uprobe:/tiny:alpha", &Host::rooted(folder.path())) {
+            let _ = error.to_string();
+        }
+    }
+
+    #[test]
+    fn no_description_in_sysfs_makes_it_panic(
+        format in "(config|config[0-9]|attr[0-9]{1,3}|x)?:?[0-9,-]{0,12}",
+        terms in "[a-z=?,0-9x@' .-]{0,30}",
+        scale in "[0-9.eE+-]{0,8}",
+        mask in "[0-9,:/-]{0,10}",
+        text in "(p/e/|p/t=[0-9]{1,22}/|p/e,t=1/|e|p/e=1/u)",
+    ) {
+        let folder = tempfile::tempdir()?;
+        let pmu = folder.path().join("sys/bus/event_source/devices/p");
+        for (file, content) in
+            [("type", "9"), ("format/t", &format), ("events/e", &terms), ("events/e.scale", &scale), ("cpumask", &mask)]
+        {
+            let path = pmu.join(file);
+            std::fs::create_dir_all(path.parent().expect("a folder"))?;
+            std::fs::write(path, content)?;
+        }
+        match event::parse(&text, &Host::rooted(folder.path())) {
+            Ok(groups) => prop_assert!(flat(&groups).all(|event| event.scale.is_finite())),
+            Err(error) => drop(error.to_string()),
+        }
+    }
+}
+
+#[test]
+fn hostile_lengths_are_answered_soon() {
+    let host = tree("virtual");
+    let begin = std::time::Instant::now();
+    for text in [
+        "{".repeat(100_000),
+        "cycles,".repeat(20_000),
+        format!("cycles:{}", "p".repeat(100_000)),
+        format!("sched:{}x", "*".repeat(50_000)),
+        format!("{}:x", "a*".repeat(20_000)),
+        format!("cpu/{}/", "event=1,".repeat(20_000)),
+        "a".repeat(200_000),
+        format!("cycles/name='{}'/", "x".repeat(100_000)),
+    ] {
+        if let Err(error) = event::parse(&text, &host) {
+            assert!(error.to_string().len() < 4000, "the message repeats the text");
+        }
+    }
+    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    let many = format!("{{{}}}", vec!["syscalls:*"; 20_000].join(","));
+    assert!(event::parse(&many, &host).unwrap_err().message.contains("more than"));
+}

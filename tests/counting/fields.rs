@@ -1,0 +1,238 @@
+//! What reads perf's CSV and JSON reads pmc's: the same fields, in the same order, of the same kind.
+//!
+//! Both tools run the same command lines; a parser written for perf's output (perf-stat(1), CSV FORMAT) takes both.
+
+use crate::kit;
+
+use std::process::{Command, Stdio};
+
+use kit::{need_perf_events, need_program, need_root};
+use serde_json::Value;
+
+/// What is run: busy all the time, so that no interval is without a count, for some hundred milliseconds.
+const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"];
+
+/// Options whose output is compared.
+const CSV: &[&str] = &[
+    "-x, -e task-clock",
+    "-x, -e page-faults,minor-faults,major-faults,context-switches,cpu-migrations",
+    "-x; -e cs:u,page-faults:k",
+    "-x, -e {task-clock,page-faults},alignment-faults",
+    "-x, -e duration_time,task-clock",
+    "-x, -a -A -e cpu-clock,context-switches",
+    "-x, -a --per-core -e cpu-clock",
+    "-x, -a --per-socket -e cs",
+    "-x, -a --per-die -e cs",
+    "-x, -a --per-node -e cs",
+    "-x, -I 50 -e page-faults,task-clock",
+    "-x, -I 50 -a -A -e cpu-clock",
+    "-x, -I 50 --summary -e page-faults",
+    "-x, -r 3 -e task-clock,page-faults",
+    "-x, -a -e cs,page-faults -G /,/",
+    "-x, -a --for-each-cgroup / -e cs,page-faults",
+    "-x, --no-scale -C 0 -e cpu-clock",
+    "-x, -e syscalls:sys_enter_exit_group",
+];
+
+const JSON: &[&str] = &[
+    "-j -e task-clock,page-faults",
+    "-j -e {task-clock,page-faults}",
+    "-j -a -A -e cs,cpu-clock",
+    "-j -a --per-core -e cs",
+    "-j -a --per-socket -e cs",
+    "-j -a --per-die -e cs",
+    "-j -a --per-node -e cs",
+    "-j -I 50 -e page-faults",
+    "-j -r 3 -e task-clock,page-faults",
+    "-j -a -e cs -G /",
+    "-j -I 50 -a -A -e cpu-clock",
+];
+
+/// The lines to compare: how many intervals there are is a matter of chance, what is in them is not.
+fn distinct<T: PartialEq>(lines: Vec<T>, options: &str) -> Vec<T> {
+    if !options.contains("-I") {
+        return lines;
+    }
+    let mut distinct = Vec::new();
+    for line in lines {
+        if !distinct.contains(&line) {
+            distinct.push(line);
+        }
+    }
+    distinct
+}
+
+/// What a tool prints for these options.
+#[track_caller]
+fn output(tool: &str, options: &str) -> String {
+    let mut command = Command::new(tool);
+    command.arg("stat").args(options.split(' ')).arg("--").args(COMMAND);
+    let ran = command.env("LC_ALL", "C").stdin(Stdio::null()).output().expect("the tool starts");
+    let text = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(0), "{command:?}\n{text}");
+    text
+}
+
+fn ready() -> bool {
+    need_program("perf") && need_root() && need_perf_events() && need_tracefs()
+}
+
+fn need_tracefs() -> bool {
+    let there = std::path::Path::new("/sys/kernel/tracing/events/syscalls").exists();
+    kit::need("tracefs", there, "tracefs is not mounted at /sys/kernel/tracing")
+}
+
+/// One CSV line, as perf-stat(1) describes it: time stamp, place and number of places where the options ask for them,
+/// value, unit, event, cgroup, variance, run time, share of it, metric value, metric unit.
+#[derive(Debug, PartialEq)]
+struct Line {
+    time: Option<Stamp>,
+    place: Option<String>,
+    places: Option<u32>,
+    value: Kind,
+    unit: String,
+    event: String,
+    cgroup: Option<String>,
+    variance: Option<Kind>,
+    runtime: Kind,
+    share: Kind,
+    metric: Kind,
+    metric_unit: String,
+}
+
+/// When an interval ended.
+#[derive(Debug, PartialEq)]
+enum Stamp {
+    Seconds,
+    Summary,
+}
+
+/// What stands in a field; numbers differ from run to run.
+#[derive(Debug, PartialEq)]
+enum Kind {
+    Whole,
+    /// With so many digits after the point.
+    Fraction(usize),
+    Percent(usize),
+    Nothing,
+    Word(String),
+}
+
+fn kind(field: &str) -> Kind {
+    let digits = |text: &str| text.split_once('.').map_or(0, |(_, after)| after.len());
+    let number = field.strip_suffix('%').unwrap_or(field);
+    match (number.parse::<f64>(), field.ends_with('%')) {
+        (Ok(_), true) => Kind::Percent(digits(number)),
+        (Ok(_), false) if number.contains('.') => Kind::Fraction(digits(number)),
+        (Ok(_), false) => Kind::Whole,
+        (Err(_), _) if field.is_empty() => Kind::Nothing,
+        (Err(_), _) => Kind::Word(field.to_owned()),
+    }
+}
+
+/// `K/sec` and `M/sec` differ by how much happened only.
+fn metric_unit(unit: &str) -> String {
+    if unit.ends_with("/sec") { "/sec".to_owned() } else { unit.trim_end_matches("(null)").to_owned() }
+}
+
+#[track_caller]
+fn parse(line: &str, options: &str) -> Line {
+    let separator = options.chars().nth(2).expect("-x and a character");
+    let mut fields = line.split(separator).map(str::trim);
+    let mut next = || fields.next().unwrap_or_else(|| panic!("a field is missing in {line:?}"));
+    let has = |option: &str| options.split(' ').any(|o| o.starts_with(option));
+    let parsed = Line {
+        time: has("-I").then(|| match kind(next()) {
+            Kind::Fraction(9) => Stamp::Seconds,
+            Kind::Word(word) if word == "summary" => Stamp::Summary,
+            other => panic!("{other:?} is no time stamp: {line:?}"),
+        }),
+        place: (has("-A") || has("--per-")).then(|| next().to_owned()),
+        places: has("--per-").then(|| next().parse().expect("a number of places")),
+        value: kind(next()),
+        unit: next().to_owned(),
+        event: next().to_owned(),
+        cgroup: (has("-G") || has("--for-each-cgroup")).then(|| next().to_owned()),
+        variance: has("-r").then(|| kind(next())),
+        runtime: kind(next()),
+        share: kind(next()),
+        metric: kind(next()),
+        metric_unit: metric_unit(next()),
+    };
+    assert!(fields.next().is_none(), "a field too many in {line:?}");
+    parsed
+}
+
+/// Both print lines with the same fields. Whether a cgroup's event counts in so short a time, where nothing but kernel threads
+/// is in it, is the kernel's affair: so they may try again.
+#[track_caller]
+fn agree<T: PartialEq + std::fmt::Debug>(options: &str, lines: impl Fn(&str) -> Vec<T>) {
+    let tries = if options.contains("-G") || options.contains("cgroup") { 5 } else { 1 };
+    for left in (0..tries).rev() {
+        let (perf, pmc) = (output("perf", options), output(kit::binary(), options));
+        let (want, got) = (lines(&perf), lines(&pmc));
+        assert!(!want.is_empty(), "perf printed nothing for {options}: {perf}");
+        if want == got {
+            return;
+        }
+        assert!(left > 0, "{options}\n--- perf\n{perf}--- pmc\n{pmc}\n{want:?}\n{got:?}");
+    }
+}
+
+#[test]
+fn csv_has_perfs_fields() {
+    if !ready() {
+        return;
+    }
+    for options in CSV {
+        agree(options, |text| {
+            let rows = text.lines().filter(|line| !line.is_empty() && !line.contains("overhead percentage"));
+            distinct(rows.map(|line| parse(line, options)).collect(), options)
+        });
+    }
+}
+
+/// The keys and what they hold, in order: `serde_json` would sort them.
+#[track_caller]
+fn members(line: &str) -> Vec<(String, String)> {
+    let object: serde_json::Map<String, Value> = serde_json::from_str(line).expect("one JSON object a line");
+    let mut members: Vec<(usize, String, String)> = object
+        .iter()
+        .map(|(key, value)| {
+            let at = line.find(&format!("\"{key}\" :")).expect("the key, written as perf writes it");
+            let value = match value {
+                Value::String(text) if key == "counter-value" => format!("{:?} in quotes", kind(text)),
+                Value::String(text) if key == "metric-unit" => metric_unit(text),
+                Value::String(text) => text.clone(),
+                Value::Number(number) if key == "aggregate-number" => number.to_string(),
+                Value::Number(_) => "a number".to_owned(),
+                other => panic!("{key} holds {other}"),
+            };
+            (at, key.clone(), value)
+        })
+        .collect();
+    members.sort();
+    members.into_iter().map(|(_, key, value)| (key, value)).collect()
+}
+
+#[test]
+fn json_has_perfs_fields() {
+    if !ready() {
+        return;
+    }
+    for options in JSON {
+        agree(options, |text| {
+            distinct(text.lines().filter(|line| line.starts_with('{')).map(members).collect(), options)
+        });
+    }
+}
+
+#[test]
+fn the_parser_takes_no_other_fields() {
+    let good = "1.00,msec,task-clock,1000000,100.00,0.500,CPUs utilized";
+    assert_eq!(parse(good, "-x, -e task-clock"), parse(good, "-x, -e task-clock"));
+    assert_ne!(parse(good, "-x, -e cs"), parse(&good.replace("msec", ""), "-x, -e cs"));
+    assert_ne!(parse(good, "-x, -e cs"), parse(&good.replace("1.00,", "1,"), "-x, -e cs"));
+    assert!(std::panic::catch_unwind(|| parse(&format!("{good},x"), "-x, -e cs")).is_err());
+    assert!(std::panic::catch_unwind(|| parse(good, "-x, -I 50 -e cs")).is_err());
+}

@@ -1,0 +1,366 @@
+//! Shell completions and man pages are generated from the parser and committed; these tests compare and try them.
+//!
+//! `PMC_BLESS=1 cargo test --test counting generated` rewrites them. What the parser cannot know (the events of this machine,
+//! the terms of its PMUs, what runs now) is written by hand in `tests/counting/generated/values.*`, one file a shell, and
+//! joined to clap's script here: `@EVENT@`, `@PID@` and `@TID@` become the options of the parser that take such values.
+
+use crate::kit;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Command as Parser, CommandFactory};
+use clap_complete::Shell;
+use pmc::cli::Cli;
+
+fn parser() -> Parser {
+    let mut parser = Cli::command();
+    parser.build();
+    parser
+}
+
+/// The committed folder of completions.
+fn completions() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("completions")
+}
+
+/// What stands for an option's values in clap's zsh script, and what completes them in ours.
+const VALUES: [(&str, &str); 3] = [("event", "_pmc_events"), ("pid", "_pmc_pids"), ("tid", "_pmc_tids")];
+
+/// Every `subcommand:option` whose values are of this kind (its long name).
+fn options_taking(long: &str) -> Vec<String> {
+    let mut options = Vec::new();
+    for command in parser().get_subcommands() {
+        for argument in command.get_arguments().filter(|a| a.get_long() == Some(long)) {
+            options.extend(argument.get_short().map(|short| format!("{}:-{short}", command.get_name())));
+            options.push(format!("{}:--{long}", command.get_name()));
+        }
+    }
+    options
+}
+
+/// A hand-written part with its options filled in, joined by `between` and quoted by `quote`.
+fn values(text: &str, between: &str, quote: &str, around: (&str, &str)) -> String {
+    VALUES.iter().fold(text.to_owned(), |text, (long, _)| {
+        let options: Vec<String> =
+            options_taking(long).iter().map(|option| format!("{quote}{option}{quote}")).collect();
+        let list = format!("{}{}{}", around.0, options.join(between), around.1);
+        text.replace(&format!("@{}@", long.to_uppercase()), &list)
+    })
+}
+
+/// The whole script for a shell.
+fn script(shell: Shell) -> String {
+    let mut by_clap = Vec::new();
+    clap_complete::generate(shell, &mut parser(), "pmc", &mut by_clap);
+    let by_clap = String::from_utf8(by_clap).expect("completions are UTF-8");
+    match shell {
+        Shell::Bash => {
+            // Our function stands before clap's: leave the registration to it.
+            let end =
+                by_clap.find("\nif [[ \"${BASH_VERSINFO").expect("clap's bash script registers its function");
+            by_clap[..end].to_owned() + &values(include_str!("generated/values.bash"), " | ", "", ("", ""))
+        }
+        Shell::Zsh => {
+            let end =
+                by_clap.rfind("if [ \"$funcstack[1]\"").expect("clap's zsh script registers its function");
+            let lines = by_clap[..end].lines().map(|line| format!("{}\n", zsh_line(line)));
+            lines.collect::<String>() + include_str!("generated/values.zsh") + &by_clap[end..]
+        }
+        Shell::Fish => by_clap + include_str!("generated/values.fish") + &fish_options(),
+        Shell::Elvish => by_clap + &values(include_str!("generated/values.elv"), " ", "'", ("", "")),
+        Shell::PowerShell => {
+            let head = "param($wordToComplete, $commandAst, $cursorPosition)\n";
+            let at = by_clap.find(head).expect("clap's PowerShell script takes parameters") + head.len();
+            let ours = values(include_str!("generated/values.ps1"), ", ", "'", ("@(", ")"));
+            by_clap[..at].to_owned() + &ours + &by_clap[at..]
+        }
+        other => panic!("no completions for {other}"),
+    }
+}
+
+/// A line of clap's zsh script, with our function in the place of the default one for options that we know better.
+fn zsh_line(line: &str) -> String {
+    for (long, function) in VALUES {
+        let short = parser()
+            .get_subcommands()
+            .flat_map(|command| {
+                command.get_arguments().filter(|a| a.get_long() == Some(long)).collect::<Vec<_>>()
+            })
+            .find_map(clap::Arg::get_short);
+        let is_ours = line.contains(&format!("--{long}="))
+            || short.is_some_and(|short| line.contains(&format!("-{short}+[")));
+        if is_ours && let Some(before) = line.strip_suffix(":_default' \\") {
+            return format!("{before}:{function}' \\");
+        }
+    }
+    line.to_owned()
+}
+
+/// fish adds up what several lines say of an option.
+fn fish_options() -> String {
+    let source =
+        ["(__pmc_events)", "(__pmc_numbers /proc/[0-9]*)", "(__pmc_numbers /proc/[0-9]*/task/[0-9]*)"];
+    let source = source.map(|s| s.replace("[0-9]*", "*"));
+    let mut lines = String::new();
+    for ((long, _), source) in VALUES.iter().zip(source) {
+        for command in parser().get_subcommands() {
+            for argument in command.get_arguments().filter(|a| a.get_long() == Some(long)) {
+                let short = argument.get_short().map(|short| format!("-s {short} ")).unwrap_or_default();
+                let name = command.get_name();
+                lines += &format!(
+                    "complete -c pmc -n \"__fish_pmc_using_subcommand {name}\" {short}-l {long} -x -a '{source}'\n"
+                );
+            }
+        }
+    }
+    lines
+}
+
+/// Every generated file: where it is committed, and what it must hold.
+fn generated() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<(PathBuf, String)> = [
+        (Shell::Bash, "pmc.bash"),
+        (Shell::Zsh, "_pmc"),
+        (Shell::Fish, "pmc.fish"),
+        (Shell::Elvish, "pmc.elv"),
+        (Shell::PowerShell, "_pmc.ps1"),
+    ]
+    .into_iter()
+    .map(|(shell, name)| (completions().join(name), script(shell)))
+    .collect();
+    let parser = parser();
+    files.push((root.join("docs/man/pmc.1"), man(&parser)));
+    for command in parser.get_subcommands() {
+        files.push((root.join(format!("docs/man/pmc-{}.1", command.get_name())), man(command)));
+    }
+    files
+}
+
+fn man(parser: &Parser) -> String {
+    let mut page = Vec::new();
+    // The date of a page would make it differ from day to day.
+    clap_mangen::Man::new(parser.clone()).date("").render(&mut page).expect("a page in memory");
+    String::from_utf8(page).expect("a page in UTF-8")
+}
+
+#[test]
+fn completions_and_man_pages_are_those_of_the_parser() {
+    for (path, want) in generated() {
+        if std::env::var_os("PMC_BLESS").is_some() {
+            fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
+            fs::write(&path, &want).expect("the file can be written");
+        }
+        let got = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            got == want,
+            "{} is out of date: PMC_BLESS=1 cargo test --test counting generated",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn no_man_page_outlives_its_command() {
+    let wanted: Vec<PathBuf> = generated().into_iter().map(|(path, _)| path).collect();
+    for folder in [completions(), Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/man")] {
+        for entry in fs::read_dir(&folder).expect("a committed folder") {
+            let path = entry.expect("an entry").path();
+            assert!(wanted.contains(&path), "{} is generated by nothing", path.display());
+        }
+    }
+}
+
+/// A PATH on which `pmc` is the binary under test.
+fn path() -> std::ffi::OsString {
+    let ours = Path::new(kit::binary()).parent().expect("a folder").to_owned();
+    let theirs = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(ours).chain(std::env::split_paths(&theirs))).expect("a PATH")
+}
+
+/// What a shell prints when it runs this script with our binary first on the PATH.
+#[track_caller]
+fn shell(program: &str, arguments: &[&str]) -> Vec<String> {
+    let ran = Command::new(program).args(arguments).env("PATH", path()).output().expect("the shell starts");
+    assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).lines().map(str::to_owned).collect()
+}
+
+/// What bash would offer for this line, the cursor at its end.
+#[track_caller]
+fn bash(line: &str) -> Vec<String> {
+    let script = "source \"$1\"; COMP_LINE=$2; COMP_POINT=${#COMP_LINE}; read -ra COMP_WORDS <<<\"$2\"
+        [[ $2 == *' ' ]] && COMP_WORDS+=(''); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _pmc_with_values pmc \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let file = completions().join("pmc.bash");
+    let offers = shell("bash", &["--norc", "-c", script, "bash", file.to_str().expect("UTF-8"), line]);
+    // For bash a word ends at a colon and an equals sign: an offer replaces only what follows the last one.
+    let word = line.rsplit(' ').next().unwrap_or_default();
+    let kept = &word[..word.rfind([':', '=']).map_or(0, |at| at + 1)];
+    offers.iter().map(|offer| format!("{kept}{offer}")).collect()
+}
+
+#[track_caller]
+fn fish(line: &str) -> Vec<String> {
+    let file = completions().join("pmc.fish");
+    let script = format!("source {}; complete -C '{line}'", file.display());
+    let offers = shell("fish", &["--no-config", "-c", &script]);
+    offers.into_iter().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The checks that each shell must pass, given what it offers for a line.
+#[track_caller]
+fn offers_what_it_should(offers: impl Fn(&str) -> Vec<String>) {
+    let has = |line: &str, want: &str| {
+        let got = offers(line);
+        assert!(got.iter().any(|offer| offer == want), "{line:?} does not offer {want:?} but {got:?}");
+    };
+    has("pmc st", "stat");
+    has("pmc stat --all-us", "--all-user");
+    has("pmc stat -e task-cl", "task-clock");
+    has("pmc stat -e page-faults,task-cl", "page-faults,task-clock");
+    has("pmc stat --event task-cl", "task-clock");
+    has("pmc stat -e upr", "uprobe/");
+    has("pmc stat -e uprobe/ret", "uprobe/retprobe=");
+    has(
+        "pmc stat -e page-faults,uprobe/ref_ctr_offset=1,ret",
+        "page-faults,uprobe/ref_ctr_offset=1,retprobe=",
+    );
+    has("pmc stat -e uprobe/retprobe/,task-cl", "uprobe/retprobe/,task-clock");
+    let own = std::process::id().to_string();
+    has(&format!("pmc stat -p {}", &own[..1]), &own);
+    has(&format!("pmc stat --pid 1,{}", &own[..1]), &format!("1,{own}"));
+    has(&format!("pmc stat -t {}", &own[..1]), &own);
+}
+
+#[test]
+fn bash_offers_events_terms_and_pids() {
+    if !kit::need_program("bash") || !need_uprobe_pmu() {
+        return;
+    }
+    offers_what_it_should(bash);
+    assert_eq!(bash("pmc stat --event=task-cl"), ["--event=task-clock"]);
+    assert!(
+        bash("pmc stat -e syscalls:sys_enter_openat,syscalls:sys_enter_clos")
+            .iter()
+            .any(|offer| offer.ends_with("sys_enter_close"))
+    );
+    assert!(
+        bash("pmc stat -- ls -e task-cl").iter().all(|offer| offer != "task-clock"),
+        "the command's own option"
+    );
+}
+
+#[test]
+fn fish_offers_events_terms_and_pids() {
+    if !kit::need_program("fish") || !need_uprobe_pmu() {
+        return;
+    }
+    offers_what_it_should(fish);
+}
+
+/// A terminal with a shell in it, on a tmux server of its own.
+struct Terminal {
+    socket: String,
+    /// The key that leaves a menu of offers.
+    leave: &'static str,
+}
+
+impl Terminal {
+    #[track_caller]
+    fn open(program: &str, leave: &'static str) -> Self {
+        let terminal = Self { socket: format!("pmc-test-{}-{}", std::process::id(), &program[..3]), leave };
+        let path = path().into_string().expect("a PATH in UTF-8");
+        terminal.tmux(&["new-session", "-d", "-x", "150", "-y", "50", &format!("env PATH={path} {program}")]);
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command.args(["-f", "/dev/null", "-L", &self.socket]).args(arguments);
+        String::from_utf8_lossy(&command.output().expect("tmux starts").stdout).into_owned()
+    }
+
+    /// Waits until the screen shows this.
+    #[track_caller]
+    fn shows(&self, want: &str) {
+        let mut screen = String::new();
+        for _ in 0..200 {
+            screen = self.tmux(&["capture-pane", "-p"]);
+            if screen.contains(want) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("no {want:?} on the screen:\n{}", screen.trim_end());
+    }
+
+    /// Types a line's beginning and the tab key on an empty line; the screen must then show this.
+    #[track_caller]
+    fn completes(&self, line: &str, want: &str) {
+        self.tmux(&["send-keys", "C-u"]);
+        self.tmux(&["send-keys", "-l", line]);
+        self.shows(line);
+        self.tmux(&["send-keys", "Tab"]);
+        self.shows(want);
+        self.tmux(&["send-keys", self.leave]);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// The same, seen on a screen.
+#[track_caller]
+fn completes_what_it_should(terminal: &Terminal, equals: &str) {
+    terminal.completes("pmc stat -e task-cl", "task-clock");
+    terminal.completes("pmc stat -e uprobe/ret", equals);
+    terminal.completes("pmc stat -e page-faults,task-cl", "page-faults,task-clock");
+    let mut child = Command::new("sleep").arg("60").spawn().expect("sleep starts");
+    let pid = child.id().to_string();
+    terminal.completes(&format!("pmc stat -p 1,{}", &pid[..pid.len() - 1]), &pid);
+    terminal.completes(&format!("pmc stat --tid {}", &pid[..pid.len() - 1]), &pid);
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[test]
+fn zsh_completes_events_terms_and_pids() {
+    if !kit::need_program("zsh") || !kit::need_program("tmux") || !need_uprobe_pmu() {
+        return;
+    }
+    let zsh = Terminal::open("zsh -f", "C-c");
+    let folder = completions();
+    zsh.tmux(&[
+        "send-keys",
+        &format!("fpath=({} $fpath); autoload -U compinit; compinit -u -D; PS1=ready:", folder.display()),
+        "Enter",
+    ]);
+    zsh.shows("\nready:");
+    completes_what_it_should(&zsh, "uprobe/retprobe=");
+}
+
+#[test]
+fn elvish_completes_events_terms_and_pids() {
+    if !kit::need_program("elvish") || !kit::need_program("tmux") || !need_uprobe_pmu() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rc = folder.path().join("rc.elv");
+    let script = fs::read_to_string(completions().join("pmc.elv")).expect("the committed script");
+    fs::write(&rc, script + "\nset edit:prompt = { put 'ready:' }\n").expect("a file in the folder");
+    let elvish = Terminal::open(&format!("elvish -rc {}", rc.display()), "Escape");
+    elvish.shows("ready:");
+    completes_what_it_should(&elvish, "'uprobe/retprobe='");
+}
+
+fn need_uprobe_pmu() -> bool {
+    let there = Path::new("/sys/bus/event_source/devices/uprobe/format/retprobe").exists();
+    kit::need("uprobe-pmu", there, "this kernel has no uprobe PMU")
+}

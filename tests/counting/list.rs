@@ -1,0 +1,165 @@
+//! `pmc list` on the machine that runs the tests: filters, suggestions, JSON, tracepoints, and readers that leave.
+
+use crate::kit;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use kit::{Ran, need, need_perf_events, pmc, run};
+use serde_json::Value;
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&run(args).expect(0).stdout).expect("one JSON document")
+}
+
+fn names(document: &Value) -> Vec<&str> {
+    document["events"]
+        .as_array()
+        .expect("what the document has")
+        .iter()
+        .map(|event| event["name"].as_str().expect("what the document has"))
+        .collect()
+}
+
+fn tracefs() -> bool {
+    need("tracefs", std::fs::read_dir("/sys/kernel/tracing/events").is_ok(), "tracefs cannot be read")
+}
+
+#[test]
+fn kinds_narrow_the_list() {
+    let software = json(&["list", "sw", "--json"]);
+    assert_eq!(software["version"], 1);
+    assert_eq!(names(&software).len(), 12);
+    assert!(software["events"].as_array().unwrap().iter().all(|event| event["kind"] == "software"));
+    assert_eq!(names(&json(&["list", "hw", "--json"])).len(), 10);
+    assert_eq!(names(&json(&["list", "hw", "miss", "--json"])), ["cache-misses", "branch-misses"]);
+    assert_eq!(names(&json(&["list", "sw", "tool", "*clock", "--json"])), ["cpu-clock", "task-clock"]);
+}
+
+#[test]
+fn what_opens_is_what_stat_counts() {
+    if !need_perf_events() {
+        return;
+    }
+    run(&["list", "task-clock"]).expect(0).prints(&["software", "task-clock"]);
+    let list = json(&["list", "hw", "sw", "--json"]);
+    for event in list["events"].as_array().unwrap() {
+        let name = event["name"].as_str().unwrap();
+        let counted = run(&["stat", "-x,", "-e", name, "--", "true"]).expect(0).stderr;
+        let supported = !counted.contains("<not supported>");
+        assert_eq!(supported, event["opens"] != "no", "{name}: {event}\n{counted}");
+        assert_eq!(event["opens"] == "no", event["reason"]["cause"].is_string(), "{event}");
+    }
+}
+
+#[test]
+fn the_request_is_shown() {
+    let list = json(&["list", "page-faults", "L1-dcache-load-misses", "--json"]);
+    let of = |name: &str| {
+        let events = list["events"].as_array().unwrap();
+        events.iter().find(|event| event["name"] == name).unwrap()["encoding"].clone()
+    };
+    assert_eq!(of("page-faults")["type"], 1);
+    assert_eq!(of("page-faults")["config"], 2);
+    assert_eq!(
+        (of("L1-dcache-load-misses")["type"].as_u64(), of("L1-dcache-load-misses")["config"].as_u64()),
+        (Some(3), Some(0x10000))
+    );
+    run(&["list", "--long", "page-faults"]).expect(0).prints(&["type 1 config 0x2"]);
+}
+
+#[test]
+fn a_slip_is_answered_with_the_nearest_name() {
+    let ran = run(&["list", "cycels"]).expect(1).says(&["no event has `cycels`", "cycles"]);
+    assert_eq!(ran.stdout, "");
+    run(&["list", "zzzzzzzz"]).expect(1).says(&["no event has `zzzzzzzz`"]);
+}
+
+#[test]
+fn tracepoints_have_their_fields() {
+    if !tracefs() {
+        return;
+    }
+    let list = json(&["list", "sched:sched_switch", "--long", "--json"]);
+    let event = &list["events"][0];
+    let id = std::fs::read_to_string("/sys/kernel/tracing/events/sched/sched_switch/id").unwrap();
+    assert_eq!(
+        (event["encoding"]["type"].as_u64(), event["encoding"]["config"].as_u64()),
+        (Some(2), id.trim().parse().ok())
+    );
+    let fields: Vec<&str> =
+        event["fields"].as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
+    assert!(fields.contains(&"prev_comm") && fields.contains(&"next_pid"), "{fields:?}");
+    assert!(!fields.iter().any(|field| field.starts_with("common_")));
+    run(&["list", "sched:sched_sw*", "--long"])
+        .expect(0)
+        .prints(&["sched:sched_switch", "char prev_comm[16]"]);
+}
+
+#[test]
+fn formats_of_the_tracers_are_no_events() {
+    if !tracefs() {
+        return;
+    }
+    let listed = run(&["list", "--names", "tracepoint"]).expect(0).stdout;
+    assert!(listed.contains("sched:sched_switch\n") && !listed.contains("ftrace:bprint\n"));
+}
+
+#[test]
+fn one_tracepoint_stands_for_all() {
+    if !tracefs() || !need_perf_events() {
+        return;
+    }
+    let start = Instant::now();
+    let list = json(&["list", "tracepoint", "sched:*", "--json"]);
+    let opens: Vec<&str> =
+        list["events"].as_array().unwrap().iter().map(|event| event["opens"].as_str().unwrap()).collect();
+    if !need("tracepoints", opens[0] == "yes", "tracepoints do not open for this user") {
+        return;
+    }
+    assert!(opens.len() > 10 && opens[1..].iter().all(|&opens| opens == "as-another"), "{opens:?}");
+    // Each closing takes some 35 ms, so trying all would take most of a second.
+    assert!(start.elapsed() < Duration::from_millis(35 * opens.len() as u64), "{:?}", start.elapsed());
+    run(&["list", "sched:*"]).expect(0).prints(&["yes*", "another tracepoint was, and stands for all"]);
+}
+
+#[test]
+fn names_are_for_completion() {
+    let listed = run(&["list", "--names"]).expect(0).stdout;
+    let names: Vec<&str> = listed.lines().collect();
+    for name in ["cycles", "cpu-cycles", "task-clock", "L1-dcache-load-misses", "duration_time"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert!(names.iter().all(|name| !name.contains(' ') && !name.is_empty()));
+    for pmu in std::fs::read_dir("/sys/bus/event_source/devices").unwrap().flatten() {
+        let name = pmu.file_name().into_string().unwrap();
+        let numbered = name.rsplit_once('_').is_some_and(|(_, number)| number.parse::<u32>().is_ok());
+        for term in std::fs::read_dir(pmu.path().join("format")).into_iter().flatten().flatten() {
+            let form = format!("{name}/{}=", term.file_name().to_str().unwrap());
+            assert!(numbered || names.contains(&form.as_str()), "{form}");
+        }
+    }
+    assert_eq!(run(&["list", "--names", "sw"]).expect(0).stdout.lines().next(), Some("cpu-clock"));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let mut list = pmc().arg("list").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 8];
+    let mut pipe = list.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut pipe, &mut first).unwrap();
+    drop(pipe);
+    let output = list.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+    assert_eq!(&first, b"hardware");
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    for args in [["list", "sw"], ["list", "--names"], ["list", "--json"]] {
+        let full = full.try_clone().unwrap();
+        let output = pmc().args(args).stdout(Stdio::from(full)).output().unwrap();
+        Ran::from(output).expect(1).says(&["writing the list of events", "ENOSPC"]);
+    }
+}

@@ -1,0 +1,14 @@
+//! Counting: from an event's text to a table of counts, and what the machine says about its counters.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod event;
+mod fields;
+mod generated;
+mod info;
+mod list;
+mod parity;
+mod reserve;
+mod stat;
+mod view_stat;

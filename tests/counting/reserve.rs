@@ -1,0 +1,609 @@
+//! The reservation protocol against its original: PCP's `perfalloc` and `pmdaperfevent` (Debian package `pcp`), each on a
+//! private lock file. What another process sees of a lock is asked with `F_GETLK` from here, for this is another process.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail loudly too")]
+
+use crate::kit;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pmc::counter::reservation::{self, Policy, State, Watcher};
+use pmc::sys::lock::{self, Kind};
+use rustix::process::{Flock, FlockType, Pid, Signal, fcntl_getlk, kill_process};
+use tempfile::TempDir;
+
+const PCP: &str = "/usr/lib/pcp/pmdas/perfevent";
+
+fn need_pcp() -> bool {
+    kit::need(
+        "pcp",
+        Path::new(PCP).join("perfalloc").exists(),
+        "PCP's perfalloc is not installed (Debian: pcp)",
+    )
+}
+
+/// A private `PCP_PMDAS_DIR` with a lock file.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self::empty();
+        File::create(place.lock_file()).unwrap();
+        place
+    }
+
+    /// Without the lock file.
+    fn empty() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("perfevent")).unwrap();
+        Self { dir }
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.dir.path().join("perfevent/perflock")
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("PCP_PMDAS_DIR", self.dir.path())
+            .env("LC_ALL", "C")
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `pmc reserve` on this lock file.
+    fn reserve(&self, words: &[&str]) -> Command {
+        let mut command = self.command(kit::binary());
+        command.arg("reserve").args(words);
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, words: &[&str]) -> kit::Ran {
+        self.reserve(words).output().unwrap().into()
+    }
+
+    /// Who has reserved, as the agent would ask it. Not to be called while this process has a POSIX lock on the file.
+    fn holder(&self) -> Option<u32> {
+        let file = File::open(self.lock_file()).unwrap();
+        let request = Flock { length: 1, ..Flock::from(FlockType::WriteLock) };
+        let found = fcntl_getlk(&file, &request).unwrap()?;
+        Some(found.pid.map_or(0, |pid| pid.as_raw_nonzero().get() as u32))
+    }
+
+    #[track_caller]
+    fn wait_for_holder(&self, wanted: Option<u32>) {
+        until(&format!("the holder is {wanted:?}"), || self.holder() == wanted);
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A child that does not outlive its test.
+struct Guard(Child);
+
+impl Guard {
+    fn start(command: &mut Command) -> Self {
+        Self(command.spawn().unwrap())
+    }
+
+    fn signal(&self, signal: Signal) {
+        send(self.0.id(), signal);
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+}
+
+fn findings(policy: Policy, place: &Place) -> String {
+    let prepared = reservation::prepare(policy, &place.lock_file()).unwrap();
+    prepared.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn check_names_the_real_perfalloc() {
+    if !need_pcp() {
+        return;
+    }
+    let place = Place::new();
+    assert_eq!(findings(Policy::Check, &place), "", "nobody has reserved");
+    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let pid = perfalloc.0.id();
+    place.wait_for_holder(Some(pid));
+    let said = findings(Policy::Check, &place);
+    assert!(said.contains(&format!("perfalloc (pid {pid})")), "{said}");
+    let status = reservation::status(&place.lock_file());
+    assert!(status.exists && format!("{:?}", status.holders).contains(&pid.to_string()), "{status:?}");
+    drop(perfalloc);
+    assert_eq!(findings(Policy::Check, &place), "");
+}
+
+#[test]
+fn others_see_our_pid_until_a_signal_ends_it() {
+    let place = Place::new();
+    for signal in [Signal::INT, Signal::HUP, Signal::TERM] {
+        let mut pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+        place.wait_for_holder(Some(pmc.0.id()));
+        pmc.signal(signal);
+        assert_eq!(pmc.0.wait().unwrap().code(), Some(0), "{signal:?}");
+        assert_eq!(place.holder(), None);
+    }
+}
+
+#[test]
+fn a_killed_pmc_leaves_no_lock() {
+    let place = Place::new();
+    let mut pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(pmc.0.id()));
+    pmc.signal(Signal::KILL);
+    assert_eq!(pmc.0.wait().unwrap().signal(), Some(9));
+    assert_eq!(place.holder(), None);
+}
+
+#[test]
+fn two_reservers_share_and_the_second_is_told() {
+    let place = Place::new();
+    let first = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(first.0.id()));
+    let mut second = Guard::start(place.reserve(&[]).stderr(Stdio::piped()));
+    let mut said = String::new();
+    BufReader::new(second.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains(&format!("pmc (pid {})", first.0.id())), "{said}");
+    let both = reservation::status(&place.lock_file()).holders.unwrap();
+    assert_eq!(both.len(), 2, "{both:?}");
+    drop(first);
+    place.wait_for_holder(Some(second.0.id()));
+}
+
+#[test]
+fn a_write_lock_refuses_and_is_named() {
+    let place = Place::new();
+    let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
+    lock::take(&file, Kind::Write).unwrap();
+    let us = format!("(pid {})", std::process::id());
+    place.run(&["echo", "ran"]).expect(1).says(&["has them alone", &us, "try:"]).silent();
+    place.run(&["-d"]).expect(1).says(&[&us]);
+    lock::release(&file).unwrap();
+    place.run(&["echo", "ran"]).expect(0).prints(&["ran"]);
+}
+
+#[test]
+fn the_process_behind_an_ofd_lock_is_found() {
+    let place = Place::new();
+    let file = File::open(place.lock_file()).unwrap();
+    lock::take_for_description(&file, Kind::Read).unwrap();
+    place.run(&["true"]).expect(0).says(&["also reserved by", &format!("(pid {})", std::process::id())]);
+}
+
+#[test]
+fn a_missing_lock_file_is_explained_and_can_be_created() {
+    let place = Place::empty();
+    place.run(&["echo", "ran"]).expect(1).says(&["does not exist", "perflock", "--create"]).silent();
+    place.run(&["-d"]).expect(1).says(&["does not exist"]);
+    assert!(reservation::prepare(Policy::Require, &place.lock_file()).is_err());
+    let silent = reservation::prepare(Policy::Auto, &place.lock_file()).unwrap();
+    assert!(silent.reservation.is_none() && silent.findings.is_empty());
+    place.run(&["--create", "echo", "ran"]).expect(0).prints(&["ran"]);
+    place.run(&["--create", "echo", "again"]).expect(0).prints(&["again"]);
+}
+
+#[test]
+fn the_command_keeps_its_options_and_its_status() {
+    let place = Place::new();
+    place.run(&["sh", "-c", "exit 7"]).expect(7);
+    place.run(&["echo", "-d", "-f", "--help"]).expect(0).prints(&["-d -f --help\n"]);
+    place.run(&["--", "echo", "-v"]).expect(0).prints(&["-v\n"]);
+    place.run(&["no-such-command-anywhere"]).expect(127).says(&["no-such-command-anywhere"]);
+    place.run(&["/"]).expect(126);
+    place.run(&["sh", "-c", "kill -9 $$"]).expect(128 + 9);
+    let other = place.dir.path().join("other");
+    place.run(&["-f", other.to_str().unwrap(), "true"]).expect(1).says(&["other"]);
+    place.run(&["-x"]).expect(2);
+    place.run(&["-v"]).expect(0).prints(&[env!("CARGO_PKG_VERSION")]);
+    place.run(&["-h"]).expect(0).prints(&["COMMAND"]);
+}
+
+#[test]
+fn the_lock_is_held_before_the_command_starts_and_not_inherited() {
+    let place = Place::new();
+    for _ in 0..20 {
+        let ran = place.run(&["sh", "-c", "echo $PPID; cat /proc/locks; ls -l /proc/self/fd"]).expect(0);
+        let pmc = ran.stdout.lines().next().unwrap();
+        let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(place.lock_file()).unwrap());
+        let held = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.len() == 8
+                && words[3] == "READ"
+                && words[4] == pmc
+                && words[5].ends_with(&format!(":{inode}"))
+        };
+        assert!(ran.stdout.lines().any(held), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("perflock"), "{}", ran.stdout);
+        assert_eq!(place.holder(), None);
+    }
+}
+
+#[test]
+fn signals_go_on_to_the_command() {
+    let place = Place::new();
+    for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("USR1", Signal::USR1)] {
+        let script = format!("trap 'exit 42' {name}; echo ready; while :; do sleep 0.01; done");
+        let mut pmc = Guard::start(place.reserve(&["sh", "-c", &script]).stdout(Stdio::piped()));
+        let mut ready = String::new();
+        BufReader::new(pmc.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        pmc.signal(signal);
+        assert_eq!(pmc.0.wait().unwrap().code(), Some(42), "{name}");
+        assert_eq!(place.holder(), None);
+    }
+}
+
+#[test]
+fn the_background_starts_when_the_lock_is_held() {
+    let place = Place::new();
+    // `output` waits for the end of stdout and stderr too, so it also shows that the background has closed them.
+    let ran = place.run(&["-d"]).expect(0);
+    let holder = place.holder().expect("held when the shell goes on");
+    assert_eq!(ran.stderr, "");
+    assert_eq!(std::fs::read_link(format!("/proc/{holder}/cwd")).unwrap(), Path::new("/"));
+    send(holder, Signal::TERM);
+    place.wait_for_holder(None);
+}
+
+#[test]
+fn a_watcher_sees_others_but_not_its_own_process() {
+    let place = Place::empty();
+    let mut watcher = Watcher::new(&place.lock_file());
+    assert_eq!(*watcher.poll(), State::Free, "no file yet");
+    File::create(place.lock_file()).unwrap();
+    let own = reservation::prepare(Policy::Require, &place.lock_file()).unwrap();
+    assert_eq!(*watcher.poll(), State::Free, "our own does not count");
+
+    let pmc = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    let pid = pmc.0.id();
+    until(
+        "reserved",
+        || matches!(watcher.poll(), State::Reserved(holder) if holder.to_string() == format!("pmc (pid {pid})")),
+    );
+    drop(pmc);
+    assert_eq!(*watcher.poll(), State::Free);
+
+    // Another pmc sees ours; looking at the file in this process must not have dropped it.
+    let _ = reservation::status(&place.lock_file());
+    place.run(&["true"]).expect(0).says(&[&format!("(pid {})", std::process::id())]);
+    drop(own);
+    assert!(!place.run(&["true"]).expect(0).stderr.contains("also reserved"));
+}
+
+/// The real agent under strace, with what it did to its counters.
+struct Agent {
+    strace: Guard,
+    stdin: Option<ChildStdin>,
+    trace: PathBuf,
+}
+
+impl Agent {
+    fn need() -> bool {
+        need_pcp() && kit::need_program("strace") && kit::need_root()
+    }
+
+    /// Starts it and waits until it has switched its counters on.
+    fn start(place: &Place) -> Self {
+        std::fs::copy("/etc/pcp/perfevent/perfevent.conf", place.dir.path().join("perfevent/perfevent.conf"))
+            .unwrap();
+        let trace = place.dir.path().join("trace");
+        let mut command = place.command("strace");
+        command.args(["-f", "-e", "trace=ioctl", "-o"]).arg(&trace);
+        command.arg(format!("{PCP}/pmdaperfevent")).args(["-U", "root", "-d", "127", "-l"]);
+        command
+            .arg(place.dir.path().join("log"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut strace = Guard::start(&mut command);
+        let agent = Self { stdin: strace.0.stdin.take(), strace, trace };
+        until("the agent enables its counters", || agent.switched().0 > 0);
+        agent
+    }
+
+    /// How often it has enabled and disabled counters.
+    fn switched(&self) -> (usize, usize) {
+        let trace = std::fs::read_to_string(&self.trace).unwrap_or_default();
+        (trace.matches("PERF_EVENT_IOC_ENABLE").count(), trace.matches("PERF_EVENT_IOC_DISABLE").count())
+    }
+
+    /// The counters are on again after a reservation that was seen.
+    #[track_caller]
+    fn returns(&self) {
+        until("the agent enables its counters again", || {
+            let (enabled, disabled) = self.switched();
+            disabled > 0 && enabled > disabled
+        });
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // The agent lives as long as its standard input.
+        drop(self.stdin.take());
+        let _ = self.strace.0.wait();
+    }
+}
+
+#[test]
+fn the_real_agent_has_let_go_when_the_command_starts_and_comes_back() {
+    if !Agent::need() {
+        return;
+    }
+    let place = Place::empty();
+    let agent = Agent::start(&place);
+    assert_eq!(agent.switched().1, 0);
+    let status = reservation::status(&place.lock_file());
+    assert!(status.agents.iter().any(|agent| agent.watches == Some(true)), "{status:?}");
+
+    // The command itself looks at what the agent has done before it.
+    let start = Instant::now();
+    let ran = place.run(&["grep", "-c", "IOC_DISABLE", agent.trace.to_str().unwrap()]).expect(0);
+    assert!(start.elapsed() >= Duration::from_millis(100));
+    assert_eq!(ran.stdout.trim(), agent.switched().0.to_string(), "all that were enabled are disabled");
+    ran.says(&["pmdaperfevent (pid"]);
+    agent.returns();
+
+    // The same before the shell goes on after -d.
+    place.run(&["-d"]).expect(0);
+    let (enabled, disabled) = agent.switched();
+    assert_eq!(enabled, disabled);
+    send(place.holder().unwrap(), Signal::TERM);
+    agent.returns();
+
+    // Somebody else's agent, watching its own file, neither costs us time nor is spoken of.
+    let elsewhere = Place::new();
+    let start = Instant::now();
+    let ran = elsewhere.run(&["true"]).expect(0);
+    assert!(start.elapsed() < Duration::from_millis(200), "{:?}", start.elapsed());
+    assert_eq!(ran.stderr, "");
+}
+
+/// pmc under the name `perfalloc`, and what both it and the original answer.
+fn answers(place: &Place, program: &Path, words: &[&str]) -> (Option<i32>, bool, String) {
+    let Output { status, stdout, stderr } = place.command(program).args(words).output().unwrap();
+    let stderr = String::from_utf8_lossy(&stderr).replace(program.to_str().unwrap(), "PROGRAM");
+    (status.code(), stdout.is_empty(), stderr)
+}
+
+#[test]
+fn called_perfalloc_it_answers_as_the_original() {
+    if !need_pcp() {
+        return;
+    }
+    let place = Place::new();
+    let ours = place.dir.path().join("perfalloc");
+    symlink(kit::binary(), &ours).unwrap();
+    let original = Path::new(PCP).join("perfalloc");
+    let missing = place.dir.path().join("missing");
+    let missing = missing.to_str().unwrap();
+    let cases: &[&[&str]] = &[
+        &["-h"],
+        &["-v"],
+        &["-hv"],
+        &["-v", "-x"],
+        &["-x"],
+        &["-f"],
+        &["--help"],
+        &["ls", "-l", "/"],
+        &["--", "ls", "-l", "/"],
+        &["-f", missing],
+        &["-f", missing, "-d"],
+        &["-f", missing, "echo", "ran"],
+        &["sh", "--", "-c", "exit 7"],
+        &["--", "sh", "-c", "exit 7"],
+        &["--", "sh", "-c", "kill -9 $$"],
+        &["no-such-command-anywhere"],
+        &["/"],
+        &["-D", "-d", "-D", "--", "echo", "-d"],
+    ];
+    for words in cases {
+        assert_eq!(answers(&place, &ours, words), answers(&place, &original, words), "{words:?}");
+    }
+    // The original's holder stays for ever when its command was too quick for it; ours must not.
+    std::thread::sleep(Duration::from_millis(300));
+    while let Some(left) = place.holder() {
+        assert_eq!(std::fs::read_link(format!("/proc/{left}/exe")).unwrap(), original);
+        send(left, Signal::KILL);
+        until("it has gone", || place.holder() != Some(left));
+    }
+    // Refused: -d has succeeded by then, a command runs all the same.
+    let place = Place::new();
+    let file = File::options().read(true).write(true).open(place.lock_file()).unwrap();
+    lock::take(&file, Kind::Write).unwrap();
+    for words in [&[][..], &["-d"], &["echo", "ran"]] {
+        assert_eq!(answers(&place, &ours, words), answers(&place, &original, words), "refused: {words:?}");
+    }
+}
+
+#[test]
+fn called_perfalloc_it_holds_and_ends_as_the_original() {
+    if !need_pcp() {
+        return;
+    }
+    let ours = tempfile::tempdir().unwrap();
+    let ours = ours.path().join("perfalloc");
+    symlink(kit::binary(), &ours).unwrap();
+    for program in [Path::new(PCP).join("perfalloc"), ours] {
+        let place = Place::new();
+        for (signal, code) in [(Signal::INT, Some(0)), (Signal::HUP, Some(0)), (Signal::TERM, None)] {
+            let mut alone = Guard::start(&mut place.command(&program));
+            place.wait_for_holder(Some(alone.0.id()));
+            // The handlers are set after the lock.
+            std::thread::sleep(Duration::from_millis(50));
+            alone.signal(signal);
+            assert_eq!(alone.0.wait().unwrap().code(), code, "{program:?} {signal:?}");
+            assert_eq!(place.holder(), None);
+        }
+        // The process that was started becomes the command; its child holds the lock and goes with it.
+        let mut command = place.command(&program);
+        let mut becomes = Guard::start(
+            command
+                .args(["--", "sh", "-c", "echo $$; read end"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped()),
+        );
+        until("a child holds", || place.holder().is_some());
+        assert_ne!(place.holder(), Some(becomes.0.id()));
+        drop(becomes.0.stdin.take());
+        let mut pid = String::new();
+        becomes.0.stdout.take().unwrap().read_to_string(&mut pid).unwrap();
+        assert_eq!(pid.trim(), becomes.0.id().to_string());
+        place.wait_for_holder(None);
+    }
+}
+
+/// What the kit's answers lack here.
+trait Silent {
+    fn silent(self) -> Self;
+}
+
+impl Silent for kit::Ran {
+    /// Nothing ran: stdout is empty.
+    #[track_caller]
+    fn silent(self) -> Self {
+        assert_eq!(self.stdout, "");
+        self
+    }
+}
+
+/// `pmc stat` on this lock file.
+fn stat(place: &Place, words: &[&str]) -> Command {
+    let mut command = place.command(kit::binary());
+    command.arg("stat").args(words);
+    command
+}
+
+#[track_caller]
+fn stat_run(place: &Place, words: &[&str]) -> kit::Ran {
+    stat(place, words).output().unwrap().into()
+}
+
+#[test]
+fn stat_reserves_for_hardware_events_only_and_a_killed_one_leaves_no_lock() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let mut counting =
+        Guard::start(stat(&place, &["-e", "cycles", "--", "sleep", "5"]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(counting.0.id()));
+    counting.signal(Signal::KILL);
+    counting.0.wait().unwrap();
+    assert_eq!(place.holder(), None);
+
+    for words in [["-e", "task-clock"], ["-e", "cycles:u"]] {
+        let off = words[1] == "cycles:u";
+        let script = "echo started; read end";
+        let mut command = stat(&place, &words);
+        command.args(if off { &["--reserve=off"][..] } else { &[] }).args(["--", "sh", "-c", script]);
+        let mut counting =
+            Guard::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()));
+        let mut started = String::new();
+        BufReader::new(counting.0.stdout.take().unwrap()).read_line(&mut started).unwrap();
+        assert_eq!(started, "started\n");
+        assert_eq!(place.holder(), None, "{words:?} takes no reservation");
+        drop(counting.0.stdin.take());
+        assert_eq!(counting.0.wait().unwrap().code(), Some(1), "`read` meets the end of its input");
+    }
+}
+
+#[test]
+fn stat_names_the_real_perfalloc() {
+    if !need_pcp() || !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let perfalloc = Guard::start(&mut place.command(format!("{PCP}/perfalloc")));
+    let pid = format!("perfalloc (pid {})", perfalloc.0.id());
+    place.wait_for_holder(Some(perfalloc.0.id()));
+    stat_run(&place, &["-e", "cycles", "--reserve=check", "true"]).expect(0).says(&["reserved by", &pid]);
+    stat_run(&place, &["-e", "cycles", "true"]).expect(0).says(&["also reserved by", &pid]);
+}
+
+#[test]
+fn stat_that_requires_a_reservation_fails_before_the_command() {
+    let place = Place::empty();
+    let words = ["-e", "cycles", "--reserve=require", "echo", "ran"];
+    stat_run(&place, &words).expect(1).says(&["does not exist", "try:"]).silent();
+    let file = File::create_new(place.lock_file()).unwrap();
+    lock::take(&file, Kind::Write).unwrap();
+    stat_run(&place, &words).expect(1).says(&[&format!("(pid {})", std::process::id())]).silent();
+    let auto = ["-e", "cycles", "echo", "ran"];
+    if kit::need_perf_events() {
+        stat_run(&place, &auto).expect(0).says(&["not reserved"]).prints(&["ran"]);
+    }
+}
+
+#[test]
+fn the_real_agent_lets_go_for_stat_and_comes_back() {
+    if !Agent::need() || !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::empty();
+    let agent = Agent::start(&place);
+    let trace = agent.trace.to_str().unwrap();
+    let ran = stat_run(&place, &["-e", "cycles", "--", "grep", "-c", "IOC_DISABLE", trace]).expect(0);
+    assert_eq!(ran.stdout.trim(), agent.switched().0.to_string(), "all disabled before the command started");
+    ran.says(&["pmdaperfevent (pid"]);
+    agent.returns();
+}
+
+#[test]
+fn yielding_shows_the_gap() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let place = Place::new();
+    let words = ["-e", "cycles,task-clock", "--reserve=yield", "--", "sh", "-c"];
+    let free = stat_run(&place, &[&words[..], &["sleep 0.3"]].concat()).expect(0);
+    assert!(!free.stderr.contains("were off"), "{}", free.stderr);
+
+    // The reservation is younger than the counting and ends before it; it lasts 0.5 s.
+    let reserve = format!("sleep 0.2; {} reserve sleep 0.5; sleep 0.3", kit::binary());
+    let ran = stat_run(&place, &[&words[..], &[&reserve]].concat()).expect(0);
+    let gap = ran.stderr.split("were off for ").nth(1).expect(&ran.stderr);
+    let (number, rest) = gap.split_once(' ').unwrap();
+    let gap_ms: f64 = number.parse().unwrap();
+    assert!(rest.starts_with("ms of 1."), "{gap}");
+    assert!((390.0..=650.0).contains(&gap_ms), "{gap}");
+}
+
+#[test]
+fn info_shows_who_holds_the_reservation() {
+    let place = Place::new();
+    let info = || kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);
+    info().prints(&[&format!("free ({}", place.lock_file().display())]);
+    let holder = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(holder.0.id()));
+    info().prints(&[&format!("held by pmc (pid {})", holder.0.id())]);
+}

@@ -1,0 +1,122 @@
+//! `pmc stat` as a user meets it: the real binary, the real kernel, real signals; `perf stat` beside it where it is installed.
+//!
+//! What is counted is held against something that knows better: the clock of a thread, the pages that `dd` must touch, the
+//! times of `wait4(2)`.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use crate::kit;
+
+mod counted;
+mod ends;
+mod forms;
+mod openmetrics;
+mod places;
+mod refusals;
+mod times;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A document of `--json=2`.
+struct Document(Value);
+
+/// Counts with these arguments and takes the document.
+#[track_caller]
+fn count(args: &[&str]) -> Document {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("counts");
+    let mut all = vec!["stat", "--json=2", "-o", file.to_str().unwrap()];
+    all.extend(args);
+    kit::run(&all).expect(0);
+    Document::read(&file)
+}
+
+impl Document {
+    #[track_caller]
+    fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        Self(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}:\n{text}")))
+    }
+
+    /// The value of an event, summed over the rows; `None` when it was not counted anywhere.
+    #[track_caller]
+    fn value(&self, name: &str) -> Option<f64> {
+        let events = self.0["events"].as_array().unwrap();
+        let index = events.iter().position(|event| event["name"] == name);
+        let index = index.unwrap_or_else(|| panic!("no {name} in {}", self.0));
+        let values = self.rows().iter().filter_map(|row| row["values"][index]["value"].as_f64());
+        values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
+    }
+
+    /// As [`Document::value`], for an event that must have been counted.
+    #[track_caller]
+    fn number(&self, name: &str) -> f64 {
+        self.value(name).unwrap_or_else(|| panic!("{name} was not counted: {}", self.0))
+    }
+
+    fn rows(&self) -> &Vec<Value> {
+        self.0["total"]["rows"].as_array().unwrap()
+    }
+
+    /// A time of the whole run, seconds.
+    #[track_caller]
+    fn seconds(&self, field: &str) -> f64 {
+        self.0["total"][field].as_f64().unwrap_or_else(|| panic!("no {field} in {}", self.0))
+    }
+}
+
+/// Starts pmc with its output collected.
+fn start(args: &[&str]) -> Child {
+    kit::pmc().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until the process has so many counters open.
+#[track_caller]
+fn wait_for_counters(pid: u32, counters: usize) {
+    wait_for("its counters", || {
+        let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        let targets = open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        targets.filter(|target| target.to_string_lossy().contains("perf_event")).count() >= counters
+    });
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !so() {
+        assert!(Instant::now() < deadline, "waited 20 s for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What `perf stat` printed on stderr.
+fn perf(args: &[&str]) -> String {
+    let output = Command::new("perf").arg("stat").args(args).env("LC_ALL", "C").output().unwrap();
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What `pmc stat` printed on stderr.
+#[track_caller]
+fn pmc(args: &[&str]) -> String {
+    let mut all = vec!["stat"];
+    all.extend(args);
+    kit::run(&all).expect(0).stderr
+}
+
+/// The events of a CSV by name, with their fields.
+fn fields(csv: &str, separator: &str, name_at: usize) -> HashMap<String, Vec<String>> {
+    csv.lines()
+        .map(|line| line.split(separator).map(str::to_owned).collect::<Vec<_>>())
+        .filter(|fields| fields.len() > name_at)
+        .map(|fields| (fields[name_at].clone(), fields))
+        .collect()
+}
+
+/// Keeps a CPU busy in the shell for some 0.2 s.
+const BUSY: &str = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";

@@ -1,0 +1,434 @@
+//! Every form in which counts are shown, from counts built here: no kernel needed.
+//!
+//! Goldens are in `tests/data/golden/stat`; `perf` holds the lines against perf's own.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use crate::kit;
+mod perf;
+mod samples;
+
+use std::io;
+
+use pmc::profile::compare::compare;
+use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
+use pmc::profile::metrics::{derive, shadow};
+use pmc::profile::{expression, named};
+use pmc::units::Count;
+use pmc::view::openmetrics;
+use pmc::view::stat::{StatStyle, Subject, compare as compare_view, csv, document, json, text};
+
+use samples::*;
+
+#[test]
+fn csv_lines_have_perf_s_fields() {
+    // As perf 6.1 prints `perf stat -x, -e task-clock,context-switches,page-faults,cpu-clock,cycles,duration_time true`.
+    let want = "\
+0.64,msec,task-clock,638016,100.00,0.525,CPUs utilized
+0,,context-switches,638016,100.00,0.000,/sec
+49,,page-faults,638016,100.00,76.801,K/sec
+0.63,msec,cpu-clock,638016,100.00,0.522,CPUs utilized
+<not supported>,,cycles,0,100.00,,
+1216013,ns,duration_time,1216013,100.00,1.906,G/sec
+";
+    assert_eq!(written(|out| csv::write(out, &software(), &plain())), want);
+    let semicolons =
+        written(|out| csv::write(out, &software(), &StatStyle { separator: ";".into(), ..plain() }));
+    assert_eq!(semicolons, want.replace(',', ";"));
+}
+
+#[test]
+fn json_lines_have_perf_s_keys_in_perf_s_order() {
+    let got = written(|out| json::write(out, &software(), &plain()));
+    let lines: Vec<&str> = got.lines().collect();
+    assert_eq!(
+        lines[0],
+        r#"{"counter-value" : "0.638016", "unit" : "msec", "event" : "task-clock", "event-runtime" : 638016, "pcnt-running" : 100.00, "metric-value" : 0.524679, "metric-unit" : "CPUs utilized"}"#
+    );
+    assert_eq!(
+        lines[4],
+        r#"{"counter-value" : "<not supported>", "unit" : "", "event" : "cycles", "event-runtime" : 0, "pcnt-running" : 100.00, "metric-value" : 0.000000, "metric-unit" : ""}"#
+    );
+    assert_eq!(lines.len(), 6);
+}
+
+#[test]
+fn every_json_line_of_every_mode_is_json() {
+    let mut all = vec![software(), hardware(), repeated()];
+    all.extend(PLACES.map(|a| placed(a, None)));
+    all.extend(PLACES.map(|a| placed(a, Some(1_050_095_660))));
+    for counts in &mut all {
+        counts.events[0].name = "task\"clock\n".into();
+        counts.derived = derive(counts, &[expression::definition("x=page-faults / 2").unwrap()]);
+        for metric_only in [false, true] {
+            let style = StatStyle { metric_only, ..plain() };
+            let got = written(|out| json::write(out, counts, &style));
+            assert!(!got.is_empty());
+            for line in got.lines() {
+                serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn places_come_first_as_in_perf() {
+    let first = |aggregation, time| {
+        let got = written(|out| csv::write(out, &placed(aggregation, time), &plain()));
+        got.lines().next().unwrap().to_owned()
+    };
+    let rest = "51.96,msec,task-clock,51960682,100.00,1.000,CPUs utilized";
+    assert_eq!(first(Aggregation::Cpu, None), format!("CPU0,{rest}"));
+    assert_eq!(first(Aggregation::Core, None), format!("S0-D0-C0,1,{rest}"));
+    assert_eq!(first(Aggregation::Die, None), format!("S0-D0,1,{rest}"));
+    assert_eq!(first(Aggregation::Socket, None), format!("S0,1,{rest}"));
+    assert_eq!(first(Aggregation::Node, None), format!("N0,1,{rest}"));
+    assert_eq!(first(Aggregation::Thread, None), format!("ba?sh-4910,{rest}"));
+    assert_eq!(first(Aggregation::Core, Some(50_125_284)), format!("     0.050125284,S0-D0-C0,1,{rest}"));
+    let summary = StatStyle { summary: true, ..plain() };
+    let got = written(|out| csv::write(out, &software(), &summary));
+    assert!(got.starts_with("         summary,0.64,msec,task-clock,"), "{got}");
+}
+
+#[test]
+fn fields_that_hold_the_separator_are_quoted() {
+    let mut counts = software();
+    counts.events[1].name = "cpu/event=1,umask=2/".into();
+    counts.events[2].name = "say \"hi\"".into();
+    let got = written(|out| csv::write(out, &counts, &plain()));
+    assert!(got.contains("0,,\"cpu/event=1,umask=2/\",638016,"), "{got}");
+    let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(got.as_bytes());
+    let names: Vec<String> = reader.records().map(|r| r.unwrap()[2].to_owned()).collect();
+    assert_eq!(names[1..3], ["cpu/event=1,umask=2/", "say \"hi\""]);
+}
+
+#[test]
+fn every_csv_line_has_as_many_fields_as_the_others() {
+    let mut with_cgroup = hardware();
+    for event in &mut with_cgroup.events {
+        event.cgroup = Some("/a".into());
+    }
+    with_cgroup.derived = derive(&with_cgroup, &[named::find("ipc").unwrap().definition().unwrap()]);
+    let mut stalled = hardware();
+    stalled.aggregation = Aggregation::Socket;
+    stalled.rows[0].place.socket = Some(0);
+    for counts in [hardware(), with_cgroup, stalled, repeated(), placed(Aggregation::Die, Some(7))] {
+        let got = written(|out| csv::write(out, &counts, &plain()));
+        let fields: Vec<usize> = got.lines().map(|l| l.matches(',').count()).collect();
+        assert!(fields.iter().all(|n| *n == fields[0]), "{fields:?}\n{got}");
+    }
+}
+
+#[test]
+fn the_table_of_software_events() {
+    kit::golden("stat/software.txt", &written(|out| text::run(out, &software(), &command(), &plain())));
+}
+
+#[test]
+fn the_table_of_hardware_events() {
+    let mut counts = hardware();
+    let definitions = ["ipc", "branch_mpki"].map(|n| named::find(n).unwrap().definition().unwrap());
+    counts.derived = derive(&counts, &definitions);
+    kit::golden("stat/hardware.txt", &written(|out| text::run(out, &counts, &command(), &plain())));
+    let colour = StatStyle { colour: true, big_num: false, ..plain() };
+    kit::golden("stat/hardware-colour.txt", &written(|out| text::run(out, &counts, &command(), &colour)));
+    kit::golden("stat/hardware.csv", &written(|out| csv::write(out, &counts, &plain())));
+    kit::golden("stat/hardware.jsonl", &written(|out| json::write(out, &counts, &plain())));
+}
+
+#[test]
+fn the_table_of_repeated_runs() {
+    let style = StatStyle { table: true, ..plain() };
+    kit::golden("stat/repeated.txt", &written(|out| text::run(out, &repeated(), &command(), &style)));
+    kit::golden("stat/repeated.csv", &written(|out| csv::write(out, &repeated(), &plain())));
+    kit::golden("stat/repeated.jsonl", &written(|out| json::write(out, &repeated(), &plain())));
+}
+
+#[test]
+fn the_tables_of_places() {
+    let mut all = String::new();
+    for aggregation in PLACES {
+        all += &written(|out| text::run(out, &placed(aggregation, None), &Subject::SystemWide, &plain()));
+        let counts = placed(aggregation, Some(1_050_095_660));
+        all += &written(|out| text::interval(out, &counts, 0, &plain()));
+        all += &written(|out| text::interval(out, &counts, 1, &plain()));
+    }
+    assert!(!all.contains('\u{1b}'));
+    kit::golden("stat/places.txt", &all);
+}
+
+#[test]
+fn metric_columns() {
+    let mut all = String::new();
+    let style = StatStyle { metric_only: true, ..plain() };
+    let mut counts = hardware();
+    all += &written(|out| text::run(out, &counts, &command(), &style));
+    all += &written(|out| csv::titles(out, &counts, &style));
+    all += &written(|out| csv::write(out, &counts, &style));
+    all += &written(|out| json::write(out, &counts, &style));
+    counts.timestamp_ns = Some(1_000_000_000);
+    all += &written(|out| text::interval(out, &counts, 0, &style));
+    all += &written(|out| csv::write(out, &counts, &style));
+    let cores = placed(Aggregation::Core, None);
+    all += &written(|out| text::run(out, &cores, &Subject::SystemWide, &style));
+    all += &written(|out| csv::titles(out, &cores, &style));
+    all += &written(|out| csv::write(out, &cores, &style));
+    kit::golden("stat/metric-only.txt", &all);
+}
+
+#[test]
+fn cgroups_have_a_column() {
+    let mut counts = software();
+    for (at, event) in counts.events.iter_mut().enumerate() {
+        event.cgroup = Some(if at < 3 { "/" } else { "/user.slice" }.into());
+    }
+    kit::golden("stat/cgroup.txt", &written(|out| text::run(out, &counts, &Subject::SystemWide, &plain())));
+    let got = written(|out| csv::write(out, &counts, &plain()));
+    assert!(got.starts_with("0.64,msec,task-clock,/,638016,100.00,0.525,CPUs utilized\n"), "{got}");
+    let got = written(|out| json::write(out, &counts, &plain()));
+    assert!(got.contains(r#""event" : "task-clock", "cgroup" : "/", "event-runtime" : 638016"#), "{got}");
+}
+
+#[test]
+fn the_document_has_numbers_and_reasons() {
+    let got = written(|out| {
+        document::begin(out, &command(), &software())?;
+        document::interval(out, &placed(Aggregation::Global, Some(50_000_000)), 0)?;
+        document::interval(out, &placed(Aggregation::Global, Some(100_000_000)), 1)?;
+        let warning = document::Warning { what: "a CPU went away".into(), remedy: String::new() };
+        document::end(out, &software(), &[warning])
+    });
+    let value: serde_json::Value = serde_json::from_str(&got).unwrap();
+    assert_eq!(value["pmc"]["format"], 2);
+    assert_eq!(value["target"]["command"][0], "true");
+    assert_eq!(value["intervals"].as_array().unwrap().len(), 2);
+    let values = &value["total"]["rows"][0]["values"];
+    assert_eq!(values[2]["value"], 49.0);
+    assert_eq!(values[2]["metrics"][0]["unit"], "/s");
+    assert!((values[2]["metrics"][0]["value"].as_f64().unwrap() - 76_800.58).abs() < 1.0);
+    assert!(values[4]["value"].is_null());
+    assert_eq!(values[4]["reason"]["errno"], "ENOENT");
+    assert_eq!(values[4]["reason"]["cause"], "this machine shows no hardware counters");
+    assert_eq!(value["warnings"][0]["what"], "a CPU went away");
+    let repeated = written(|out| document::write(out, &command(), &repeated(), &[]));
+    let value: serde_json::Value = serde_json::from_str(&repeated).unwrap();
+    assert_eq!(value["total"]["runs"]["statistics"]["outliers"][0], 3);
+    assert_eq!(value["total"]["rows"][0]["values"][1]["statistics"]["median"], 49.0);
+    kit::golden("stat/document.json", &got.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+}
+
+#[test]
+fn the_exposition_is_openmetrics() {
+    let mut counts = hardware();
+    counts.events[4].name = "bran\"ches\\\n".into();
+    counts.rows[0].values[3] = unsupported();
+    counts.derived = derive(&counts, &[named::find("ipc").unwrap().definition().unwrap()]);
+    let got = openmetrics::exposition(&counts);
+    assert!(got.ends_with("# EOF\n"));
+    kit::golden("stat/openmetrics.txt", &got);
+    // The rules of the format that a scraper checks: one block a family, units as suffix, `_total` on counters, no sample twice.
+    let (mut family, mut kind, mut seen) = (String::new(), String::new(), std::collections::HashSet::new());
+    for line in got.lines().filter(|l| *l != "# EOF") {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, what) = rest.split_once(' ').unwrap();
+            (family, kind) = (name.to_owned(), what.to_owned());
+            assert!(seen.insert(family.clone()), "{family} comes twice");
+        } else if let Some(rest) = line.strip_prefix("# UNIT ") {
+            let (name, unit) = rest.split_once(' ').unwrap();
+            assert!(name.ends_with(&format!("_{unit}")), "{line}");
+        } else if !line.starts_with('#') {
+            let name = line.split(['{', ' ']).next().unwrap();
+            let suffix = if kind == "counter" { "_total" } else { "" };
+            assert_eq!(name, format!("{family}{suffix}"));
+            assert!(seen.insert(line.rsplit_once(' ').unwrap().0.to_owned()), "{line} comes twice");
+        }
+    }
+}
+
+#[test]
+fn commands_are_compared() {
+    let timed = |times: &[u64], faults: &[f64]| {
+        let mut counts = repeated();
+        counts.runs = times.iter().map(|&elapsed_ns| RunTime { elapsed_ns, cpu_time: None }).collect();
+        counts.rows[0].values[1] = Value::Counted { count: Count::default(), runs: faults.to_vec() };
+        counts.rows[0].values[0] =
+            Value::Counted { count: Count::default(), runs: times.iter().map(|t| *t as f64 / 2.0).collect() };
+        counts
+    };
+    let a = timed(&[101_000_000, 102_000_000, 100_500_000, 101_300_000], &[49.0, 50.0, 49.0, 49.0]);
+    let b = timed(&[51_000_000, 52_000_000, 50_500_000, 51_300_000], &[49.0, 49.0, 50.0, 49.0]);
+    let c = timed(&[101_500_000, 101_000_000, 101_600_000, 100_900_000], &[99.0, 98.0, 99.0, 97.0]);
+    let commands =
+        [("sleep 0.1".to_owned(), &a), ("sleep 0.05".to_owned(), &b), ("sleep \u{1b}0.1".to_owned(), &c)];
+    let comparison = compare(&commands);
+    kit::golden("stat/compare.txt", &written(|out| compare_view::text(out, &comparison, &plain())));
+    let got = written(|out| compare_view::json(out, &comparison));
+    let value: serde_json::Value = serde_json::from_str(&got).unwrap();
+    assert_eq!(value["measures"][0]["sides"][1]["verdict"], "faster");
+    assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");
+    assert_eq!(value["measures"][2]["sides"][2]["verdict"], "more");
+    assert!(value["measures"][3]["sides"][1]["statistics"].is_null());
+    let disturbed = timed(&[101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000], &[49.0; 5]);
+    let comparison = compare(&[("a".to_owned(), &a), ("b".to_owned(), &disturbed)]);
+    let got = written(|out| compare_view::text(out, &comparison, &plain()));
+    assert!(got.contains(" Outliers: elapsed of B in run 3;"), "{got}");
+}
+
+#[test]
+fn metrics_keep_levels_cgroups_and_groups_apart() {
+    let unit = |counts: &Counts, at| {
+        shadow(counts, 0, at).iter().map(|m| (m.unit.to_string(), m.value, m.inexact)).collect::<Vec<_>>()
+    };
+    let mut counts = hardware();
+    assert_eq!(unit(&counts, 1), [("GHz".into(), 3.0, false)]);
+    assert_eq!(unit(&counts, 2)[0], ("insn per cycle".into(), 1.5, false));
+    // 1.2e9 stalled cycles (scaled) over 4.5e9 instructions, counted at another time.
+    assert_eq!(unit(&counts, 2)[1].0, "stalled cycles per insn");
+    assert!(unit(&counts, 2)[1].2);
+    assert_eq!(unit(&counts, 5), [("of all branches".into(), 12.5, false)]);
+    assert!(unit(&counts, 7)[0].2, "two groups, both shared");
+    assert_eq!(unit(&counts, 8), [("Watts".into(), 8.0, false)]);
+    counts.events[1].level = "u".into();
+    assert_eq!(unit(&counts, 2)[0].0, "stalled cycles per insn", "no IPC of different levels");
+    counts.events[2].level = "u".into();
+    assert_eq!(unit(&counts, 2)[0].0, "insn per cycle");
+    counts.events[1].cgroup = Some("/a".into());
+    assert!(unit(&counts, 2).is_empty(), "no IPC of different cgroups");
+}
+
+#[test]
+fn derived_metrics_say_why_there_is_no_value() {
+    let counts = software();
+    let definitions = [
+        expression::definition("a=instructions / cycles").unwrap(),
+        expression::definition("b=page-faults / context-switches").unwrap(),
+        expression::definition("c=page-faults / duration_time").unwrap(),
+        expression::definition("d=cycles * 2").unwrap(),
+    ];
+    let row = &derive(&counts, &definitions)[0];
+    assert!(row[0].value.as_ref().unwrap_err().cause.contains("`instructions` is not among"));
+    assert!(row[1].value.as_ref().unwrap_err().cause.contains("division by zero"));
+    assert!((row[2].value.clone().unwrap() - 49.0 / 0.001_216_013).abs() < 1e-6);
+    assert_eq!(row[3].value.as_ref().unwrap_err().errno, Some("ENOENT"));
+}
+
+#[test]
+fn a_named_metric_takes_events_of_one_level() {
+    let mut counts = hardware();
+    for at in [1, 2] {
+        counts.events[at].level = "u".into();
+        counts.events[at].name += ":u";
+    }
+    let ipc = named::find("ipc").unwrap().definition().unwrap();
+    assert_eq!(derive(&counts, std::slice::from_ref(&ipc))[0][0].value, Ok(1.5));
+    counts.events[1].level = "k".into();
+    assert!(derive(&counts, &[ipc])[0][0].value.is_err());
+}
+
+#[test]
+fn a_closed_output_is_an_error_not_a_panic() {
+    struct Full;
+    impl io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (counts, style) = (repeated(), plain());
+    for result in [
+        text::run(&mut Full, &counts, &command(), &style),
+        csv::write(&mut Full, &counts, &style),
+        json::write(&mut Full, &counts, &style),
+        document::write(&mut Full, &command(), &counts, &[]),
+    ] {
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}
+
+#[test]
+fn top_down_shares_are_shown_as_metrics() {
+    let names = ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
+    let mut counts = Counts {
+        events: names.iter().map(|n| event(n, Role::Other)).collect(),
+        rows: vec![row(PlaceLabel::default(), 1, [1000, 400, 100, 200, 300].map(|v| counted(v, 9)).to_vec())],
+        elapsed_ns: 9,
+        ..Default::default()
+    };
+    counts.derived = pmc::profile::topdown::derive(&counts);
+    let got = written(|out| text::run(out, &counts, &command(), &plain()));
+    for line in
+        ["40.000 % retiring", "10.000 % bad speculation", "20.000 % frontend bound", "30.000 % backend bound"]
+    {
+        assert!(got.contains(line), "{got}");
+    }
+}
+
+#[test]
+fn threads_come_from_the_busiest_on() {
+    let mut counts = placed(Aggregation::Thread, None);
+    counts.rows[1].values[0] = counted(99_000_000, 99_000_000);
+    let got = written(|out| csv::write(out, &counts, &plain()));
+    let places: Vec<&str> = got.lines().map(|l| l.split(',').next().unwrap()).collect();
+    assert_eq!(places, ["ba?sh-4911", "ba?sh-4910", "ba?sh-4910", "ba?sh-4910", "ba?sh-4911"]);
+}
+
+mod hostile {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..Default::default() })]
+
+        #[test]
+        fn names_reach_no_terminal_unclean(name in ".{0,40}", comm in ".{0,20}") {
+            let mut counts = placed(Aggregation::Thread, Some(1));
+            counts.events[0].name = name.clone();
+            counts.events[1].cgroup = Some(comm.clone());
+            counts.rows[0].place.thread = Some((comm.clone(), 1));
+            counts.derived = vec![vec![pmc::profile::metrics::Derived {
+                name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), inexact: true,
+            }]];
+            let subject = Subject::Command(vec![name.clone(), comm.clone()]);
+            let tables = [
+                written(|out| text::run(out, &counts, &subject, &plain())),
+                written(|out| text::interval(out, &counts, 0, &plain())),
+                written(|out| csv::write(out, &counts, &plain())),
+                openmetrics::exposition(&counts),
+            ];
+            for table in tables {
+                prop_assert!(!table.contains(|c: char| c.is_control() && c != '\n'), "{table:?}");
+            }
+            for line in written(|out| json::write(out, &counts, &plain())).lines() {
+                prop_assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+            }
+        }
+
+        #[test]
+        fn no_expression_makes_the_parser_panic(text in r"[-a-z0-9+*/()'\\,.:@ eü]{0,60}") {
+            if let Ok(expression) = expression::definition(&format!("x={text}")) {
+                let _ = expression.expression.evaluate(&mut |_| Ok(1.5));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_event_that_never_ran_is_not_zero() {
+    let mut counts = software();
+    counts.rows[0].values[1] = shared(0, 1_000, 0);
+    let style = plain();
+    assert!(
+        written(|out| csv::write(out, &counts, &style))
+            .contains("<not counted>,,context-switches,0,0.00,,\n")
+    );
+    assert!(
+        written(|out| text::run(out, &counts, &command(), &style))
+            .contains("<not counted>      context-switches\n")
+    );
+    assert!(
+        written(|out| json::write(out, &counts, &style))
+            .contains("\"<not counted>\", \"unit\" : \"\", \"event\" : \"context-switches\"")
+    );
+}

@@ -1,0 +1,263 @@
+//! `pmc diff`: recordings whose differences are known, and such that have none.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use crate::kit;
+
+use crate::kit::lab;
+
+use std::path::{Path, PathBuf};
+
+use lab::Lab;
+use serde_json::Value;
+
+/// Three functions whose shares are those of the rounds that are given; the rounds of `chain` cost the same wherever they stand.
+const SHARES: &str = r#"
+static inline __attribute__((always_inline)) unsigned long chain(unsigned long x, long n) {
+    for (long i = 0; i < n; i++)
+        __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
+    return x;
+}
+volatile unsigned long sink;
+__attribute__((noinline)) void first(void) { sink += chain(sink, FIRST); }
+__attribute__((noinline)) void second(void) { sink += chain(sink, SECOND); sink++; }
+__attribute__((noinline)) void third(void) { sink += chain(sink, THIRD); sink--; }
+#ifdef FOURTH
+__attribute__((noinline)) void fourth(void) { sink += chain(sink, FOURTH); sink ^= 1; }
+#endif
+__attribute__((noinline)) void work(void) {
+    first(); sink++; second(); sink++; third(); sink++;
+#ifdef FOURTH
+    fourth(); sink++;
+#endif
+}
+int main(void) { for (int i = 0; i < ROUNDS; i++) { work(); sink++; } return 0; }
+"#;
+
+/// Without optimization every function has its frame pointer, leaves too.
+const FLAGS: [&str; 2] = ["-O0", "-g"];
+/// User code only: what the kernel does beside it changes from run to run.
+const RECORD: [&str; 5] = ["-e", "cpu-clock:u", "-F", "3989", "-g"];
+
+fn program(lab: &Lab, name: &str, rounds: &[&str]) -> PathBuf {
+    std::fs::create_dir_all(lab.path(name)).unwrap();
+    lab.build(&format!("{name}/prog"), SHARES, &[&FLAGS[..], rounds].concat())
+}
+
+/// So many rounds that a moment in which the machine is slower does not tell.
+const OLD: [&str; 4] = ["-DFIRST=5003", "-DSECOND=3001", "-DTHIRD=2003", "-DROUNDS=24000"];
+const NEW: [&str; 5] = ["-DFIRST=3001", "-DSECOND=3001", "-DTHIRD=2003", "-DFOURTH=2003", "-DROUNDS=36000"];
+
+fn diff(files: &[&Path], options: &[&str]) -> kit::Ran {
+    let mut args = vec!["diff", "--no-cache"];
+    args.extend(options);
+    args.extend(files.iter().map(|file| file.to_str().unwrap()));
+    kit::run(&args)
+}
+
+fn json(files: &[&Path], options: &[&str]) -> Value {
+    let ran = diff(files, &[&["--json"], options].concat()).expect(0);
+    serde_json::from_str(&ran.stdout).expect("one JSON document")
+}
+
+fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let rows = document["events"][0]["rows"].as_array().unwrap();
+    rows.iter().find(|row| row["sym"] == name).unwrap_or_else(|| panic!("no row for {name}: {rows:?}"))
+}
+
+/// Rows that are said to differ.
+fn claimed(document: &Value) -> Vec<&Value> {
+    let rows = document["events"][0]["rows"].as_array().unwrap();
+    rows.iter().filter(|row| row["changes"][0]["verdict"] != "within noise").collect()
+}
+
+#[test]
+fn known_changes_are_found_with_their_size() {
+    let Some(lab) = Lab::new() else { return };
+    let (old, new) = (program(&lab, "old", &OLD), program(&lab, "new", &NEW));
+    let (old, new) = (lab.record("old.data", &RECORD, &old), lab.record("new.data", &RECORD, &new));
+    let document = json(&[&old, &new], &[]);
+    assert_eq!((&document["version"], &document["compute"]), (&1.into(), &"delta-abs".into()));
+    assert_eq!(document["files"][1]["path"], new.to_str().unwrap());
+    // 5003 : 3001 : 2003 of 10007 became 3001 : 3001 : 2003 : 2003 of 10008.
+    for (name, verdict, delta) in [("first", "less", -20.0), ("fourth", "new", 20.0)] {
+        let change = &row(&document, name)["changes"][0];
+        assert_eq!(change["verdict"], verdict, "{change}");
+        let (got, error) = (change["delta"].as_f64().unwrap(), change["error"].as_f64().unwrap());
+        assert!((got - delta).abs() < 1.5 * error + 1.5, "{name}: {got} ±{error}");
+        let (low, high) = (change["low"].as_f64().unwrap(), change["high"].as_f64().unwrap());
+        assert!(low < got && got < high && (low > 0.0) == (delta > 0.0), "{change}");
+        assert!(
+            change["p_adjusted"].as_f64().unwrap() < 1e-4
+                && change["p"].as_f64() <= change["p_adjusted"].as_f64()
+        );
+    }
+    // The totals differ by half and are made alike: what kept its share did not change.
+    let period = |file: usize| document["events"][0]["totals"][file]["period"].as_f64().unwrap();
+    assert!(period(1) > 1.2 * period(0));
+    for name in ["second", "third"] {
+        let delta = row(&document, name)["changes"][0]["delta"].as_f64().unwrap();
+        let error = row(&document, name)["changes"][0]["error"].as_f64().unwrap();
+        assert!(delta.abs() < 1.5 * error + 1.5, "{name}: {delta} ±{error}");
+    }
+    assert_eq!(
+        row(&document, "first")["costs"][1]["percent"].as_f64().map(|p| (20.0..40.0).contains(&p)),
+        Some(true)
+    );
+    assert!(row(&document, "fourth")["costs"][0]["samples"] == 0);
+
+    let text = diff(&[&old, &new], &[]).expect(0);
+    let text = text.prints(&[
+        "Base",
+        "Delta",
+        "[.] first",
+        "less",
+        "new",
+        "±",
+        "rows differ by more than sampling noise",
+        "own total",
+    ]);
+    assert!(!text.stdout.contains('\u{1b}'));
+    let base_only = diff(&[&old, &new], &["-b"]).expect(0);
+    assert!(!base_only.stdout.contains("[.] fourth") && base_only.stdout.contains("[.] first"));
+    let only =
+        diff(&[&old, &new], &["-S", "first", "-p", "-F"]).expect(0).prints(&["Base period", "* 100 /"]);
+    assert!(!only.stdout.contains("[.] second"));
+    let csv = diff(&[&old, &new], &["--csv", "-s", "sym"]).expect(0);
+    assert!(
+        csv.stdout.starts_with("Event,Baseline,New,Delta,Low,High,p,Verdict,Symbol\ncpu-clock:u,"),
+        "{}",
+        csv.stdout
+    );
+    let fields = diff(&[&old, &new], &["-t", ";", "--percent-limit", "10"]).expect(0);
+    assert!(fields.stdout.lines().skip(1).all(|line| line.split(';').count() == 10), "{}", fields.stdout);
+
+    // Of its own cost `first` has 3001 · 36000 where it had 5003 · 24000.
+    let ratio = json(&[&old, &new], &["-c", "ratio"]);
+    let value = row(&ratio, "first")["changes"][0]["computed"]["value"].as_f64().unwrap();
+    assert!((0.7..1.1).contains(&value), "{value}");
+    let value = row(&ratio, "second")["changes"][0]["computed"]["value"].as_f64().unwrap();
+    assert!((1.3..1.7).contains(&value), "{value}");
+    assert_eq!(row(&ratio, "second")["changes"][0]["verdict"], "more");
+    let weighted = json(&[&old, &new], &["-c", "wdiff:3,2"]);
+    let value = row(&weighted, "second")["changes"][0]["computed"]["value"].as_f64().unwrap();
+    assert!(value.abs() < 0.3 * period(0), "{value}");
+
+    // In the tree: work has lost nothing, first below it has.
+    let tree = json(&[&old, &new], &["--tree"]);
+    let nodes = tree["events"][0]["tree"].as_array().unwrap();
+    let node = |name: &str| {
+        nodes.iter().find(|node| node["symbol"] == name).unwrap_or_else(|| panic!("{name} in {nodes:?}"))
+    };
+    assert_eq!(node("work")["changes"][0]["verdict"], "within noise");
+    assert_eq!(node("first")["changes"][0]["verdict"], "less");
+    assert_eq!(node("fourth")["changes"][0]["verdict"], "new");
+    assert!(
+        nodes
+            .iter()
+            .enumerate()
+            .all(|(at, node)| node["parent"].as_u64().is_none_or(|parent| (parent as usize) < at))
+    );
+    diff(&[&old, &new], &["--tree"]).expect(0).prints(&["Call tree", "work  (within noise)", "fourth"]);
+
+    let lines = json(&[&old, &new], &["-s", "srcline"]);
+    let rows = lines["events"][0]["rows"].as_array().unwrap();
+    assert!(
+        rows.iter().any(|row| row["srcline"].as_str().is_some_and(|line| line.contains("prog.c:"))),
+        "{rows:?}"
+    );
+
+    // Several recordings, each against the first.
+    let three = json(&[&old, &new, &old], &["-o", "2"]);
+    let first = row(&three, "first");
+    assert_eq!(first["changes"][0]["verdict"], "less");
+    assert_eq!(
+        (&first["changes"][1]["verdict"], &first["changes"][1]["delta"]),
+        (&"within noise".into(), &0.0.into())
+    );
+    diff(&[&old, &new, &old], &[]).expect(0).prints(&[
+        "[1] share",
+        "[2] share",
+        "[1]: ",
+        "[2]: 0 rows differ",
+    ]);
+}
+
+#[test]
+fn the_same_program_twice_differs_in_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let program = program(&lab, "same", &OLD);
+    let base = lab.record("0.data", &RECORD, &program);
+    let same = json(&[&base, &base], &[]);
+    assert!(claimed(&same).is_empty());
+    assert!(!same["events"][0]["rows"].as_array().unwrap().is_empty());
+    // One pair in twenty may differ by chance, and the machine has other work: three pairs in a row do not.
+    let again = |number: usize| {
+        let file = lab.record(&format!("{number}.data"), &RECORD, &program);
+        let document = json(&[&base, &file], &[]);
+        claimed(&document).is_empty()
+    };
+    assert!((1..4).any(again), "the same program differs from itself every time");
+    diff(&[&base, &base], &["--tree"]).expect(0).prints(&[
+        "0 rows differ",
+        "within noise",
+        "more than noise\n  none",
+    ]);
+}
+
+#[test]
+fn programs_of_other_names_are_compared_by_function() {
+    let Some(lab) = Lab::new() else { return };
+    let old = program(&lab, "old", &OLD);
+    let new = lab.path("renamed");
+    std::fs::copy(&old, &new).unwrap();
+    let (old, new) = (lab.record("old.data", &RECORD, &old), lab.record("new.data", &RECORD, &new));
+    let apart = diff(&[&old, &new], &[]).expect(0).prints(&["-s sym compares them by name"]);
+    assert!(apart.stdout.contains("gone") && apart.stdout.contains("new"));
+    let by_name = json(&[&old, &new], &["-s", "sym"]);
+    assert!(
+        row(&by_name, "first")["costs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|cost| cost["samples"].as_u64() > Some(100))
+    );
+    assert!(by_name["notes"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn what_cannot_be_compared_is_explained() {
+    let Some(lab) = Lab::new() else { return };
+    let program = program(&lab, "prog", &["-DFIRST=500", "-DSECOND=300", "-DTHIRD=200", "-DROUNDS=3000"]);
+    let clock = lab.record("clock.data", &["-e", "cpu-clock"], &program);
+    let task = lab.record("task.data", &["-e", "task-clock"], &program);
+    let both = lab.record("both.data", &["-e", "cpu-clock,task-clock"], &program);
+    diff(&[&clock, &task], &[]).expect(1).says(&[
+        "no event of the base is in another recording",
+        "cpu-clock",
+        "task-clock",
+        "matched by name",
+    ]);
+    diff(&[&clock, &both], &[]).expect(0).prints(&["task-clock has no counterpart"]);
+    diff(&[&clock, &clock], &["--tree"]).expect(0).prints(&["no tree: not all recordings have call chains"]);
+    diff(&[&clock, &lab.path("missing")], &[]).expect(1).says(&["ENOENT"]);
+    for bad in [
+        &["-c", "better"][..],
+        &["-c", "wdiff"],
+        &["-c", "cycles"],
+        &["-o", "2"],
+        &["-s", "symbl"],
+        &["--percentage", "some"],
+    ] {
+        let said = diff(&[&clock, &clock], bad).expect(2).stderr;
+        assert!(!said.is_empty(), "{bad:?}");
+    }
+    // Without names: perf.data.old and perf.data of the folder one stands in.
+    let alone = |folder: &Path| -> kit::Ran {
+        kit::pmc().args(["diff", "--no-cache"]).current_dir(folder).output().unwrap().into()
+    };
+    let folder = lab.path("prog");
+    alone(&folder).expect(1).says(&["perf.data.old", "pmc diff OLD NEW"]);
+    std::fs::copy(&clock, folder.join("perf.data.old")).unwrap();
+    std::fs::copy(&clock, folder.join("perf.data")).unwrap();
+    alone(&folder).expect(0).prints(&["perf.data.old", "0 rows differ"]);
+}

@@ -1,0 +1,217 @@
+//! Names **and lines** for programs of many languages and in many conditions: built here, recorded by `pmc record`, read by
+//! `pmc script --json` (whole stacks) and `pmc report --json` (the hottest row and its line).
+//!
+//! The programs are in `tests/data/languages`; a comment `mark NAME` stands on each line that a stack must show.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use crate::kit;
+
+mod compiled;
+mod ends;
+mod generated_code;
+mod hidden;
+mod system;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A folder with a program and its recording that goes away with the test.
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs a compiler or the like in the folder.
+    #[track_caller]
+    fn run(&self, program: &str, args: &[&str]) {
+        let output = Command::new(program)
+            .args(args)
+            .current_dir(self.0.path())
+            .env("HOME", self.0.path())
+            .env("GOCACHE", self.path("cache"))
+            .env("GOFLAGS", "-mod=mod")
+            // rustup finds its toolchains below the true home.
+            .env("RUSTUP_HOME", rustup_home())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Records `command`; gives the file.
+    #[track_caller]
+    fn record(&self, options: &[&str], command: &[&str]) -> PathBuf {
+        let file = self.path("recording");
+        let mut pmc = kit::pmc();
+        // Node leaves a log where it runs.
+        pmc.current_dir(self.0.path());
+        pmc.args(["record", "-e", "cpu-clock", "-F", "2000"]).args(options).arg("-o").arg(&file);
+        if !command.is_empty() {
+            pmc.arg("--").args(command);
+        }
+        let ran: kit::Ran = pmc.output().unwrap().into();
+        ran.expect(0);
+        file
+    }
+}
+
+fn rustup_home() -> PathBuf {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".rustup"));
+    std::env::var_os("RUSTUP_HOME").map(PathBuf::from).or_else(home).unwrap_or_default()
+}
+
+/// A program's source.
+fn source(name: &str) -> PathBuf {
+    kit::data("languages").join(name)
+}
+
+/// A frame that a stack must show: the function, and the mark of its line.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    symbol: &'static str,
+    mark: Option<&'static str>,
+    inlined: bool,
+}
+
+/// A function with code of its own, at the line of this mark.
+const fn at(symbol: &'static str, mark: &'static str) -> Wanted {
+    Wanted { symbol, mark: Some(mark), inlined: false }
+}
+
+/// A function that was inlined into the next.
+const fn inlined(symbol: &'static str, mark: &'static str) -> Wanted {
+    Wanted { symbol, mark: Some(mark), inlined: true }
+}
+
+/// A function whose line nothing tells.
+const fn named(symbol: &'static str) -> Wanted {
+    Wanted { symbol, mark: None, inlined: false }
+}
+
+/// The place of a mark: file and line.
+#[track_caller]
+fn place(source: &Path, mark: &str) -> (String, u64) {
+    let text = std::fs::read_to_string(source).unwrap();
+    let ending = format!("// mark {mark}");
+    let line = text.lines().position(|line| line.ends_with(&ending)).expect(mark);
+    (source.file_name().unwrap().to_str().unwrap().to_owned(), line as u64 + 1)
+}
+
+/// One frame of `pmc script --json`.
+#[derive(Debug)]
+struct Frame {
+    symbol: String,
+    dso: String,
+    place: Option<(String, u64)>,
+    inlined: bool,
+}
+
+/// All stacks of a recording, innermost frame first.
+#[track_caller]
+fn stacks(file: &Path) -> Vec<Vec<Frame>> {
+    let fields = "comm,ip,sym,dso,srcline";
+    let ran =
+        kit::run(&["script", "--json", "--inline", "--no-cache", "-F", fields, "-i", file.to_str().unwrap()]);
+    let text = ran.expect(0).stdout;
+    let frame = |frame: &Value| Frame {
+        symbol: frame["symbol"].as_str().unwrap_or("?").to_owned(),
+        dso: frame["dso"].as_str().unwrap_or("?").to_owned(),
+        place: frame["file"].as_str().and_then(|path| {
+            let name = Path::new(path).file_name()?.to_str()?.to_owned();
+            Some((name, frame["line"].as_u64()?))
+        }),
+        inlined: frame["inlined"] == Value::Bool(true),
+    };
+    let stack = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["stack"].as_array().unwrap().iter().map(frame).collect()
+    };
+    text.lines().map(stack).collect()
+}
+
+/// The report as a document, rows told apart by module, function and line.
+#[track_caller]
+fn report(file: &Path) -> Value {
+    let keys = "dso,sym,srcline";
+    let ran = kit::run(&[
+        "report",
+        "--json",
+        "--no-children",
+        "--no-cache",
+        "-s",
+        keys,
+        "-i",
+        file.to_str().unwrap(),
+    ]);
+    serde_json::from_str(&ran.expect(0).stdout).unwrap()
+}
+
+/// Most samples must be in the first of these functions, and nearly all of those have all of the frames, one calling the other.
+/// What was inlined into the first (an iterator's step, say) may stand before it.
+#[track_caller]
+fn expect_stack(file: &Path, source: &Path, wanted: &[Wanted]) {
+    let stacks = stacks(file);
+    let fits = |frame: &Frame, wanted: &Wanted| {
+        let lines = wanted.mark.map(|mark| place(source, mark));
+        frame.symbol == wanted.symbol
+            && frame.inlined == wanted.inlined
+            && (lines.is_none() || frame.place == lines)
+    };
+    fn from_first<'a>(stack: &'a [Frame], symbol: &str) -> Option<&'a [Frame]> {
+        let at = stack.iter().position(|frame| frame.symbol == symbol)?;
+        stack[..at].iter().all(|frame| frame.inlined).then_some(&stack[at..])
+    }
+    let hot: Vec<&[Frame]> = stacks.iter().filter_map(|stack| from_first(stack, wanted[0].symbol)).collect();
+    let whole = |stack: &&&[Frame]| {
+        stack.len() >= wanted.len() && stack.iter().zip(wanted).all(|(frame, wanted)| fits(frame, wanted))
+    };
+    let good = hot.iter().filter(whole).count();
+    let other = hot.iter().find(|stack| !whole(stack)).copied().or(stacks.last().map(|stack| &stack[..]));
+    assert!(stacks.len() >= 50, "only {} samples", stacks.len());
+    assert!(
+        hot.len() * 10 >= stacks.len() * 6 && good * 100 >= hot.len() * 90,
+        "{} samples, {} in {}, {good} with the whole stack {wanted:?}; one is {other:#?}",
+        stacks.len(),
+        hot.len(),
+        wanted[0].symbol,
+    );
+}
+
+/// The report's hottest row is this function at this line.
+#[track_caller]
+fn expect_row(file: &Path, source: &Path, dso: &str, symbol: &str, mark: &str) {
+    let document = report(file);
+    let row = &document["events"][0]["rows"][0];
+    let (name, line) = place(source, mark);
+    let srcline = row["srcline"].as_str().unwrap_or("?");
+    assert!(srcline.ends_with(&format!("{name}:{line}")), "not {name}:{line}: {row}");
+    assert_eq!((row["dso"].as_str(), row["sym"].as_str()), (Some(dso), Some(symbol)), "{row}");
+    assert!(row["self"]["percent"].as_f64() > Some(50.0), "{row}");
+}
+
+/// What the report says about a module.
+#[track_caller]
+fn module<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let modules = document["modules"].as_array().unwrap();
+    modules
+        .iter()
+        .find(|module| module["name"] == name)
+        .unwrap_or_else(|| panic!("no {name} in {modules:#?}"))
+}
+
+/// What every test needs.
+#[track_caller]
+fn ready(programs: &[&str]) -> bool {
+    kit::need_perf_events() && programs.iter().all(|program| kit::need_program(program))
+}

@@ -1,0 +1,12 @@
+//! Reading: what `pmc report`, `script`, `annotate` and `diff` say of a recording, as text and on the screen; names and stacks.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod annotate;
+mod diff;
+mod languages;
+mod report;
+mod symbol;
+mod tui;
+mod unwind;

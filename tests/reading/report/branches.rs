@@ -1,0 +1,163 @@
+//! Branches and memory accesses. No machine at hand records them, so the recording is written here, with the writer of
+//! pmc; perf reads the same file.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pmc::perfdata::{Event, Features, Options, Writer};
+use pmc::record::layout::bits;
+use pmc::record::{FileId, Mmap, Mmap2, Thread, encode};
+use pmc::sys::Attr;
+use pmc::sys::attr::Flag;
+
+use super::against::{pmc_json, scripts_agree};
+use super::lab::{DEEP, Lab};
+use super::options::{table, tables_agree};
+
+const BASE: u64 = 0x5555_0000_0000;
+const ID: u64 = 7;
+const WHO: Thread = Thread { pid: 100, tid: 100 };
+
+/// Numbers that look random and are the same each time.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    fn of(&mut self, list: &[u64]) -> u64 {
+        list[self.below(list.len() as u64) as usize]
+    }
+}
+
+/// Addresses of functions, and of a variable, as `nm` prints them.
+fn addresses(program: &Path) -> (Vec<u64>, u64) {
+    let run = Command::new("nm").arg(program).output().expect("nm starts");
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let of = |name: &str| {
+        let line =
+            text.lines().find(|line| line.ends_with(&format!(" {name}"))).expect("the symbol is there");
+        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+    };
+    let code = ["leaf", "other", "down", "middle", "main"].map(of);
+    (code.iter().flat_map(|start| [*start, start + 4, start + 9]).collect(), of("sink"))
+}
+
+/// The kinds of the recording's samples.
+const SAMPLE: u64 = bits::IDENTIFIER
+    | bits::IP
+    | bits::TID
+    | bits::TIME
+    | bits::ADDR
+    | bits::CPU
+    | bits::PERIOD
+    | bits::BRANCH_STACK
+    | bits::WEIGHT
+    | bits::DATA_SRC;
+
+/// `ANY | USER`.
+const BRANCHES: u64 = 8 | 1;
+
+/// Writes 300 samples with up to eight branches each.
+pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
+    let program = lab.build("deep", DEEP);
+    let (code, sink) = addresses(&program);
+    // Type and config of cpu-clock: perf names it without a machine that counts branches.
+    let mut attr = Attr::new(1, 0);
+    attr.set_sample_type(SAMPLE);
+    attr.set_period(1000);
+    attr.set_branch_sample_type(BRANCHES);
+    for flag in [Flag::Mmap, Flag::Mmap2, Flag::Comm, Flag::CommExec, Flag::MmapData, Flag::SampleIdAll] {
+        attr.set(flag, true);
+    }
+    let event = Event { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
+    let path = lab.path(name);
+    let mut writer =
+        Writer::create(&path, &[event], &Features::default(), Options::default()).expect("it begins");
+    let trailer = pmc::record::SampleLayout::new(&attr_of(&path)).trailer_size();
+    let mut sideband = encode::Encoder::new(trailer);
+    sideband.comm(WHO, b"deep");
+    let file = program.as_os_str().as_encoded_bytes();
+    for (offset, prot) in [(0x1000, 5), (0x3000, 3)] {
+        // GNU ld puts the data one page further than the file has them.
+        let addr = BASE + if prot == 5 { offset } else { offset + 0x1000 };
+        let map = Mmap { thread: WHO, addr, len: 0x1000, pgoff: offset, is_data: prot != 5, name: file };
+        let inode = FileId::Inode { major: 0, minor: 0, inode: 0, generation: 0 };
+        sideband.mmap2(&Mmap2 { map, file: inode, prot, flags: 2 });
+    }
+    writer.append(&[sideband.bytes()]).expect("it is written");
+    let mut dice = Dice(seed);
+    for number in 0..300u64 {
+        let mut body: Vec<u64> = vec![ID, BASE + dice.of(&code), 100 | 100 << 32, 1000 + number * 1000];
+        body.extend([BASE + sink + dice.of(&[0, 0, 16]), 0, 1000]);
+        let count = dice.of(&[0, 1, 4, 8]);
+        body.push(count);
+        for _ in 0..count {
+            let flags =
+                dice.of(&[2, 2, 2, 6, 10]) | dice.of(&[0, 3, 17, 200]) << 4 | dice.of(&[0, 1, 4, 6]) << 20;
+            body.extend([BASE + dice.of(&code), BASE + dice.of(&code), flags]);
+        }
+        body.extend([dice.of(&[0, 5, 90]), dice.of(&[0x1e_0508_0021, 0x6810_0142, 0x2a10_0142])]);
+        let mut record = Vec::new();
+        record.extend(9u32.to_ne_bytes());
+        record.extend(0x4002u16.to_ne_bytes());
+        record.extend((8 + body.len() as u16 * 8).to_ne_bytes());
+        record.extend(body.iter().flat_map(|word| word.to_ne_bytes()));
+        writer.append(&[&record]).expect("it is written");
+    }
+    writer.finish(&Features::default()).expect("it ends");
+    path
+}
+
+/// The request of the file that was begun.
+fn attr_of(path: &Path) -> Attr {
+    pmc::perfdata::Reader::open(path).expect("its header is whole").events()[0].attr.clone()
+}
+
+#[test]
+fn branches_are_counted_as_perf_counts_them() {
+    let Some(lab) = Lab::new() else { return };
+    let file = write(&lab, "branches", 3);
+    tables_agree(&file, &["-b"]);
+    for keys in
+        ["in_tx", "abort", "cycles", "dso_from", "dso_to", "mispredict", "comm,dso_from,dso_to,cycles"]
+    {
+        tables_agree(&file, &["-b", "-s", keys]);
+    }
+    let rows = table("pmc", &file, &["-b", "-s", "symbol_from,symbol_to,srcline_from,srcline_to"]);
+    assert!(rows.keys().all(|row| row[0].starts_with("[.] ") && row[2].starts_with("deep.c:")), "{rows:?}");
+    // Branches count by themselves where they were recorded; samples when they are asked for.
+    let samples = |options: &[&str]| pmc_json(&file, options)["events"][0]["samples"].as_u64().unwrap();
+    assert!(samples(&[]) > 600 && samples(&["--no-branch-stack"]) == 300);
+    for fields in
+        ["brstack", "brstack,dso", "brstacksym", "brstacksym,dso", "brstackoff,dso", "comm,ip,brstacksym"]
+    {
+        scripts_agree(&file, &["-F", fields]);
+    }
+    let lines = super::against::script("pmc", &file, &["--json"]);
+    assert!(lines.contains(r#""from_symbol":"down""#) && lines.contains(r#""type":"RET""#));
+}
+
+#[test]
+fn memory_accesses_are_perfs() {
+    let Some(lab) = Lab::new() else { return };
+    let file = write(&lab, "accesses", 5);
+    for keys in ["dso_daddr", "mem", "snoop", "tlb", "locked", "blocked", "local_weight", "mem,snoop,tlb,dso"]
+    {
+        tables_agree(&file, &["--mem-mode", "-s", keys]);
+    }
+    // perf puts a column without a heading behind the data's name.
+    let named = |tool: &str| -> Vec<(String, f64)> {
+        let rows = table(tool, &file, &["--mem-mode", "-s", "symbol_daddr"]);
+        rows.into_iter().map(|(words, share)| (words[0].clone(), share)).collect()
+    };
+    let (theirs, ours) = (named("perf"), named("pmc"));
+    assert_eq!(theirs.len(), ours.len(), "{theirs:?} {ours:?}");
+    for ((a, b), (c, d)) in theirs.iter().zip(&ours) {
+        assert!(a == c && (b - d).abs() < 0.5, "{theirs:?} {ours:?}");
+    }
+    assert!(ours.iter().any(|(name, _)| name == "[.] sink+0x0"), "{ours:?}");
+    scripts_agree(&file, &["-F", "comm,weight"]);
+}

@@ -1,0 +1,135 @@
+//! Damaged recordings through every way of showing them: no panic, no hang, and an answer or an error in words.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::branches::{self, Dice};
+use super::lab::{Lab, MANY};
+use crate::kit;
+
+/// Ways to show a recording.
+const WAYS: &[&[&str]] = &[
+    &["report", "--stdio", "--no-cache"],
+    &["report", "--stdio", "--no-cache", "-b"],
+    &["report", "--stdio", "--no-cache", "--mem-mode", "--hierarchy"],
+    &["report", "--no-cache", "--json", "-p", ".", "--ignore-callees", "m"],
+    &[
+        "report",
+        "--no-cache",
+        "--csv",
+        "-s",
+        "mem,snoop,tlb,symbol_daddr,dcacheline,data_page_size,transaction,trace",
+    ],
+    &["report", "--stdio", "--no-cache", "-g", "folded,0", "-T", "--raw-trace", "-s", "pid,trace"],
+    &["report", "--stats"],
+    &["report", "--mmaps"],
+    &["script", "--no-cache"],
+    &["script", "--no-cache", "--json"],
+    &[
+        "script",
+        "--no-cache",
+        "-F",
+        "+misc,+addr,+brstacksym,+data_src,+weight,+phys_addr,+data_page_size,+uregs,+iregs,+cgroup,+srccode,+tod",
+        "--show-task-events",
+        "--show-mmap-events",
+        "--show-switch-events",
+        "--show-lost-events",
+        "--show-namespace-events",
+        "--show-cgroup-events",
+        "--show-bpf-events",
+        "--show-text-poke-events",
+        "--show-round-events",
+        "--reltime",
+    ],
+];
+
+/// How long a recording of some kilobytes may take, on a machine that has other things to do.
+const LONG: Duration = Duration::from_secs(60);
+
+#[track_caller]
+fn show(file: &Path, way: &[&str], what: &str) {
+    let mut child = kit::pmc()
+        .args(way)
+        .arg("-i")
+        .arg(file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("pmc starts");
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > LONG {
+            child.kill().unwrap();
+            panic!("{what}: {way:?} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    // A panic ends with 101, or by a signal.
+    assert!(matches!(status.code(), Some(0..=2)), "{what}: {way:?}: {status}");
+}
+
+/// Damages the records in one of several ways.
+fn damage(whole: &[u8], dice: &mut Dice) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    let size = bytes.len() as u64;
+    match dice.below(4) {
+        0 => bytes.truncate(dice.below(size) as usize),
+        1 => {
+            for _ in 0..1 + dice.below(20) {
+                let at = 104 + dice.below(size - 104) as usize;
+                bytes[at] = dice.below(256) as u8;
+            }
+        }
+        2 => {
+            // A word that means a count or an address elsewhere.
+            let extremes = [0, 1, u64::MAX, u64::MAX - 511, 1 << 63, 1 << 40, 0xffff];
+            for _ in 0..1 + dice.below(8) {
+                let at = (13 + dice.below(size / 8 - 14)) as usize * 8;
+                let word = extremes[dice.below(extremes.len() as u64) as usize];
+                bytes[at..at + 8].copy_from_slice(&u64::to_ne_bytes(word));
+            }
+        }
+        _ => {
+            // Records of one place in another.
+            let (from, to) = (dice.below(size / 8) as usize * 8, dice.below(size / 8) as usize * 8);
+            let count = (dice.below(400) as usize * 8).min(bytes.len() - from.max(to));
+            bytes.copy_within(from..from + count, to);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn damaged_recordings_do_no_harm() {
+    let Some(lab) = Lab::new() else { return };
+    let many = lab.build("many", MANY);
+    let options =
+        ["-e", "cpu-clock,sched:sched_switch", "-F", "200", "-g", "-d", "--all-cgroups", "--switch-events"];
+    let recorded = lab.record("recorded", &options, &[many.to_str().unwrap()], false);
+    let dwarf =
+        ["-e", "cpu-clock", "-F", "100", "--call-graph", "dwarf,2048", "--intr-regs=ip,sp", "--phys-data"];
+    let dwarf = lab.record("dwarf", &dwarf, &[many.to_str().unwrap()], false);
+    let files = [branches::write(&lab, "branches", 9), recorded, dwarf];
+    let mut dice = Dice(20_261_122);
+    let hurt = lab.path("hurt");
+    for (number, file) in files.iter().enumerate() {
+        let whole = std::fs::read(file).unwrap();
+        for way in WAYS {
+            show(file, way, "the whole recording");
+        }
+        for round in 0..20 {
+            std::fs::write(&hurt, damage(&whole, &mut dice)).unwrap();
+            let way = WAYS[dice.below(WAYS.len() as u64) as usize];
+            show(&hurt, way, &format!("recording {number}, round {round}"));
+            show(
+                &hurt,
+                WAYS[(round % WAYS.len() as u64) as usize],
+                &format!("recording {number}, round {round}"),
+            );
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Options of report that perf has too: what they change, and where perf shows a number, the same number.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::against::{pmc_json, shares};
+use super::lab::{DEEP, Lab, MANY};
+use crate::kit;
+
+/// Rows of `-t TAB`: shares by the other columns.
+#[track_caller]
+pub(crate) fn table(tool: &str, file: &Path, options: &[&str]) -> BTreeMap<Vec<String>, f64> {
+    let binary = if tool == "pmc" { crate::kit::binary() } else { tool };
+    let mut command = Command::new(binary);
+    command.args(["report", "--stdio", "-t", "\t", "--percent-limit", "0", "--no-children"]).args(options);
+    let run = command.arg("-i").arg(file).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let mut rows: BTreeMap<Vec<String>, f64> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split('\t').map(|word| word.trim().to_owned());
+        let share = words.next().and_then(|word| word.trim_end_matches('%').parse::<f64>().ok());
+        if let Some(share) = share {
+            *rows.entry(words.collect()).or_default() += share;
+        }
+    }
+    rows
+}
+
+#[track_caller]
+pub(crate) fn tables_agree(file: &Path, options: &[&str]) {
+    let (theirs, ours) = (table("perf", file, options), table("pmc", file, options));
+    assert!(!theirs.is_empty(), "perf report {options:?} shows nothing");
+    for key in theirs.keys().chain(ours.keys()) {
+        let share = |rows: &BTreeMap<Vec<String>, f64>| rows.get(key).copied().unwrap_or(0.0);
+        // Rows of the same words are added up, each rounded by itself.
+        assert!((share(&theirs) - share(&ours)).abs() < 0.5, "{options:?} {key:?}\n{theirs:#?}\n{ours:#?}");
+    }
+}
+
+#[test]
+fn parents_callees_and_filters() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
+    tables_agree(&file, &["-g", "none", "-p", "^down$"]);
+    tables_agree(&file, &["-g", "none", "-p", "^(leaf|other)$", "-s", "parent,sym"]);
+    tables_agree(&file, &["-g", "none", "-U", "-s", "sym"]);
+    tables_agree(&file, &["-g", "none", "-s", "+comm", "--hide-unresolved"]);
+
+    // All that middle called is middle's.
+    let document = pmc_json(&file, &["--no-inline", "--ignore-callees", "^middle$"]);
+    let rows = shares(&document["events"][0]);
+    let own = |rows: &super::against::Shares, name: &str| -> f64 {
+        rows.iter().filter(|(key, _)| key.2 == format!("[.] {name}")).map(|(_, (_, own))| own).sum()
+    };
+    let whole = shares(&pmc_json(&file, &["--no-inline"])["events"][0]);
+    assert!(own(&rows, "leaf") == 0.0 && own(&rows, "middle") > 60.0, "{rows:?}");
+    assert!(own(&whole, "leaf") > 20.0, "{whole:?}");
+
+    let only = pmc_json(&file, &["-p", "^down$", "--exclude-other", "--no-inline"]);
+    let event = &only["events"][0];
+    let below: u64 =
+        event["rows"].as_array().unwrap().iter().map(|row| row["self"]["samples"].as_u64().unwrap()).sum();
+    assert_eq!(event["filtered"]["samples"].as_u64().unwrap() + below, event["samples"].as_u64().unwrap());
+    let part = pmc_json(&file, &["--symbol-filter", "eaf", "--no-inline", "--no-children"]);
+    assert!(shares(&part["events"][0]).keys().all(|key| key.2.contains("eaf")));
+    let file = file.to_str().unwrap();
+    kit::run(&["report", "-i", file, "-p", "(", "-s", "sym"]).expect(2).says(&["regular expression"]);
+    kit::run(&["report", "-i", file, "-b"]).expect(1).says(&["no branches", "pmc record -b"]);
+    kit::run(&["report", "-i", file, "--socket-filter", "0"]).expect(0).prints(&["Trust:"]);
+    for option in ["--total-cycles", "--itrace", "--branch-history", "-D"] {
+        kit::run(&["report", "-i", file, option]).expect(2).says(&["pmc has no", "why:", "try:"]);
+    }
+    for options in [
+        &["-f", "-v", "-I", "-m"][..],
+        &["--stdio-color", "never", "--pretty", "raw"],
+        &["--demangle-kernel"],
+    ] {
+        let mut all = vec!["report", "-i", file, "--stdio"];
+        all.extend(options);
+        assert_eq!(kit::run(&all).expect(0).stderr, "", "{options:?}");
+    }
+}
+
+#[test]
+fn shapes_of_the_tree() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
+    let file = file.to_str().unwrap();
+    let report = |options: &[&str]| {
+        let mut all = vec!["report", "-i", file, "--no-inline", "--stdio"];
+        all.extend(options);
+        kit::run(&all).expect(0).stdout
+    };
+    let folded = report(&["-g", "folded,0.1"]);
+    let share: f64 = folded
+        .lines()
+        .filter(|line| line.contains("main;"))
+        .map(|line| line.split('%').next().unwrap().parse::<f64>().unwrap())
+        .sum();
+    assert!(share > 90.0, "{folded}");
+    // The compiler leaves a leaf's frame out now and then, so its caller may be missing.
+    assert!(folded.lines().any(|line| line.contains("main;") && line.ends_with(";other")), "{folded}");
+    let upwards = report(&["-g", "folded,callee,0.1"]);
+    assert!(upwards.lines().any(|line| line.contains(" other;") && line.contains(";main;")), "{upwards}");
+    let flat = report(&["-g", "flat,count,5"]);
+    assert!(flat.contains("\n      main\n") && flat.contains("\n      other\n"), "{flat}");
+    // The percentages of siblings in a fractal tree are of their parent's whole.
+    let (graph, fractal) = (report(&["-g", "graph"]), report(&["-g", "fractal"]));
+    assert_ne!(graph, fractal);
+    assert!(fractal.contains("of the branch above"));
+    assert!(report(&["-g", "period"]).contains("000"));
+    assert!(!report(&["-g", "none"]).contains("Call tree"));
+    let few = report(&["-g", "caller,0.5,1"]);
+    assert!(few.lines().count() < graph.lines().count(), "{few}");
+    kit::run(&["report", "-i", file, "-g", "address"]).expect(2).says(&["srcline"]);
+
+    let nested = report(&["--hierarchy", "-g", "none", "-n"]);
+    let at = |word: &str| nested.lines().position(|line| line.trim_end().ends_with(word)).unwrap();
+    assert!(nested.contains("Command / Shared Object / Symbol") && at("  deep") < at("[.] leaf"), "{nested}");
+}
+
+#[test]
+fn lists_of_what_else_is_there() {
+    let Some(lab) = Lab::new() else { return };
+    let many = lab.build("many", MANY);
+    let file = lab.record("tasks", &["-e", "task-clock", "-F", "1000"], &[many.to_str().unwrap()], false);
+    let path = file.to_str().unwrap();
+    let numbers = |text: &str| -> BTreeMap<String, u64> {
+        let rows = text.lines().filter_map(|line| line.split_once(" events:"));
+        rows.filter_map(|(name, rest)| {
+            Some((name.trim().to_owned(), rest.split_whitespace().next()?.parse().ok()?))
+        })
+        .collect()
+    };
+    let theirs = Command::new("perf").args(["report", "--stats", "-i", path]).output().unwrap();
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    // Behind the sums perf tells each event's.
+    let theirs = numbers(theirs.split("task-clock stats").next().unwrap());
+    assert!(theirs["SAMPLE"] > 20);
+    assert_eq!(numbers(&kit::run(&["report", "--stats", "-i", path]).expect(0).stdout), theirs);
+    let tasks = kit::run(&["report", "--tasks", "-i", path]).expect(0).stdout;
+    assert!(tasks.lines().filter(|line| line.contains("|worker")).count() == 3, "{tasks}");
+    assert!(tasks.lines().filter(|line| line.contains("|many")).count() >= 6, "{tasks}");
+    kit::run(&["report", "--mmaps", "-i", path]).expect(0).prints(&["|many", "/many", "libc.so"]);
+
+    // Threads' own counts, as the kernel tells them at their end.
+    let file =
+        lab.record("threads", &["-e", "page-faults", "-s", "-c", "1"], &[many.to_str().unwrap()], false);
+    let counts = kit::run(&["report", "--stdio", "-T", "-i", file.to_str().unwrap()]).expect(0);
+    assert!(
+        counts.stdout.contains("PID") || counts.stdout.contains("No thread's counters"),
+        "{}",
+        counts.stdout
+    );
+}

@@ -1,0 +1,85 @@
+//! Twelve recordings made by pmc: perf report, perf script and linux-perf-data see in them what pmc sees.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use super::against::{agree, pmc_json, totals_agree};
+use super::lab::{DEEP, JIT, Lab, MANY};
+use crate::kit;
+
+/// Name, options, program, whether it is a stream, and the threads that are compared (none: all).
+type Kind<'a> = (&'a str, &'a [&'a str], &'a str, bool, &'a [&'a str]);
+
+/// Records with pmc; in pipe form when `pipe`.
+#[track_caller]
+fn record(lab: &Lab, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
+    let file = lab.path(&format!("{name}.data"));
+    let mut pmc = kit::pmc();
+    pmc.args(["record", "-q"]).args(options).arg("-o");
+    if pipe {
+        pmc.arg("-").stdout(std::fs::File::create(&file).unwrap());
+    } else {
+        pmc.arg(&file).stdout(Stdio::null());
+    }
+    let status = pmc.arg("--").args(program).stderr(Stdio::null()).status().expect("pmc starts");
+    assert!(status.success(), "{name}: pmc record {options:?}: {status}");
+    file
+}
+
+/// Samples that linux-perf-data reads; `None` for a form that it does not know.
+fn second_opinion(file: &Path) -> Option<u64> {
+    let open = std::io::BufReader::new(std::fs::File::open(file).unwrap());
+    let linux_perf_data::PerfFileReader { mut perf_file, mut record_iter } =
+        linux_perf_data::PerfFileReader::parse_file(open).ok()?;
+    let mut samples = 0;
+    while let Some(record) = record_iter.next_record(&mut perf_file).expect("its records are whole") {
+        if let linux_perf_data::PerfFileRecord::EventRecord { record, .. } = record {
+            samples += u64::from(record.record_type.0 == pmc::record::kind::SAMPLE);
+        }
+    }
+    Some(samples)
+}
+
+#[test]
+fn recordings_of_pmc_give_others_the_same_numbers() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
+    let jit = lab.build("jit", JIT);
+    let (deep, many, jit) = (deep.to_str().unwrap(), many.to_str().unwrap(), jit.to_str().unwrap());
+    let own: &[&str] = &[];
+    let busy: &[&str] = &["many", "worker", "swapper"];
+    #[rustfmt::skip]
+    let kinds: &[Kind<'_>] = &[
+        ("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], deep, false, own),
+        ("dwarf", &["-e", "cpu-clock", "-F", "1000", "--call-graph", "dwarf,8192"], deep, false, own),
+        ("flat", &["-e", "task-clock", "-F", "2000"], many, false, own),
+        ("events", &["-e", "cpu-clock,task-clock,page-faults,context-switches", "-g"], many, false, own),
+        ("group", &["-e", "{cpu-clock,task-clock}", "-g"], many, false, own),
+        ("traces", &["-e", "sched:sched_switch,sched:sched_process_fork", "-a"], many, false, own),
+        ("all", &["-e", "cpu-clock", "-F", "1000", "-a", "-g"], many, false, busy),
+        ("packed", &["-e", "cpu-clock", "-F", "2000", "-g", "-z"], many, false, own),
+        ("stream", &["-e", "cpu-clock", "-F", "2000", "-g"], many, true, own),
+        ("thread", &["-e", "cpu-clock", "-F", "2000", "-i"], deep, false, own),
+        ("data", &["-e", "page-faults", "-c", "1", "-d", "-W", "-T"], many, false, own),
+        ("jit", &["-e", "cpu-clock", "-g"], jit, false, own),
+    ];
+    assert_eq!(kinds.len(), 12);
+    let mut opinions = BTreeMap::new();
+    for (name, options, program, pipe, comms) in kinds {
+        let file = record(&lab, name, options, &[program], *pipe);
+        // perf report: shares; perf script: sums.
+        agree(&file, comms);
+        totals_agree(&file);
+        let ours = pmc_json(&file, &["--no-inline"])["trust"]["samples"].as_u64().unwrap();
+        if let Some(samples) = second_opinion(&file) {
+            assert_eq!(samples, ours, "{name}: linux-perf-data");
+            opinions.insert(*name, samples);
+        }
+    }
+    // It knows all forms but the stream's.
+    assert!(opinions.len() >= 11, "{opinions:?}");
+}

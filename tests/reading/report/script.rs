@@ -1,0 +1,123 @@
+//! `pmc script` with other fields, filters and records: perf's lines, byte for byte.
+
+use super::against::{script, scripts_agree};
+use super::lab::{DEEP, Lab, MANY};
+use crate::kit;
+
+/// Everything that a software event's sample can hold.
+const ALL: &[&str] = &[
+    "-e",
+    "cpu-clock,page-faults",
+    "-F",
+    "2000",
+    "-g",
+    "--user-regs=ip,sp,bp,ax",
+    "--intr-regs=ip,sp",
+    "-d",
+    "-W",
+    "--phys-data",
+    "--data-page-size",
+    "--code-page-size",
+    "--switch-events",
+    "--namespaces",
+    "--all-cgroups",
+];
+
+#[test]
+fn every_field_is_perfs() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("all", ALL, &[deep.to_str().unwrap()], false);
+    for fields in [
+        "comm,tid,uregs",
+        "comm,iregs,ip,sym",
+        "+misc",
+        "-period,+pid",
+        "comm,phys_addr,data_page_size,code_page_size,addr",
+        "comm,flags,ip,sym",
+        "comm,weight,data_src,ip,dso",
+        "+synth,+ipc,+callindent",
+        "sw:comm,ip",
+    ] {
+        scripts_agree(&file, &["-F", fields]);
+    }
+    scripts_agree(&file, &["-F", "comm,time,srccode,ip,sym", "-G"]);
+    scripts_agree(&file, &["-F", "pid", "-F", "comm,ip"]);
+    scripts_agree(&file, &["-F", "comm,ip", "-F", "+pid"]);
+    let source = script("pmc", &file, &["-F", "comm,srccode,ip", "-G", "-S", "leaf"]);
+    assert!(source.contains("|5        __attribute__((noinline)) void leaf(int n)"), "{source}");
+    let lines = script("pmc", &file, &["-F", "ip,sym,srcline", "--full-source-path"]);
+    assert!(lines.contains("/deep.c:"), "{lines}");
+}
+
+#[test]
+fn filters_and_times_are_perfs() {
+    let Some(lab) = Lab::new() else { return };
+    let (deep, many) = (lab.build("deep", DEEP), lab.build("many", MANY));
+    let file = lab.record("fp", &["-e", "cpu-clock", "-F", "2000", "-g"], &[deep.to_str().unwrap()], false);
+    for options in [
+        &["-S", "leaf"][..],
+        &["--stop-bt", "middle"],
+        &["--max-stack", "3"],
+        &["--reltime"],
+        &["--deltatime", "--ns"],
+        &["--dsos", "libc.so.6"],
+    ] {
+        let (theirs, ours) = (script("perf", &file, options), script("pmc", &file, options));
+        assert!(theirs == ours, "{options:?}\n--- perf\n{theirs}\n--- pmc\n{ours}");
+    }
+    let file = lab.record("threads", &["-e", "task-clock", "-F", "2000"], &[many.to_str().unwrap()], false);
+    scripts_agree(&file, &["-c", "worker"]);
+    let traces = ["-e", "sched:sched_switch,cpu-clock", "-a"];
+    let file = lab.record("traces", &traces, &[many.to_str().unwrap()], false);
+    scripts_agree(&file, &["-F", "trace:comm,trace", "-F", "sw:"]);
+}
+
+#[test]
+fn other_records_are_perfs() {
+    let Some(lab) = Lab::new() else { return };
+    let many = lab.build("many", MANY);
+    let many = many.to_str().unwrap();
+    let file = lab.record("all", ALL, &[many], false);
+    let every = [
+        "--show-task-events",
+        "--show-mmap-events",
+        "--show-switch-events",
+        "--show-lost-events",
+        "--show-namespace-events",
+        "--show-cgroup-events",
+        "--show-bpf-events",
+    ];
+    scripts_agree(&file, &every);
+    scripts_agree(&file, &["--show-task-events", "--show-mmap-events", "-F", "+misc", "-G"]);
+    let file = lab.record("wide", &["-e", "cpu-clock", "-a", "--switch-events"], &[many], false);
+    // A task that runs before it is named has its later name with us.
+    scripts_agree(
+        &file,
+        &["--show-task-events", "--show-switch-events", "-F", "-comm,-ip,-sym,-symoff,-dso"],
+    );
+    let lines = script("pmc", &file, &["--json", "--show-task-events"]);
+    let records: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(records.iter().any(|record| record["record"] == "FORK" && record["text"].is_string()));
+    assert!(records.iter().any(|record| record["stack"].is_array()));
+}
+
+#[test]
+fn what_script_has_not_is_explained() {
+    kit::run(&["script", "-F", "comm,+ip"]).expect(1);
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("flat", &["-e", "cpu-clock"], &[deep.to_str().unwrap()], false);
+    let file = file.to_str().unwrap();
+    kit::run(&["script", "-i", file, "-F", "comm,+ip"]).expect(2).says(&["changes the usual fields"]);
+    kit::run(&["script", "-i", file, "-F", "brstackinsn"]).expect(2).says(&["disassembler", "brstacksym"]);
+    kit::run(&["script", "-i", file, "-F", "hardware:comm"]).expect(2).says(&["hw, sw, trace"]);
+    kit::run(&["script", "-i", file, "-F", "comm,brstack"]).expect(0).says(&["recorded without brstack"]);
+    kit::run(&["script", "-i", file, "-F", "timme"]).expect(2).says(&["did you mean time"]);
+    for (option, word) in
+        [("--itrace", "traces of instructions"), ("-D", "bytes of records"), ("-l", "Python")]
+    {
+        kit::run(&["script", "-i", file, option]).expect(2).says(&[word, "try:"]);
+    }
+}

@@ -1,0 +1,435 @@
+//! What keys and the mouse do to the state.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pmc::profile::sampled::{Cell, Order, Query};
+use pmc::tui::keys::Pane;
+use pmc::tui::state::Effect;
+use pmc::tui::{ExportForm, FunctionRef, LiveCommand, Poll, Status};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
+
+use super::fixture::{Desk, answer, listing};
+
+fn last_query(desk: &Desk) -> &Query {
+    let asked = desk.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Ask(query) => Some(query),
+        _ => None,
+    });
+    asked.expect("a question")
+}
+
+#[test]
+fn the_cursor_walks_and_the_row_is_shown_in_full() {
+    let mut desk = Desk::new(100, 30);
+    assert!(desk.cursor_line().unwrap().contains("main"));
+    assert!(desk.press("jj").cursor_line().unwrap().contains("Basket::price"));
+    assert!(desk.press("G").cursor_line().unwrap().contains("a_very_long"));
+    assert!(desk.press("g").cursor_line().unwrap().contains("main"));
+    assert!(desk.press("<PgDn>").screen().contains("8 of 8"));
+}
+
+#[test]
+fn sorting_by_each_column() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("s");
+    assert!(desk.cursor_line().unwrap().contains("Basket::price"), "the largest of its own");
+    desk.press("r");
+    assert!(desk.cursor_line().unwrap().contains("main"), "the smallest of its own");
+    desk.press("r<r>".trim_end_matches("<r>")).press(">>>");
+    assert!(desk.cursor_line().unwrap().contains("a_very_long"), "by symbol: {}", desk.screen());
+    desk.press("<").press("<").press("<").press("<");
+    assert!(desk.cursor_line().unwrap().contains("main"), "{}", desk.screen());
+}
+
+#[test]
+fn searching_while_typing() {
+    let mut desk = Desk::new(100, 30);
+    assert!(desk.press("/mem").cursor_line().unwrap().contains("memcpy"));
+    // Taken back, the cursor is where it was.
+    assert!(desk.press("<Esc>").cursor_line().unwrap().contains("main"));
+    assert!(desk.press("/shop::<Enter>").cursor_line().unwrap().contains("serve"));
+    assert!(desk.press("n").cursor_line().unwrap().contains("price"));
+    assert!(desk.press("n").cursor_line().unwrap().contains("serve"));
+    assert!(desk.press("N").cursor_line().unwrap().contains("price"));
+    assert!(desk.press("/nowhere<Enter>").screen().contains("nothing matches"));
+    assert!(desk.press("/operator(<Enter>").screen().contains("no regular expression"));
+}
+
+#[test]
+fn filtering_rows() {
+    let mut desk = Desk::new(100, 30);
+    let screen = desk.press("&KERNEL<Enter>").screen();
+    assert!(screen.contains("no row matches"), "a capital letter is one: {screen}");
+    let screen = desk.press("&<^u>kernel|libc<Enter>").screen();
+    assert!(
+        screen.contains("copy_user") && screen.contains("memcpy") && !screen.contains("Basket"),
+        "{screen}"
+    );
+    assert!(screen.contains("/kernel|libc/") && screen.contains("1 of 2"), "{screen}");
+    assert!(desk.press("<Esc>").screen().contains("Basket"));
+}
+
+#[test]
+fn drilling_and_coming_back() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("jj<Enter>");
+    assert_eq!(desk.state.pane, Pane::Tree);
+    let query = last_query(&desk);
+    assert_eq!(query.root.as_deref(), Some("shop::Basket::price() const"));
+    assert_eq!(query.tree, Some(Order::Caller));
+    assert!(desk.screen().contains("Callees of shop::Basket::price"));
+    desk.press("<Esc>");
+    assert_eq!((desk.state.pane, last_query(&desk).root.clone()), (Pane::Functions, None));
+    desk.press("c");
+    assert_eq!(last_query(&desk).tree, Some(Order::Callee));
+    desk.press("<Backspace>").press("d");
+    assert_eq!(last_query(&desk).filter.dso.as_deref(), Some("shop"));
+    assert!(desk.screen().contains("only in shop"));
+    desk.press("o").press("t").press("K");
+    let filter = &last_query(&desk).filter;
+    assert!(filter.symbol.is_some() && filter.comms.is_some() && filter.hide_kernel);
+    // Each step back takes back one.
+    desk.press("<Esc>");
+    assert!(!last_query(&desk).filter.hide_kernel && last_query(&desk).filter.comms.is_some());
+    desk.press("<Esc><Esc><Esc>");
+    assert!(last_query(&desk).filter.is_empty());
+    assert!(desk.press("q").effects.contains(&Effect::Quit));
+}
+
+#[test]
+fn a_search_before_a_drill_outlives_the_way_back() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("/serve<Enter><Enter>");
+    assert_eq!(desk.state.pane, Pane::Tree);
+    desk.press("<Esc>");
+    assert_eq!((desk.state.pane, desk.state.search.text.as_str()), (Pane::Functions, "serve"));
+    desk.press("<Enter>/price<Enter><Esc>");
+    assert_eq!((desk.state.pane, desk.state.search.text.as_str()), (Pane::Tree, "serve"));
+    desk.press("<Esc><Esc>");
+    assert!(!desk.state.search.is_some());
+}
+
+#[test]
+fn q_goes_back_before_it_quits() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("2q");
+    assert!(!desk.effects.contains(&Effect::Quit));
+    assert_eq!(desk.state.pane, Pane::Functions);
+    assert!(desk.press("q").effects.contains(&Effect::Quit));
+    for key in ["Q", "<^c>"] {
+        let mut desk = Desk::new(100, 30);
+        assert!(desk.press("3").press(key).effects.contains(&Effect::Quit), "{key}");
+    }
+}
+
+#[test]
+fn the_tree_opens_and_closes() {
+    let mut desk = Desk::new(100, 30);
+    let lines = |desk: &Desk| desk.state.stacks.lines.len();
+    desk.press("2");
+    let open = lines(&desk);
+    assert!(open > 5, "the costly path is open: {open}");
+    desk.press("E");
+    assert_eq!(lines(&desk), 8);
+    desk.press("C");
+    assert_eq!(lines(&desk), 1);
+    desk.press("l");
+    assert_eq!(lines(&desk), 3);
+    desk.press("l<Enter>");
+    assert_eq!(lines(&desk), 3 + 4, "a fork opens");
+    desk.press("h");
+    assert_eq!(lines(&desk), 3);
+    desk.press("h");
+    assert!(desk.cursor_line().unwrap().contains("main"), "left goes to the caller");
+    desk.press("p");
+    assert!(desk.cursor_line().unwrap().contains("memcpy"), "the hot path's end");
+    desk.press("g/copy_user<Enter>");
+    assert!(desk.cursor_line().unwrap().contains("copy_user"), "a search opens what is closed");
+    desk.press("i");
+    assert_eq!(last_query(&desk).tree, Some(Order::Callee));
+    assert!(desk.press("R").state.query.collapse);
+}
+
+#[test]
+fn an_inlined_functions_code_is_its_callers() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("2E/very_long<Enter>a");
+    assert_eq!(desk.state.code.function.as_ref().unwrap().symbol, "shop::serve(Request const&)");
+}
+
+#[test]
+fn the_flame_graph_is_walked_and_zoomed() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("3");
+    let detail = |desk: &mut Desk| desk.screen().lines().nth(28).unwrap().to_owned();
+    assert!(detail(&mut desk).contains("all"));
+    desk.press("j");
+    assert!(detail(&mut desk).contains("main"));
+    desk.press("j");
+    assert!(detail(&mut desk).contains("serve"), "the widest below");
+    let before = desk.state.boxes().len();
+    desk.press("<Enter>");
+    let zoomed = desk.state.boxes();
+    let serve = desk.state.flame_box(&zoomed).unwrap();
+    assert_eq!((serve.x, serve.width, serve.depth), (0, 100, 2));
+    desk.press("j").press("l");
+    assert!(!detail(&mut desk).contains("serve"));
+    desk.press("<Esc>");
+    assert_eq!(desk.state.boxes().len(), before);
+    assert!(desk.press("/memcpy").screen().contains("20.00% match"), "{}", desk.screen());
+}
+
+#[test]
+fn flames_cover_their_callees() {
+    let mut desk = Desk::new(80, 30);
+    desk.press("3");
+    for width in [60, 77, 80, 133, 200] {
+        desk.resize(width, 30);
+        let boxes = desk.state.boxes();
+        assert_eq!(boxes[0].width, usize::from(width));
+        for b in
+            boxes.iter().filter(|b| b.node != u32::MAX && desk.state.parents[b.node as usize] != u32::MAX)
+        {
+            let parent = boxes.iter().find(|p| p.node == desk.state.parents[b.node as usize]).unwrap();
+            assert!(parent.x <= b.x && b.x + b.width <= parent.x + parent.width, "{parent:?} {b:?}");
+        }
+        for pair in boxes.windows(2).filter(|pair| pair[0].depth == pair[1].depth) {
+            assert!(pair[0].x + pair[0].width <= pair[1].x, "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn code_goes_to_the_hottest_line_and_follows_jumps() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("jja");
+    assert_eq!(desk.state.pane, Pane::Code);
+    assert!(desk.cursor_line().unwrap().contains("jne"), "{}", desk.screen());
+    desk.press("<Enter>");
+    assert!(desk.cursor_line().unwrap().contains("cmpq"));
+    desk.press("H");
+    assert!(desk.cursor_line().unwrap().contains("addq"), "the second hottest");
+    let screen = desk.press("s").screen();
+    assert!(!screen.contains("sum += i") && screen.contains("addq"), "{screen}");
+    assert!(desk.press("s/sum \\+=<Enter>").cursor_line().unwrap().contains("sum += i"));
+    assert!(desk.press("1ga").screen().contains("no code of main"));
+}
+
+#[test]
+fn code_says_that_filters_are_left_aside() {
+    let mut desk = Desk::new(100, 30);
+    let before = desk.press("jja").screen();
+    assert!(before.contains("of all: ") && !before.contains("filters left aside"), "{before}");
+    let after = desk.press("1Ka").screen();
+    assert!(after.contains("of all, filters left aside: "), "{after}");
+}
+
+#[test]
+fn code_of_the_costliest_when_none_was_chosen() {
+    let mut desk = Desk::new(100, 30);
+    // In the list of threads no function is chosen.
+    let screen = desk.press("54").screen();
+    assert!(screen.contains("this is the costliest, shop::Basket::price() const"), "{screen}");
+    assert!(desk.cursor_line().unwrap().contains("jne"), "{screen}");
+}
+
+#[test]
+fn nothing_is_asked_of_a_function_without_a_name_yet() {
+    let mut desk = Desk::new(100, 30);
+    let mut young = answer(&desk.state.query);
+    let soon = young.profile.texts.add("…");
+    for row in &mut young.profile.events[0].rows {
+        let cells = row.cells.iter().map(|cell| match cell {
+            Cell::Symbol(level, _) => Cell::Symbol(*level, soon),
+            other => *other,
+        });
+        row.cells = cells.collect();
+    }
+    desk.take(Poll { answer: Some(Arc::new(young)), ..Poll::default() });
+    for key in ["a", "o", "c", "<Enter>", "4"] {
+        let asked = desk.effects.len();
+        let screen = desk.press(key).screen();
+        assert!(screen.contains("its name is still being looked for"), "{key}:\n{screen}");
+        assert_eq!((desk.state.pane, desk.effects.len()), (Pane::Functions, asked), "{key}");
+    }
+}
+
+#[test]
+fn a_screen_can_begin_with_code() {
+    let mut desk = Desk::new(100, 30);
+    desk.take(Poll { opens: Some(FunctionRef::default()), ..Poll::default() });
+    assert!(desk.screen().contains("looking for the costliest function"), "{}", desk.screen());
+    let listing = Arc::new(listing());
+    let name = listing.symbol.clone();
+    desk.take(Poll { listing: Some((FunctionRef::default(), Ok(listing))), ..Poll::default() });
+    assert_eq!((desk.state.pane, desk.state.function().unwrap().symbol), (Pane::Code, name));
+    // Where it began is where q ends it.
+    desk.press("1q");
+    assert!(desk.state.code.rows().is_some(), "the same code, not that of the cursor's row");
+    assert_eq!(desk.state.pane, Pane::Code);
+    assert!(!desk.effects.contains(&Effect::Quit));
+    desk.press("q");
+    assert_eq!(desk.effects.last(), Some(&Effect::Quit));
+}
+
+#[test]
+fn threads_and_events_are_chosen() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("5");
+    assert!(desk.cursor_line().unwrap().contains("90.00%"), "a process has its threads' sum");
+    desk.press("jj<Enter>");
+    assert_eq!(last_query(&desk).filter.tids, Some([701].into()));
+    assert_eq!(desk.state.pane, Pane::Functions);
+    desk.press("<Esc>");
+    desk.press("5g<Enter>");
+    assert_eq!(last_query(&desk).filter.pids, Some([700].into()));
+    desk.press("6j<Enter>");
+    assert_eq!(last_query(&desk).event, Some(1));
+    assert!(desk.screen().contains("page-faults"));
+    desk.press("[");
+    assert_eq!(last_query(&desk).event, Some(0));
+    desk.press("]");
+    assert_eq!(last_query(&desk).event, Some(1));
+}
+
+#[test]
+fn a_span_of_time_is_chosen() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("T").press("g").press(" ").press("<Right><Right><Right><Right>").press("<Enter>");
+    // A hundred slices on a hundred columns: five of them.
+    assert_eq!(last_query(&desk).filter.time, Some((5_000_000_000, 5_049_999_999)));
+    assert!(desk.screen().contains("0.000-0.050 s"));
+    desk.press("<Esc>");
+    assert_eq!(last_query(&desk).filter.time, None);
+    // The same with the mouse.
+    desk.mouse(MouseEventKind::Down(MouseButton::Left), 10, 2)
+        .mouse(MouseEventKind::Drag(MouseButton::Left), 19, 2)
+        .mouse(MouseEventKind::Up(MouseButton::Left), 19, 2);
+    assert_eq!(last_query(&desk).filter.time, Some((5_100_000_000, 5_199_999_999)));
+}
+
+#[test]
+fn the_mouse_chooses_scrolls_and_enters() {
+    let mut desk = Desk::new(100, 30);
+    let click = MouseEventKind::Down(MouseButton::Left);
+    // Header, tabs, strip, heading, then rows.
+    desk.mouse(click, 50, 6);
+    assert!(desk.cursor_line().unwrap().contains("price"));
+    desk.mouse(MouseEventKind::ScrollDown, 50, 6);
+    assert!(desk.cursor_line().unwrap().contains("naïve"));
+    desk.mouse(click, 50, 6).mouse(click, 50, 6);
+    assert_eq!(desk.state.pane, Pane::Tree, "a second click is Enter");
+    desk.mouse(click, 22, 1);
+    assert_eq!(desk.state.pane, Pane::Flame);
+    desk.mouse(click, 2, 5);
+    assert!(desk.state.flame.cursor.is_some());
+    desk.mouse(click, 2, 1).mouse(click, 12, 3);
+    assert!(desk.cursor_line().unwrap().contains("price"), "a click on a heading sorts by it");
+}
+
+#[test]
+fn marks_are_added_up() {
+    let mut desk = Desk::new(100, 30);
+    let screen = desk.press("jj  ").screen();
+    assert!(screen.contains("2 marked") && screen.contains("50.00%"), "{screen}");
+}
+
+#[test]
+fn the_view_is_written_in_the_form_of_its_name() {
+    let mut desk = Desk::new(100, 30);
+    desk.press("x<Enter>");
+    assert_eq!(
+        desk.effects.last(),
+        Some(&Effect::Export(ExportForm::Folded, PathBuf::from("pmc-view.folded")))
+    );
+    desk.press("x<^u>a.json<Enter>");
+    assert_eq!(desk.effects.last(), Some(&Effect::Export(ExportForm::Json, PathBuf::from("a.json"))));
+    desk.press("P<^w>data<Enter>");
+    assert_eq!(
+        desk.effects.last(),
+        Some(&Effect::Export(ExportForm::PerfData, PathBuf::from("pmc-view.data")))
+    );
+    let count = desk.effects.len();
+    desk.press("x<Esc>");
+    assert_eq!(desk.effects.len(), count);
+}
+
+#[test]
+fn live_keys_are_for_live_views() {
+    let mut desk = Desk::new(100, 30);
+    assert!(desk.press("z").screen().contains("live view"));
+    desk.take(Poll { status: Some(Status { is_live: true, ..Status::default() }), ..Poll::default() });
+    desk.press("zfD()");
+    let commands: Vec<_> = desk
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Command(command) => Some(*command),
+            _ => None,
+        })
+        .collect();
+    use LiveCommand::{Decay, Faster, Freeze, Zero};
+    assert_eq!(commands, [Zero, Freeze, Decay, Faster(false), Faster(true)]);
+}
+
+#[test]
+fn rows_are_told_apart_by_other_things() {
+    let mut desk = Desk::new(100, 30);
+    let first = desk.state.query.keys.clone();
+    let mut seen = vec![first.clone()];
+    loop {
+        desk.press("S");
+        let keys = last_query(&desk).keys.clone();
+        if keys == first {
+            break;
+        }
+        assert!(!seen.contains(&keys));
+        seen.push(keys);
+    }
+    assert!(seen.len() > 5);
+}
+
+#[test]
+fn the_cursor_stays_with_its_row_when_numbers_change() {
+    use std::sync::Arc;
+    let mut desk = Desk::new(100, 30);
+    desk.press("jjj");
+    assert!(desk.cursor_line().unwrap().contains("memcpy"));
+    let mut next = super::fixture::answer(&desk.state.query);
+    next.profile.events[0].rows.swap(3, 6);
+    desk.take(Poll { answer: Some(Arc::new(next)), ..Poll::default() });
+    assert!(desk.cursor_line().unwrap().contains("memcpy"));
+    assert_eq!(desk.state.table.scroll.cursor, 6);
+}
+
+#[test]
+fn no_sequence_of_keys_breaks_it() {
+    // The same sequence in each run; every key of the table and then some, in all panes.
+    let keys: Vec<char> = "jkhlgG123456scaodtKUFT[]/n&x?RipEC+-HsfzD()qQ S<>r".chars().collect();
+    let mut desk = Desk::new(80, 24);
+    let mut seed = 7u64;
+    for round in 0..4000 {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let pick = (seed >> 33) as usize;
+        match pick % 10 {
+            key @ 0..=2 => {
+                desk.press(["<Enter>", "<Esc>", "<Tab>"][key]);
+            }
+            3 => {
+                let (x, y) = ((pick / 10 % 80) as u16, (pick / 800 % 24) as u16);
+                desk.mouse(MouseEventKind::Down(MouseButton::Left), x, y);
+            }
+            4 if round % 7 == 0 => {
+                desk.resize(60 + (pick / 10 % 140) as u16, 12 + (pick / 2000 % 40) as u16);
+            }
+            _ => {
+                let key = keys[pick / 10 % keys.len()].to_string();
+                desk.press(&key);
+            }
+        }
+        if round % 50 == 0 {
+            desk.screen();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `docs/tui.md`: its table of keys and its screens are made from the code.
+
+use super::fixture::Desk;
+
+#[test]
+fn the_page_has_the_keys_and_screens_of_the_code() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tui.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let mut made = replaced(&page, "keys", &format!("\n{}", pmc::tui::keys::markdown()));
+    for (name, keys) in [
+        ("functions", "jj"),
+        ("tree", "2"),
+        ("flame", "3jj"),
+        ("code", "jja"),
+        ("threads", "5"),
+        ("events", "6"),
+    ] {
+        let screen = Desk::new(100, 21).press(keys).screen();
+        // A page has no room for empty lines, nor for what a terminal would make of strange letters.
+        let mut lines: Vec<&str> = screen.lines().collect();
+        while let Some(at) = lines.windows(2).position(|pair| pair[0].is_empty() && pair[1].is_empty()) {
+            lines.remove(at);
+        }
+        made = replaced(&made, name, &format!("\n```text\n{}\n```\n", lines.join("\n")));
+    }
+    if std::env::var_os("PMC_BLESS").is_some() {
+        std::fs::write(&path, made).unwrap();
+    } else {
+        assert!(page == made, "docs/tui.md differs from the code: PMC_BLESS=1 rewrites it");
+    }
+}
+
+/// The page with what stands between `<!-- NAME -->` and the next `<!-- end -->` replaced.
+fn replaced(page: &str, name: &str, by: &str) -> String {
+    let begin = format!("<!-- {name} -->");
+    let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{begin} is missing"));
+    let (_, after) = rest.split_once("<!-- end -->").unwrap();
+    format!("{before}{begin}{by}<!-- end -->{after}")
+}
+
+#[test]
+fn the_help_page_is_not_cut_on_a_usual_terminal() {
+    let mut desk = Desk::new(80, 24);
+    let mut screen = desk.press("?").screen();
+    for _ in 0..6 {
+        let words = screen.lines().skip(3).take(20);
+        let cut: Vec<&str> = words.filter(|line| line.ends_with('…')).collect();
+        assert!(cut.is_empty(), "{cut:?}");
+        screen = desk.press("<PgDn>").screen();
+    }
+    assert!(screen.contains("quit at once"), "{screen}");
+}

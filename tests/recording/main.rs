@@ -1,0 +1,9 @@
+//! Recording: what `pmc record` writes and `pmc top` watches, and perf's file format, written and read.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod perfdata;
+mod perfdata_hostile;
+mod record;
+mod top;

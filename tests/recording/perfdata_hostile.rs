@@ -1,0 +1,418 @@
+//! Damaged, hostile and foreign recordings: no panic, no hang, no memory beyond the file's own size and some.
+
+use crate::kit;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pmc::perfdata::{Buffer, Error, Form, Note, Reader};
+use pmc::record::tracepoint::{Names, Payload, TracingData};
+use pmc::record::{
+    ChainEntry, Context, CpuMode, FileId, Record, SampleId, Thread, kind, layout::bits, sample::chain_entries,
+};
+use pmc::units::PerfTime;
+
+const SAVED: [&str; 5] = ["fp", "dwarf", "packed", "stream", "traces"];
+
+fn saved(name: &str) -> Vec<u8> {
+    std::fs::read(kit::data(&format!("perfdata/{name}.data"))).expect("a saved recording")
+}
+
+/// Reads everything there is to read; the number of records.
+fn devour(path: &Path) -> Result<u64, Error> {
+    let reader = Reader::open(path)?;
+    let tracing = reader.features().tracing_data.as_ref().and_then(|data| TracingData::parse(&data.0));
+    for &feature in pmc::perfdata::Feature::ALL {
+        let _ = reader.features().section(feature);
+    }
+    let index = reader.scan(|_| {})?;
+    let mut buffer = Buffer::default();
+    let mut records = 0;
+    for chunk in &index.chunks {
+        for raw in reader.load(chunk, &mut buffer)? {
+            records += 1;
+            match raw.parse() {
+                Some(Record::CpuMap(map)) => drop(map.cpus()),
+                Some(Record::IdIndex(rows)) => drop(rows.iter().count()),
+                Some(Record::ThreadMap(rows)) => drop(rows.iter().count()),
+                _ => {}
+            }
+            let _ = reader.layouts().sample_id(&raw);
+            let Some((event, sample)) = reader.layouts().sample(&raw) else { continue };
+            let _ =
+                (sample.callchain().map(|chain| chain_entries(chain).count()), sample.time(), sample.cpu());
+            let Some(parts) = sample.parts() else { continue };
+            let _ = parts.read.map(|read| (read.iter().count(), read.enabled_ns(), read.running_ns()));
+            let _ =
+                parts.branches.map(|branches| branches.iter().map(|b| b.flags.kind().len()).sum::<usize>());
+            let _ = parts.user_regs.map(|regs| (0..70).filter_map(|r| regs.get(r)).count());
+            if let (Some(bytes), Some(tracing)) = (parts.raw, &tracing)
+                && let Some(format) = tracing.format(reader.events()[event].attr.config())
+            {
+                let _ = format.print(Payload { bytes, is_foreign: tracing.is_foreign }, Names::NONE);
+            }
+        }
+    }
+    Ok(records)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below.max(1) as u64) as usize
+    }
+}
+
+#[test]
+fn saved_recordings_are_whole() {
+    for name in SAVED {
+        let path = kit::data(&format!("perfdata/{name}.data"));
+        let records = devour(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(records > 10, "{name}: {records}");
+    }
+}
+
+#[test]
+fn damaged_recordings_harm_nobody() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("damaged");
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut read, mut refused) = (0, 0);
+    for name in SAVED {
+        let whole = saved(name);
+        for round in 0..400 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + random.next(12) {
+                // Half of the hits go to the header and the attrs, where they hurt most.
+                let reach = if random.next(2) == 0 { bytes.len().min(700) } else { bytes.len() };
+                let at = random.next(reach);
+                match random.next(4) {
+                    0 => bytes[at] = 0xff,
+                    1 => bytes[at] = 0,
+                    2 => bytes[at] ^= 1 << random.next(8),
+                    _ => {
+                        let wild = [u64::MAX, 1 << 63, 1 << 40, u64::from(u32::MAX), 0x7fff_ffff_ffff_fff8]
+                            [random.next(5)];
+                        let end = (at + 8).min(bytes.len());
+                        bytes[at..end].copy_from_slice(&wild.to_ne_bytes()[..end - at]);
+                    }
+                }
+            }
+            if round % 4 == 0 {
+                bytes.truncate(random.next(whole.len()));
+            }
+            std::fs::write(&file, &bytes).expect("it can be written");
+            let begun = Instant::now();
+            match devour(&file) {
+                Ok(_) => read += 1,
+                Err(error) => {
+                    assert!(!pmc::error::Error::from(error).to_string().is_empty());
+                    refused += 1;
+                }
+            }
+            assert!(begun.elapsed() < Duration::from_secs(5), "{name}, round {round}");
+        }
+    }
+    assert!(read > 500 && refused > 50, "{read} read, {refused} refused");
+    let status = std::fs::read_to_string("/proc/self/status").expect("our status");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(peak < 300 << 10, "{peak} KiB at the peak");
+}
+
+#[test]
+fn a_torn_file_is_read_up_to_the_tear() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("torn");
+    let whole = saved("fp");
+    let all = devour(&kit::data("perfdata/fp.data")).expect("it is whole");
+    let reader = Reader::open(kit::data("perfdata/fp.data")).expect("it opens");
+    let cut = reader.data_offset() + reader.data_size() * 3 / 4 + 3;
+    std::fs::write(&file, &whole[..cut as usize]).expect("it can be written");
+    let reader = Reader::open(&file).expect("it opens");
+    assert!(matches!(reader.notes(), [Note::Torn { at, .. }] if *at == cut), "{:?}", reader.notes());
+    let index = reader.scan(|_| {}).expect("it scans");
+    assert!(matches!(index.notes[..], [Note::Torn { at, .. }] if at < cut), "{:?}", index.notes);
+    let some = devour(&file).expect("it reads");
+    assert!(some > 10 && some < all, "{some} of {all}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_advice() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("other");
+    for (bytes, says) in [
+        (&b""[..], "the file is empty"),
+        (b"#!/bin/sh\necho hello, this is no recording", "does not begin with PERFILE2"),
+        (b"PERFFILE but from another age................", "before 2011"),
+        (b"PERFILE2\xff\xff\xff\xff\xff\xff\xff\xffx", "header is cut off"),
+        (b"\x1f\x8b\x08\x00garbage", "reading"),
+    ] {
+        std::fs::write(&file, bytes).expect("it can be written");
+        let error = pmc::error::Error::from(Reader::open(&file).expect_err("it is refused")).to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let error = pmc::error::Error::from(Reader::open(lab.path().join("none")).expect_err("it is not there"));
+    assert!(error.to_string().contains("try: record something first"), "{error}");
+}
+
+#[test]
+fn packed_nothing_does_not_fill_the_disk() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("bomb");
+    // 512 MiB of zeros in some 20 KiB.
+    let zeros = vec![0; 1 << 20];
+    let mut packed =
+        zstd::stream::Encoder::new(std::fs::File::create(&file).expect("it can be made"), 3).expect("zstd");
+    for _ in 0..512 {
+        std::io::Write::write_all(&mut packed, &zeros).expect("it packs");
+    }
+    packed.finish().expect("it ends");
+    assert!(matches!(Reader::open(&file), Err(Error::Bomb { .. })));
+}
+
+/// A recording built by hand in either byte order.
+struct Builder {
+    out: Vec<u8>,
+    big: bool,
+}
+
+impl Builder {
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.out.push(value);
+        self
+    }
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.out.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
+        self
+    }
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.out.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
+        self
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.out.extend(if self.big { value.to_be_bytes() } else { value.to_le_bytes() });
+        self
+    }
+    fn words(&mut self, values: &[u64]) -> &mut Self {
+        for &value in values {
+            self.u64(value);
+        }
+        self
+    }
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.out.extend(bytes);
+        self
+    }
+    /// Bit fields fill each byte from the other end on big-endian machines.
+    fn flags(&mut self, value: u64) -> &mut Self {
+        let bytes = value.to_le_bytes();
+        let big = self.big;
+        self.out.extend(bytes.map(|b| if big { b.reverse_bits() } else { b }));
+        self
+    }
+    /// A branch entry's bit fields: widths as the kernel declares them, first field first.
+    fn fields(&mut self, fields: &[(u64, u32)]) -> &mut Self {
+        let (mut word, mut used) = (0, 0);
+        for &(value, width) in fields {
+            let at = if self.big { 64 - used - width } else { used };
+            word |= value << at;
+            used += width;
+        }
+        self.u64(word)
+    }
+    fn record(&mut self, kind: u32, misc: u16, body: impl FnOnce(&mut Self)) {
+        let mut inner = Self { out: Vec::new(), big: self.big };
+        body(&mut inner);
+        self.u32(kind).u16(misc).u16(inner.out.len() as u16 + 8);
+        self.out.extend(inner.out);
+    }
+}
+
+/// One event with nearly every field, and one of each interesting record.
+fn built(big: bool) -> Vec<u8> {
+    let sample_type = bits::IDENTIFIER
+        | bits::IP
+        | bits::TID
+        | bits::TIME
+        | bits::CPU
+        | bits::PERIOD
+        | bits::READ
+        | bits::CALLCHAIN
+        | bits::RAW
+        | bits::BRANCH_STACK
+        | bits::REGS_USER
+        | bits::STACK_USER
+        | bits::WEIGHT_STRUCT
+        | bits::DATA_SRC;
+    let mut b = Builder { out: Vec::new(), big };
+    let trailer = |b: &mut Builder| {
+        b.u32(7).u32(8).u64(5000).u32(3).u32(0).u64(77);
+    };
+    let mut data = Builder { out: Vec::new(), big };
+    data.record(kind::COMM, 1 << 13, |b| {
+        b.u32(7).u32(8).bytes(b"bash\0\0\0\0");
+        trailer(b);
+    });
+    data.record(kind::MMAP2, 2, |b| {
+        b.u32(7).u32(8).words(&[0x40_0000, 0x1000, 0x2000]).u32(8).u32(1).words(&[4711, 1]).u32(5).u32(2);
+        b.bytes(b"/bin/bash\0\0\0\0\0\0\0");
+        trailer(b);
+    });
+    data.record(kind::MMAP2, 2 | 1 << 14, |b| {
+        b.u32(7).u32(8).words(&[0x50_0000, 0x1000, 0]).u8(4).u8(0).u16(0).bytes(&[0xab; 20]).u32(5).u32(2);
+        b.bytes(b"/lib/x\0\0");
+        trailer(b);
+    });
+    data.record(kind::FORK, 0, |b| {
+        b.u32(9).u32(7).u32(10).u32(8).u64(6000);
+        trailer(b);
+    });
+    data.record(kind::SAMPLE, 2, |b| {
+        b.words(&[77, 0x40_1234]).u32(7).u32(8).u64(7000).u32(3).u32(0).u64(1000);
+        b.words(&[42, 500, 400, 77]); // value, enabled, running, id
+        b.words(&[3, -512i64 as u64, 0x40_1234, 0x40_5678]);
+        b.u32(4).bytes(b"RAW!");
+        b.words(&[1, 0xf0, 0x70]);
+        b.fields(&[(1, 1), (0, 1), (1, 1), (0, 1), (300, 16), (4, 4), (2, 2), (0, 4), (1, 3), (0, 31)]);
+        b.words(&[2, 0x11, 0x22]);
+        b.u64(16).bytes(b"stackstackstack!").u64(10);
+        b.u64(9 | 5 << 32 | 6 << 48);
+        b.u64(2);
+    });
+    data.record(kind::THREAD_MAP, 0, |b| {
+        b.words(&[1, 7]).bytes(b"bash\0\0\0\0\0\0\0\0\0\0\0\0");
+    });
+    data.record(kind::CPU_MAP, 0, |b| {
+        b.u16(0).u16(2).u16(1).u16(3);
+    });
+    data.record(kind::FINISHED_ROUND, 0, |_| {});
+
+    let attr_size = 128u64;
+    let (ids_at, attr_at) = (104, 112);
+    let data_at = attr_at + attr_size + 16;
+    b.bytes(if big { b"2ELIFREP" } else { b"PERFILE2" });
+    b.words(&[
+        104,
+        attr_size + 16,
+        attr_at,
+        attr_size + 16,
+        data_at,
+        data.out.len() as u64,
+        0,
+        0,
+        1 << 3,
+        0,
+        0,
+        0,
+    ]);
+    assert_eq!(b.out.len(), ids_at);
+    b.u64(77);
+    let begin = b.out.len();
+    b.u32(1).u32(attr_size as u32).words(&[0, 4000, sample_type, 0b111]);
+    b.flags(1 << 1 | 1 << 8 | 1 << 10 | 1 << 18 | 2 << 15); // inherit, mmap, freq, sample_id_all, precise_ip 2
+    b.u32(0)
+        .u32(0)
+        .words(&[0, 0, 1 << 3, 0b11])
+        .u32(16)
+        .u32(1)
+        .words(&[0])
+        .u32(4)
+        .u16(127)
+        .u16(0)
+        .words(&[0, 0]);
+    assert_eq!(b.out.len() - begin, 128);
+    b.words(&[ids_at as u64, 8]);
+    b.bytes(&data.out);
+    let table = b.out.len() as u64;
+    b.words(&[table + 16, 4 + 64]);
+    b.u32(64).bytes(b"elsewhere").bytes(&[0; 55]);
+    b.out
+}
+
+#[test]
+fn both_byte_orders_say_the_same() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    for big in [false, true] {
+        let file = lab.path().join(format!("big-{big}"));
+        std::fs::write(&file, built(big)).expect("it can be written");
+        let reader = Reader::open(&file).expect("it opens");
+        assert_eq!((reader.is_foreign(), reader.form(), reader.notes()), (big, Form::File, &[][..]));
+        assert_eq!(reader.features().hostname.as_deref(), Some("elsewhere"));
+        let event = &reader.events()[0];
+        assert_eq!((event.ids.as_slice(), event.name().as_str()), (&[77][..], "cpu-clock"));
+        assert_eq!(
+            (event.attr.precise_ip(), event.attr.clockid(), event.attr.sample_max_stack()),
+            (2, 1, 127)
+        );
+
+        let mut buffer = Buffer::default();
+        let index = reader.scan(|_| {}).expect("it scans");
+        assert_eq!(index.notes, []);
+        let records: Vec<_> = reader.load(&index.chunks[0], &mut buffer).expect("it loads").collect();
+        assert_eq!(records.len(), 8);
+        let thread = Thread { pid: 7, tid: 8 };
+        let id = SampleId {
+            thread: Some(thread),
+            time: Some(PerfTime(5000)),
+            id: Some(77),
+            stream_id: None,
+            cpu: Some(3),
+        };
+        for raw in &records[..4] {
+            assert_eq!(reader.layouts().sample_id(raw), id);
+        }
+        let Some(Record::Comm(comm)) = records[0].parse() else { panic!("no comm") };
+        assert_eq!((comm.thread, comm.is_exec, comm.comm), (thread, true, &b"bash"[..]));
+        let Some(Record::Mmap2(map)) = records[1].parse() else { panic!("no mapping") };
+        assert_eq!((map.map.addr, map.map.len, map.map.pgoff, map.prot), (0x40_0000, 0x1000, 0x2000, 5));
+        assert_eq!(map.file, FileId::Inode { major: 8, minor: 1, inode: 4711, generation: 1 });
+        let Some(Record::Mmap2(map)) = records[2].parse() else { panic!("no mapping") };
+        assert_eq!((map.file, map.prot, map.map.name), (FileId::BuildId(&[0xab; 4]), 5, &b"/lib/x"[..]));
+        let Some(Record::Fork(fork)) = records[3].parse() else { panic!("no fork") };
+        assert_eq!((fork.thread.tid, fork.parent.pid, fork.time), (10, 7, PerfTime(6000)));
+
+        let (_, sample) = reader.layouts().sample(&records[4]).expect("a sample");
+        assert_eq!(
+            (sample.ip(), sample.thread(), sample.cpu_mode()),
+            (Some(0x40_1234), Some(thread), CpuMode::User)
+        );
+        assert_eq!(
+            (sample.time(), sample.cpu(), sample.period()),
+            (Some(PerfTime(7000)), Some(3), Some(1000))
+        );
+        assert_eq!((sample.addr(), sample.id()), (None, Some(77)));
+        let parts = sample.parts().expect("whole");
+        let read = parts.read.expect("values");
+        assert_eq!((read.enabled_ns(), read.running_ns()), (Some(500), Some(400)));
+        let value = read.iter().next().expect("one");
+        assert_eq!((value.value, value.id, value.lost), (42, Some(77), None));
+        let chain: Vec<_> = chain_entries(parts.callchain.expect("a chain")).collect();
+        let [user, a, b] = chain[..] else { panic!("{chain:?}") };
+        assert_eq!((user, a), (ChainEntry::Context(Context::User), ChainEntry::Address(0x40_1234)));
+        assert_eq!(b, ChainEntry::Address(0x40_5678));
+        assert_eq!(parts.raw, Some(&b"RAW!"[..]));
+        let branch = parts.branches.expect("branches").iter().next().expect("one");
+        assert_eq!(
+            (branch.from, branch.to, branch.flags.cycles(), branch.flags.kind()),
+            (0xf0, 0x70, 300, "CALL")
+        );
+        assert!(branch.flags.is_mispredicted() && branch.flags.in_tx() && !branch.flags.is_predicted());
+        assert_eq!((branch.flags.speculation(), branch.flags.privilege()), ("NON_SPEC_CORRECT_PATH", 1));
+        let regs = parts.user_regs.expect("registers");
+        assert_eq!((regs.abi, regs.get(0), regs.get(1), regs.get(2)), (2, Some(0x11), Some(0x22), None));
+        let stack = parts.user_stack.expect("a stack");
+        assert_eq!((stack.bytes, stack.asked), (&b"stackstack"[..], 16));
+        let weight = parts.weight.expect("a weight");
+        assert_eq!((weight.value(), weight.more(), parts.data_src), (9, Some((5, 6)), Some(2)));
+
+        let Some(Record::ThreadMap(threads)) = records[5].parse() else { panic!("no threads") };
+        assert_eq!(threads.iter().collect::<Vec<_>>(), [(7, &b"bash"[..])]);
+        let Some(Record::CpuMap(cpus)) = records[6].parse() else { panic!("no CPUs") };
+        assert_eq!(cpus.cpus(), [1, 3]);
+    }
+}

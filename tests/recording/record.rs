@@ -1,0 +1,105 @@
+//! Recordings made by pmc: what perf, linux-perf-data and pmc's own reader see in them, and what becomes of them when the
+//! recorder is killed, the disk is full, or the target dies.
+
+use crate::kit;
+
+mod files;
+mod losses;
+mod runs;
+mod stacks;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pmc::perfdata::Reader;
+use pmc::record::kind;
+
+/// A folder of recordings that goes away with the test.
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// Work that maps files, starts processes and takes some 50 ms of CPU.
+const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
+
+/// Keeps a CPU busy.
+const SPIN: &str = "while :; do :; done";
+
+/// Whether this machine can run these tests at all.
+#[track_caller]
+fn ready() -> bool {
+    // Both are asked for, so that both are told.
+    let needs = [kit::need_program("perf"), kit::need_root(), kit::need_perf_events()];
+    needs.iter().all(|&met| met)
+}
+
+/// Records into `file`; the run.
+#[track_caller]
+fn record(file: &Path, options: &[&str], command: &[&str]) -> kit::Ran {
+    let mut pmc = kit::pmc();
+    pmc.arg("record").args(options).arg("-o").arg(file);
+    if !command.is_empty() {
+        pmc.arg("--").args(command);
+    }
+    pmc.output().expect("pmc starts").into()
+}
+
+/// What perf prints about a file; it must not fail.
+#[track_caller]
+fn perf(arguments: &[&str], file: &Path) -> String {
+    let run = Command::new("perf").args(arguments).arg("-i").arg(file).stdin(Stdio::null()).output();
+    let run = run.expect("perf starts");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "perf {arguments:?} {}: {said}", file.display());
+    assert!(!said.contains("unknown sample") && !said.contains("Error:"), "perf {arguments:?}: {said}");
+    String::from_utf8_lossy(&run.stdout).into_owned()
+}
+
+/// Samples as perf's script shows them: a line each.
+#[track_caller]
+fn perf_samples(file: &Path) -> usize {
+    perf(&["script", "-F", "event,ip,comm,tid", "-G"], file).lines().filter(|line| !line.is_empty()).count()
+}
+
+/// Samples as pmc's own reader sees them.
+#[track_caller]
+fn our_samples(file: &Path) -> usize {
+    let reader = Reader::open(file).expect("pmc reads it");
+    reader.scan(|_| {}).expect("the scan reads").count(kind::SAMPLE) as usize
+}
+
+/// Samples as linux-perf-data sees them.
+#[track_caller]
+fn second_opinion(file: &Path) -> usize {
+    let open = std::fs::File::open(file).expect("the file opens");
+    let linux_perf_data::PerfFileReader { mut perf_file, mut record_iter } =
+        linux_perf_data::PerfFileReader::parse_file(std::io::BufReader::new(open))
+            .expect("linux-perf-data reads it");
+    let mut samples = 0;
+    while let Some(record) = record_iter.next_record(&mut perf_file).expect("its records are whole") {
+        if let linux_perf_data::PerfFileRecord::EventRecord { record, .. } = record {
+            samples += usize::from(record.record_type.0 == kind::SAMPLE);
+        }
+    }
+    samples
+}
+
+/// The number before `word` in the line of truth.
+#[track_caller]
+fn told(stderr: &str, word: &str) -> usize {
+    let line = stderr
+        .lines()
+        .find(|line| line.contains(" samples, "))
+        .unwrap_or_else(|| panic!("no line of truth: {stderr}"));
+    let before = line.split(word).next().and_then(|text| text.split_whitespace().next_back());
+    before
+        .and_then(|number| number.replace(',', "").parse().ok())
+        .unwrap_or_else(|| panic!("no number: {line}"))
+}

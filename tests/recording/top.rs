@@ -1,0 +1,365 @@
+//! `pmc top`: what its tables say of programs whose shares are known, how it begins and how it ends, and the screen in tmux.
+
+use crate::kit;
+
+mod keys;
+mod screen;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Programs that the tests make, and files that they write.
+struct Lab(tempfile::TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Compiles a C program.
+    #[track_caller]
+    fn compile(&self, name: &str, source: &str) -> PathBuf {
+        let (from, to) = (self.path(&format!("{name}.c")), self.path(name));
+        std::fs::write(&from, source).expect("the source can be written");
+        let mut gcc = Command::new("gcc");
+        // Without optimisation every function has its frame.
+        gcc.args(["-O0", "-g", "-fno-omit-frame-pointer", "-o"]).arg(&to).arg(&from);
+        let run = gcc.output().expect("gcc starts");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        to
+    }
+}
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Half of the time in one function, three tenths in another, a fifth in a third. Each multiplication waits for the one
+/// before, so a round takes the same time wherever the linker put the loop; whose turn it is is left to chance, since the
+/// samples come at even distances.
+const SHARES: &str = r"
+#define LOOP(name) void name(unsigned n) { register unsigned x = n; for (register unsigned i = 0; i < n; i++) { \
+    x = x * 31 + 7; x = x * 37 + 5; x = x * 41 + 3; x = x * 43 + 1; } }
+LOOP(fifty) LOOP(thirty) LOOP(twenty)
+int main(void) {
+    for (unsigned long long dice = 88172645463325252ull;;) {
+        dice ^= dice << 13; dice ^= dice >> 7; dice ^= dice << 17;
+        unsigned turn = (dice >> 32) % 10;
+        if (turn < 5) fifty(5000); else if (turn < 8) thirty(5000); else twenty(5000);
+    }
+}
+";
+
+/// Whether this machine can run these tests at all.
+#[track_caller]
+fn ready() -> bool {
+    let needs = [kit::need_root(), kit::need_perf_events(), kit::need_program("gcc")];
+    needs.iter().all(|&met| met)
+}
+
+/// Runs `pmc top --stdio` with these options to its end.
+#[track_caller]
+fn top(options: &[&str]) -> kit::Ran {
+    kit::pmc().args(["top", "--stdio", "-e", "cpu-clock"]).args(options).output().expect("pmc starts").into()
+}
+
+/// The tables of a run, each with the line of facts above it.
+fn tables(stdout: &str) -> Vec<&str> {
+    let starts: Vec<usize> = stdout
+        .match_indices(" samples/s of ")
+        .map(|(at, _)| stdout[..at].rfind('\n').map_or(0, |n| n + 1))
+        .collect();
+    let ends = starts.iter().skip(1).copied().chain([stdout.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &stdout[*start..end]).collect()
+}
+
+/// The percentage in a column of the row of a function.
+#[track_caller]
+fn percent(table: &str, function: &str, column: usize) -> f64 {
+    let row = table.lines().find(|line| line.ends_with(&format!("[.] {function}")));
+    let row = row.unwrap_or_else(|| panic!("no {function} in\n{table}"));
+    let field = row.split('%').nth(column).and_then(|part| part.split_whitespace().last());
+    field.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no number in {row}"))
+}
+
+/// The ± behind the first percentage in the row of a function.
+#[track_caller]
+fn error(table: &str, function: &str) -> f64 {
+    let row = table.lines().find(|line| line.ends_with(&format!("[.] {function}"))).expect("a row");
+    let field = row.split('±').nth(1).and_then(|part| part.split_whitespace().next());
+    field.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no error in {row}"))
+}
+
+#[test]
+fn functions_have_the_shares_that_they_have() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
+    let ran =
+        top(&["-p", &shares.pid(), "-F", "2000", "-d", "1", "--duration", "3", "--accumulate"]).expect(0);
+    let all = tables(&ran.stdout);
+    assert!((3..=4).contains(&all.len()), "{} tables\n{}", all.len(), ran.stdout);
+    let last = all.last().expect("a table");
+    for (function, share) in [("fifty", 50.0), ("thirty", 30.0), ("twenty", 20.0)] {
+        let shown = percent(last, function, 0);
+        // The ± is that of 19 in 20; the program's own chance adds a little.
+        let error = error(last, function);
+        assert!((shown - share).abs() < 2.0 * error + 1.5, "{function}: {shown} for {share}\n{last}");
+    }
+    assert!(last.contains("none lost"), "{last}");
+}
+
+#[test]
+fn callers_have_what_they_called() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
+    let ran = top(&["-g", "-p", &shares.pid(), "-F", "2000", "--duration", "2"]).expect(0);
+    let all = tables(&ran.stdout);
+    let last = all.last().expect("a table");
+    assert!(percent(last, "main", 0) > 90.0, "{last}");
+    assert!(last.contains("Call tree") && last.contains("fifty"), "{last}");
+    let ran = top(&["-g", "--no-children", "-p", &shares.pid(), "-F", "2000", "--duration", "1"]).expect(0);
+    assert!(!ran.stdout.contains("Children"), "{}", ran.stdout);
+}
+
+#[test]
+fn threads_and_processes_are_told_apart() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let program = lab.compile("shares", SHARES);
+    let (one, other) =
+        (Running::start(&mut Command::new(&program)), Running::start(&mut Command::new(&program)));
+    let pids = format!("{},{}", one.pid(), other.pid());
+    let ran = top(&["-p", &pids, "-s", "pid,comm,sym", "--duration", "1", "-n"]).expect(0);
+    for pid in [one.pid(), other.pid()] {
+        let row = |line: &&str| {
+            line.contains(&format!(" {pid} ")) && line.contains("shares") && line.contains("fifty")
+        };
+        assert!(ran.stdout.lines().any(|line| row(&line)), "no row of {pid}\n{}", ran.stdout);
+    }
+    let only = top(&["-p", &pids, "--symbols", "thirty", "--duration", "1"]).expect(0);
+    assert!(only.stdout.contains("thirty") && !only.stdout.contains("fifty"), "{}", only.stdout);
+    let kernel = top(&["-p", &pids, "-U", "--duration", "1"]).expect(0);
+    assert!(!kernel.stdout.contains("[.]"), "{}", kernel.stdout);
+}
+
+#[test]
+fn older_samples_fade_or_go_or_stay() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let counts = |mode: &[&str]| -> Vec<u64> {
+        let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
+        let options = ["-p", &shares.pid(), "-F", "1000", "-d", "0.5", "--duration", "2.2"];
+        let ran = top(&[&options[..], mode].concat()).expect(0);
+        let number = |line: &str| line.split(' ').next()?.replace(',', "").parse().ok();
+        ran.stdout.lines().filter(|line| line.contains(" samples of cpu-clock")).filter_map(number).collect()
+    };
+    let (stays, goes) = (counts(&["--accumulate"]), counts(&["-z"]));
+    assert!(stays.windows(2).all(|pair| pair[0] <= pair[1]), "{stays:?}");
+    // The last interval is a short one.
+    let goes = &goes[..goes.len() - 1];
+    assert!(*stays.last().expect("a table") > 2 * goes.iter().max().expect("a table"), "{stays:?} {goes:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_well() {
+    if !ready() || !kit::need_program("bash") {
+        return;
+    }
+    let pmc = crate::kit::binary();
+    let start = Instant::now();
+    let line = format!("{pmc} top -e cpu-clock -d 0.2 2>&1 | head -3; echo ${{PIPESTATUS[0]}}");
+    let run = Command::new("bash").args(["-c", &line]).stdin(Stdio::null()).output().expect("bash starts");
+    let text = String::from_utf8_lossy(&run.stdout);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), lines.last()), (4, Some(&"0")), "{text}");
+    // It would go on for ever otherwise.
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_closed_standard_input_is_no_news() {
+    if !ready() {
+        return;
+    }
+    let pmc = crate::kit::binary();
+    for end in ["<&-", "</dev/null"] {
+        let line = format!("{pmc} top -e cpu-clock -d 0.5 --duration 1.2 {end}");
+        let run: kit::Ran = Command::new("sh").args(["-c", &line]).output().expect("sh starts").into();
+        let run = run.expect(0);
+        assert_eq!(tables(&run.stdout).len(), 3, "{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_terminal_that_can_only_print_gets_lines() {
+    if !ready() || !kit::need_program("script") {
+        return;
+    }
+    let pmc = crate::kit::binary();
+    let line = format!("TERM=dumb {pmc} top -e cpu-clock --duration 0.5");
+    let run = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output();
+    let run: kit::Ran = run.expect("script starts").into();
+    let run = run.expect(0);
+    assert!(run.stdout.contains("samples/s of cpu-clock") && !run.stdout.contains('\x1b'), "{}", run.stdout);
+}
+
+#[test]
+fn who_may_not_see_the_machine_sees_his_own() {
+    if !ready() || !kit::need_program("setpriv") {
+        return;
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let strict = paranoid.trim().parse::<i32>().is_ok_and(|level| (1..=2).contains(&level));
+    if !kit::need("paranoid", strict, "kernel.perf_event_paranoid is not 1 or 2") {
+        return;
+    }
+    let lab = Lab::new();
+    let shares = lab.compile("shares", SHARES);
+    // A copy that the other user can reach.
+    let pmc = lab.path("pmc");
+    std::fs::copy(crate::kit::binary(), &pmc).expect("pmc can be copied");
+    let open = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+    };
+    [lab.0.path(), &pmc, &shares].into_iter().for_each(open);
+    let script = format!(
+        "{} & p=$!; {} top --stdio -e cpu-clock --duration 4; s=$?; kill $p; exit $s",
+        shares.display(),
+        pmc.display()
+    );
+    let run: kit::Ran = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .output()
+        .expect("setpriv starts")
+        .into();
+    let run = run.expect(0).says(&["this user only"]).prints(&["fifty"]);
+    assert_eq!(run.stderr.matches("this user only").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn it_ends_with_the_last_of_those_it_watches() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let mut shares =
+        Command::new(lab.compile("shares", SHARES)).stdin(Stdio::null()).spawn().expect("it starts");
+    let pid = shares.id().to_string();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        shares.kill().expect("it can be killed");
+        shares.wait()
+    });
+    let run = top(&["-p", &pid, "-d", "60"]).expect(0).says(&["nobody is left"]).prints(&["fifty"]);
+    assert_eq!(tables(&run.stdout).len(), 1, "{}", run.stdout);
+    killer.join().expect("the thread ends").expect("it ended");
+}
+
+#[test]
+fn hostile_names_do_no_harm() {
+    if !ready() || !kit::need_program("objcopy") {
+        return;
+    }
+    let lab = Lab::new();
+    let source = r#"
+#include <sys/prctl.h>
+static volatile unsigned sink;
+void spin(void) { for (unsigned i = 0; i < 100000; i++) sink += i; }
+int main(void) { prctl(PR_SET_NAME, "e\033[2J\tv\xcc\x81\xe6\x95\xb0"); for (;;) spin(); }
+"#;
+    std::fs::write(lab.path("evil.c"), source).expect("the source can be written");
+    let object = lab.path("evil.o");
+    let run = |command: &mut Command| assert!(command.status().expect("it starts").success(), "{command:?}");
+    run(Command::new("gcc").args(["-O1", "-c", "-o"]).arg(&object).arg(lab.path("evil.c")));
+    run(Command::new("objcopy").args(["--redefine-sym", "spin=sp\u{1b}[2J\ti\u{202e}n数"]).arg(&object));
+    let program = lab.path("evil\u{1b}]0;title\u{7}");
+    run(Command::new("gcc").arg("-o").arg(&program).arg(&object));
+    let evil = Running::start(&mut Command::new(&program));
+    let ran = top(&["-p", &evil.pid(), "-s", "comm,dso,sym", "--duration", "1"]).expect(0);
+    let bad = ran.stdout.chars().find(|c| c.is_control() && *c != '\n' || *c == '\u{202e}');
+    assert_eq!(bad, None, "{:?}", ran.stdout);
+    let row = ran.stdout.lines().find(|line| line.contains("sp?[2J?i?n数"));
+    let row = row.unwrap_or_else(|| panic!("no row\n{}", ran.stdout));
+    let heading = ran.stdout.lines().find(|line| line.contains("Symbol")).expect("a heading");
+    // Columns are where the heading has them, however wide the letters are.
+    let column = |line: &str, word: &str| {
+        use unicode_width::UnicodeWidthStr;
+        line[..line.find(word).unwrap_or(0)].width()
+    };
+    assert_eq!(column(heading, "Symbol"), column(row, "[.]"), "{heading}\n{row}");
+}
+
+#[test]
+fn mistakes_and_signals_have_their_status() {
+    kit::run(&["top", "--stdio", "-s", "simbol"]).expect(2).says(&["did you mean"]);
+    kit::run(&["top", "--stdio", "-d", "0"]).expect(2).says(&["not a time"]);
+    kit::run(&["top", "--tui"]).expect(2).says(&["not a terminal"]);
+    kit::run(&["top", "--stdio", "--call-graph", "dwarf"]).expect(2).says(&["pmc record"]);
+    if !ready() {
+        return;
+    }
+    kit::run(&["top", "--stdio", "-e", "no-such-event"]).expect(2);
+    kit::run(&["top", "--stdio", "-p", "999999999"]).expect(1).says(&["no process"]);
+    for (signal, status) in [("INT", Some(0)), ("TERM", None), ("HUP", None)] {
+        let mut pmc = kit::pmc();
+        let child =
+            pmc.args(["top", "--stdio", "-e", "cpu-clock", "-d", "0.3"]).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("pmc starts");
+        // It is at work once its first line is there.
+        let mut first = [0; 1];
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut first).expect("a table");
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().expect("kill starts").success());
+        let run = kit::Ran::from(child.wait_with_output().expect("pmc ends"));
+        assert_eq!(run.status, status, "{signal}: {}", run.stderr);
+        assert!(
+            run.stdout.contains("samples/s of cpu-clock") || run.stdout.contains(" s: "),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn several_events_have_tables_of_their_own() {
+    if !ready() {
+        return;
+    }
+    let run = kit::run(&["top", "--stdio", "-e", "cpu-clock,page-faults", "-a", "--duration", "1"]).expect(0);
+    let tables = run.stdout.matches("samples of ").count();
+    assert!(tables >= 2 && run.stdout.contains("page-faults"), "{}", run.stdout);
+}
