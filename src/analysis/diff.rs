@@ -73,7 +73,12 @@ impl Sides {
     }
 }
 
-fn read(path: &Path, request: &DiffRequest, texts: &mut StringTable, progress: &dyn ProgressSink) -> Result<Side> {
+fn read(
+    path: &Path,
+    request: &DiffRequest,
+    texts: &mut StringTable,
+    progress: &dyn ProgressSink,
+) -> Result<Side> {
     let session = Arc::new(Session::open(Reader::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let asked = AnalysisRequest { callers: has_tree, ..request.analysis.clone() };

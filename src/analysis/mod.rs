@@ -145,7 +145,8 @@ impl Analysis {
         let has_stacks = request.callers && request.has_chains(&session.reader);
         let attributes = wanted.attributes;
         let raw_traces = request.raw_traces;
-        let samples = AggregatedSamples { session, samples, resolved, attributes, ends, has_stacks, raw_traces };
+        let samples =
+            AggregatedSamples { session, samples, resolved, attributes, ends, has_stacks, raw_traces };
         Ok(Self {
             symbols,
             samples: samples.into(),
@@ -174,7 +175,12 @@ impl Analysis {
     /// one is compared.
     ///
     /// The first names change the stacks, where that was asked for.
-    pub fn name(&mut self, depth: Depth, mut texts: StringTable, progress: &dyn ProgressSink) -> NamedSamples {
+    pub fn name(
+        &mut self,
+        depth: Depth,
+        mut texts: StringTable,
+        progress: &dyn ProgressSink,
+    ) -> NamedSamples {
         let what = match &self.changes {
             Some(_) => "finding names",
             None => "finding inlined functions",
@@ -223,7 +229,9 @@ impl AggregatedSamples {
             callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
         }
         let Some(pattern) = &changes.parent else { return };
-        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| pattern.finds(name));
+        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| {
+            pattern.finds(name)
+        });
         if changes.parents_only {
             for (event, value) in callers::without_others(resolved, &samples.attributes, kinds) {
                 samples.filtered[event] += value;

@@ -12,7 +12,7 @@ use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
 use crate::record::layout::bits;
 use crate::session::samples::SampleAttribute;
-use crate::session::{CommId, Session, SampleQuery};
+use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::Options;
 
 /// Length of a slice for the sort key `time` by default, in nanoseconds.

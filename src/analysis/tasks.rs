@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::profile::recording::{Count, Mapping, Task};
 use crate::record::kind;
-use crate::session::{Epoch, Timestamp, Session};
+use crate::session::{Epoch, Session, Timestamp};
 
 /// Records of each kind that has a name (or else its number), with how many there are.
 pub fn record_counts(session: &Session) -> Vec<(String, u64)> {

@@ -11,7 +11,7 @@ use super::symbols::Symbols;
 use crate::address::Avma;
 use crate::profile::sampled::trust::Ends;
 use crate::record::Parts;
-use crate::session::{History, Epoch, Session, Unwind, Walk};
+use crate::session::{Epoch, History, Session, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.

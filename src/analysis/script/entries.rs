@@ -10,7 +10,7 @@ use crate::record::layout::bits;
 use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
 use crate::session::location::SampledAddress;
 use crate::session::samples::{Readings, Stacker, Unwind};
-use crate::session::{CommId, Timestamp, Session, location, order};
+use crate::session::{CommId, Session, Timestamp, location, order};
 use crate::sys::attr::kind;
 
 /// Software event that a BPF program writes into.
@@ -181,8 +181,9 @@ impl EntryMaker<'_> {
             return;
         };
         let epoch = self.session.history.epoch(who.pid, timestamp);
-        let number =
-            |address| script.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX);
+        let number = |address| {
+            script.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX)
+        };
         self.branches.extend(branches.iter().map(|branch| Branch {
             from: branch.from,
             to: branch.to,
@@ -192,7 +193,13 @@ impl EntryMaker<'_> {
         }));
     }
 
-    fn data_address(&self, event: usize, sample: &Sample<'_>, who: Thread, timestamp: Timestamp) -> Option<u32> {
+    fn data_address(
+        &self,
+        event: usize,
+        sample: &Sample<'_>,
+        who: Thread,
+        timestamp: Timestamp,
+    ) -> Option<u32> {
         if !self.script.kinds.data || !self.has_data[event] {
             return None;
         }

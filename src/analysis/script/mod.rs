@@ -19,7 +19,7 @@ use crate::profile::script::{Entry, Field, Fields, Places, Record};
 use crate::record::kind;
 use crate::record::layout::bits;
 use crate::session::addresses::{self, Addresses, Kinds};
-use crate::session::{Session, SampleQuery};
+use crate::session::{SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 
 /// What is asked of the records.
@@ -86,7 +86,8 @@ impl<'a> Transcript<'a> {
         progress: &dyn ProgressSink,
     ) -> Result<Self> {
         let fields = fields::of_events(&request.fields, request.callers, session.reader.events())?;
-        let wanted = SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
+        let wanted =
+            SampleQuery { ignore_stacks: !request.callers, ..request.selection.sample_query(&session)? };
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[Field]| fields.iter().any(|fields| fields.has_any(list));
         let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);
