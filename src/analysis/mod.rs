@@ -31,6 +31,7 @@ use request::StackChanges;
 use symbols::Symbols;
 use unwinding::Unwinding;
 
+use crate::abi::sample_type;
 use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::profile::sampled::query::{self, Source, Times};
@@ -38,7 +39,6 @@ use crate::profile::sampled::table::Input;
 use crate::profile::sampled::trust::Ends;
 use crate::profile::sampled::{Answer, Code, ModuleTrust, Profile, Query, StringTable, Trust, callers};
 use crate::record::kind;
-use crate::record::layout::bits;
 use crate::session::samples::{self, SampleAttribute};
 use crate::session::{Resolved, Samples, Session, Value, resolver};
 use crate::symbol::{Depth, Options};
@@ -82,7 +82,7 @@ fn is_from_here(reader: &Reader) -> bool {
 
 /// Whether some event was recorded with call chains.
 pub fn has_chains(reader: &Reader) -> bool {
-    reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0)
+    reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
 /// A symbolizer that knows the modules of a recording. No file is touched yet.

@@ -43,7 +43,7 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &Quality) -
                 };
             };
             let of = &session.history.modules()[module as usize];
-            let trust = symbols.id(module).map(|id| symbols.symbolizer.trust(id)).unwrap_or_default();
+            let trust = symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default();
             let shown =
                 |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
             ModuleTrust {
@@ -78,7 +78,7 @@ pub(super) fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbo
         let all = session.history.modules().iter().enumerate();
         let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
         let id = same.find_map(|(number, _)| symbols.id(number as u32));
-        let missing = id.map(|id| symbols.symbolizer.trust(id).missing).unwrap_or_default();
+        let missing = id.map(|id| symbols.symbolizer.quality(id).missing).unwrap_or_default();
         module.remedy = missing.first().and_then(crate::symbol::Missing::remedy);
     }
 }

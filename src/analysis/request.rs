@@ -6,11 +6,11 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::abi::{branch_sample_type, sample_type};
 use crate::error::{Error, Result};
 use crate::perfdata::{Buffer, Event, Reader};
 use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
-use crate::record::layout::bits;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::Options;
@@ -81,8 +81,11 @@ impl AnalysisRequest {
     /// When branches were asked for and none were recorded.
     pub fn settle(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
-        let has_branches = events.iter().any(|event| event.attr.sample_type() & bits::BRANCH_STACK != 0);
-        let are_chains = |event: &Event| event.attr.branch_sample_type() & CALL_STACK != 0;
+        let has_branches =
+            events.iter().any(|event| event.attr.sample_type() & sample_type::BRANCH_STACK != 0);
+        // A call chain that the hardware kept.
+        let are_chains =
+            |event: &Event| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
             Measure::Branches if !has_branches => {
                 return Err(Error::new("the recording has no branches")
@@ -162,9 +165,6 @@ pub enum Measure {
     /// The same where there are branches other than those that are a call chain; else the period.
     BranchesIfRecorded,
 }
-
-/// The branches are a call chain that the hardware kept.
-const CALL_STACK: u64 = 1 << 11;
 
 /// What rows of samples are told apart by, unless something else is asked for.
 pub const USUAL_KEYS: [SortKey; 3] = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];

@@ -1,17 +1,17 @@
 //! From a record to an entry: who it was, what it passed, what else it holds; then it is the visitor's.
 
 use super::{ScriptLine, Transcript};
+use crate::abi::attr::kind;
+use crate::abi::sample_type;
 use crate::analysis::names::RecordingNames;
 use crate::analysis::unwinding::Unwinding;
 use crate::error::Result;
 use crate::profile::script::{Branch, Entry, Field};
 use crate::record::decode::DataSource;
-use crate::record::layout::bits;
 use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
 use crate::session::location::SampledAddress;
 use crate::session::samples::{Readings, Stacker, Unwind};
 use crate::session::{CommId, Session, Timestamp, location, order};
-use crate::sys::attr::kind;
 
 /// Software event that a BPF program writes into.
 const BPF_OUTPUT: u64 = 10;
@@ -19,17 +19,17 @@ const BPF_OUTPUT: u64 = 10;
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 
 /// What is needed of a sample behind its first fields.
-const LATE: u64 = bits::RAW
-    | bits::WEIGHT
-    | bits::WEIGHT_STRUCT
-    | bits::DATA_SRC
-    | bits::PHYS_ADDR
-    | bits::DATA_PAGE_SIZE
-    | bits::CODE_PAGE_SIZE
-    | bits::CGROUP
-    | bits::REGS_USER
-    | bits::REGS_INTR
-    | bits::BRANCH_STACK;
+const LATE: u64 = sample_type::RAW
+    | sample_type::WEIGHT
+    | sample_type::WEIGHT_STRUCT
+    | sample_type::DATA_SRC
+    | sample_type::PHYS_ADDR
+    | sample_type::DATA_PAGE_SIZE
+    | sample_type::CODE_PAGE_SIZE
+    | sample_type::CGROUP
+    | sample_type::REGS_USER
+    | sample_type::REGS_INTR
+    | sample_type::BRANCH_STACK;
 
 impl Transcript<'_> {
     /// Shows all samples and records that were asked for, in the order of time.
@@ -103,7 +103,7 @@ impl EntryMaker<'_> {
         }
         let asked = &self.session.reader.events()[event].attr;
         let sample_type = sample.layout().sample_type();
-        let has_chain = sample_type & bits::CALLCHAIN != 0 && request.callers;
+        let has_chain = sample_type & sample_type::CALLCHAIN != 0 && request.callers;
         self.numbers.clear();
         if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
@@ -162,7 +162,7 @@ impl EntryMaker<'_> {
             places: &self.numbers,
             has_chain,
         };
-        if sample_type & bits::READ == 0 {
+        if sample_type & sample_type::READ == 0 {
             return visit(ScriptLine::Sample(&entry));
         }
         let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();

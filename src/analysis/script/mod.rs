@@ -14,10 +14,10 @@ use super::request::SampleSelection;
 use super::symbols::Symbols;
 use super::unwinding::Unwinding;
 use super::{ProgressSink, symbols_of};
+use crate::abi::sample_type;
 use crate::error::Result;
-use crate::profile::script::{Entry, Field, Fields, Places, Record};
-use crate::record::kind;
-use crate::record::layout::bits;
+use crate::profile::script::{Entry, Field, Fields, Places};
+use crate::record::{Record, kind};
 use crate::session::addresses::{self, Addresses, Kinds};
 use crate::session::{SampleQuery, Session};
 use crate::symbol::{Depth, Options};
@@ -91,7 +91,7 @@ impl<'a> Transcript<'a> {
         let mut symbols = symbols_of(&session, &request.symbols)?;
         let has = |list: &[Field]| fields.iter().any(|fields| fields.has_any(list));
         let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);
-        let has_copies = has_bit(bits::STACK_USER);
+        let has_copies = has_bit(sample_type::STACK_USER);
         let lines = has(&[Field::SrcLine, Field::SrcCode]);
         let inlines = request.inlines.unwrap_or(has_copies || lines);
         let all = request.everything;
@@ -101,8 +101,8 @@ impl<'a> Transcript<'a> {
                 || !request.dsos.is_empty()
                 || all,
             branches: has(&[Field::BrStack, Field::BrStackSym, Field::BrStackOff])
-                || all && has_bit(bits::BRANCH_STACK),
-            data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || all && has_bit(bits::ADDR),
+                || all && has_bit(sample_type::BRANCH_STACK),
+            data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || all && has_bit(sample_type::ADDR),
             in_calls: inlines && !has_copies,
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
