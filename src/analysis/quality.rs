@@ -49,10 +49,7 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &Quality) -
             ModuleTrust {
                 path: of.path.to_string_lossy().into_owned(),
                 name: of.short_name(),
-                build_id: of
-                    .build_id
-                    .as_ref()
-                    .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                build_id: of.build_id.as_ref().map(|id| crate::text::hex(id, "")),
                 binary: shown(&trust.binary),
                 debug: shown(&trust.debug),
                 symbols: trust.symbols,

@@ -66,7 +66,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Report(typed) => report::run(report::Plan::new(&typed)?),
         Command::Top(typed) => top::run(&typed),
         Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
-        Command::Diff(typed) => diff::run(diff::Plan::new(&typed)?),
+        Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

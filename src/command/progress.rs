@@ -1,12 +1,12 @@
 //! A bar on the terminal for whatever takes longer than half a second. Nothing is drawn elsewhere.
 
-use std::io::IsTerminal;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::analysis::{ProgressMeter, ProgressSink};
+use crate::terminal::Stream;
 
 /// Shorter work shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -16,7 +16,7 @@ pub(super) struct Bars;
 
 impl ProgressSink for Bars {
     fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_> {
-        let on_terminal = std::io::stderr().is_terminal();
+        let on_terminal = Stream::Error.is_screen();
         Box::new(Bar { what, total, began: Instant::now(), bar: OnceLock::new(), on_terminal })
     }
 }

@@ -3,7 +3,7 @@
 
 mod plan;
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 use std::sync::Arc;
 
 use super::progress::Bars;
@@ -20,7 +20,7 @@ pub(super) use plan::Plan;
 ///
 /// # Errors
 /// When the recording cannot be read, no function of that name has samples, or the output cannot be written.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+pub(super) fn run(plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
         return browse::run(plan.screen(), reader);
@@ -35,9 +35,6 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         left_out: code.left_out,
         notes: quality::notes(&session),
     };
-    plan.layout.colour = stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     view::annotate::write(&mut out, &code.listings, &facts, &plan.layout)
         .and_then(|()| out.flush())

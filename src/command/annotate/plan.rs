@@ -12,6 +12,7 @@ use crate::command::plan;
 use crate::error::{Result, say};
 use crate::profile::annotate::Basis;
 use crate::symbol::disassemble::Syntax;
+use crate::terminal::Stream;
 use crate::view::annotate::Layout;
 
 /// How many functions are shown where nobody says so: clap's default.
@@ -72,7 +73,7 @@ impl Plan {
                 full_paths: typed.full_paths,
                 raw_bytes: typed.asm_raw,
                 rows: if typed.max_rows == 0 { usize::MAX } else { typed.max_rows },
-                colour: false,
+                colour: Stream::Output.has_colour(),
             },
         })
     }

@@ -2,7 +2,7 @@
 
 mod plan;
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 
 use super::progress::Bars;
 use crate::analysis::diff::Sides;
@@ -14,15 +14,12 @@ pub(super) use plan::Plan;
 ///
 /// # Errors
 /// When a recording cannot be read, no event is in two of them, or the output cannot be written.
-pub(super) fn run(mut plan: Plan) -> Result<Exit> {
+pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let sides = Sides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
         true => error,
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
     })?;
     let comparison = sides.compare(&plan.request)?;
-    plan.layout.colour = stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     view::diff::write(&mut out, &comparison, &plan.layout)
         .and_then(|()| out.flush())

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, say};
 use crate::profile::diff::Compute;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Query, SortKey};
+use crate::terminal::Stream;
 use crate::view::diff::{Form, Layout};
 
 /// Rows of the text, unless more are asked for.
@@ -63,7 +64,7 @@ impl Plan {
             period: typed.period,
             formula: typed.formula,
             baseline_only: typed.baseline_only,
-            colour: false,
+            colour: Stream::Output.has_colour(),
         };
         let filter = SampleFilter {
             comms: typed.comms.clone(),
