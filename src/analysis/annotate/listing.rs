@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use super::functions::Sampled;
+use crate::abi::attr::kind;
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::merge::Step;
@@ -16,7 +17,6 @@ use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, 
 use crate::symbol::code::{Code, MOST_CODE};
 use crate::symbol::disassemble::{Instruction, Syntax};
 use crate::symbol::{Depth, Request, source_text};
-use crate::sys::attr::kind;
 
 /// Source files of one function that are read.
 const MOST_FILES: usize = 100;

@@ -20,6 +20,7 @@ use self::plan::Plan;
 use self::printer::Printer;
 use self::shown::{Machine, Shown, Span, why};
 use self::wanted::Wanted;
+use crate::abi::attr::{Attr, kind};
 use crate::cli;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
@@ -36,7 +37,6 @@ use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure
 use crate::recording::launch;
 use crate::recording::plan::Course;
 use crate::recording::reservation::reserve;
-use crate::sys::attr::{Attr, kind};
 use crate::sys::errno;
 use crate::sys::perf::OpenTarget;
 use crate::sys::process::{self, Ended, Held};

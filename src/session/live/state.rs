@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Live;
-use crate::sys::Attr;
+use crate::abi::Attr;
 
 /// Samples are settled at least so often, in nanoseconds, and twice a table.
 const SETTLE_NS: u64 = 500_000_000;
