@@ -46,8 +46,8 @@ impl<'a> Names<'a> {
             &self.session.history,
             SampledAddress::code(Epoch::KERNEL, CpuMode::Kernel, address),
         );
-        let (module, probe) = symbols.probe(&location)?;
-        symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
+        let (module, query) = symbols.query(&location)?;
+        symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
     /// A tracepoint's payload as its format prints it.

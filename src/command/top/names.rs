@@ -383,8 +383,8 @@ impl Finder {
         }
         let mut known = Vec::new();
         for location in news.locations {
-            match self.symbols.probe(&location) {
-                Some((id, probe)) if !self.symbols.symbolizer.knows(id, probe) => {
+            match self.symbols.query(&location) {
+                Some((id, query)) if !self.symbols.symbolizer.knows(id, query) => {
                     let module = location.module().unwrap_or(u32::MAX);
                     let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
                     pending.0.push(location);
