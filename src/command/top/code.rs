@@ -13,7 +13,7 @@ use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::Value;
-use crate::recording::live::Shared;
+use crate::session::live::LiveState;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
@@ -31,7 +31,7 @@ pub(super) struct Wanted {
 }
 
 /// Gathers what is known of a function.
-pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, function: FunctionRef) -> Wanted {
+pub(super) fn wanted(picture: &Picture, shared: &LiveState, known: &Known, function: FunctionRef) -> Wanted {
     let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
     for (location, event, value) in picture.samples_of(&function) {
         rows.push((

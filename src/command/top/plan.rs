@@ -180,7 +180,7 @@ impl Plan {
     pub(super) fn live(&self) -> LivePlan {
         LivePlan {
             sample: self.sample.clone(),
-            wanted: self.wanted.clone(),
+            query: self.wanted.clone(),
             max_stack: self.max_stack,
             delay: self.delay,
         }
