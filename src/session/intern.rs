@@ -98,7 +98,7 @@ impl Interner {
     }
 
     /// All, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         (0..self.lists.len() as u32).map(|number| self.get(number))
     }
 }

@@ -17,7 +17,7 @@ use super::{Done, Ends, Order, Round};
 use crate::address::Avma;
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, RawRecord, Records, Sample, kind, misc};
-use crate::session::Present;
+use crate::session::RunningProcesses;
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
@@ -37,9 +37,9 @@ pub(super) struct Worker {
     lost: Lost,
     most: usize,
     hurry: Arc<AtomicBool>,
-    present: Present,
+    running: RunningProcesses,
     shelf: Shelf,
-    spaces: FxHashMap<u64, Arc<Known>>,
+    spaces: FxHashMap<u32, Arc<Known>>,
     /// One for each thread that unwinds at a time.
     strollers: Vec<Stroller>,
     /// Records that are too new to be dealt with.
@@ -81,7 +81,7 @@ impl Worker {
             lost,
             most,
             hurry,
-            present: Present::default(),
+            running: RunningProcesses::default(),
             shelf: Shelf::new(),
             spaces: FxHashMap::default(),
             strollers: Vec::new(),
@@ -92,7 +92,7 @@ impl Worker {
     pub(super) fn obey(&mut self, order: Order) -> Option<Done> {
         match order {
             Order::Known(records) => {
-                Records::new(&records).for_each(|record| self.present.note(&record));
+                Records::new(&records).for_each(|record| self.running.note(&record));
                 None
             }
             Order::Round(round) => Some(self.round(round, false)),
@@ -149,7 +149,7 @@ impl Worker {
             let sample = layouts.sample(&raw).map(|(_, sample)| sample);
             fates.push(match sample.filter(|s| unwound::has_copy(s.layout().sample_type())) {
                 None => {
-                    self.present.note(&raw);
+                    self.running.note(&raw);
                     // They were told for the stacks' sake.
                     let is_data =
                         matches!(raw.kind, kind::MMAP | kind::MMAP2) && raw.misc & misc::MMAP_DATA != 0;
@@ -193,20 +193,20 @@ impl Worker {
 
     /// The code of a process as it is now.
     fn space(&mut self, pid: i32, deadline: Instant) -> Option<Arc<Known>> {
-        let version = self.present.version(pid)?;
+        let version = self.running.version(pid)?;
         let is_known = |known: &&Arc<Known>| known.missing.is_empty() || known.age == self.shelf.age();
         if let Some(known) = self.spaces.get(&version).filter(is_known) {
             return Some(Arc::clone(known));
         }
-        let code: Vec<_> = self.present.code(pid).copied().collect();
-        let Self { present, shelf, .. } = self;
-        let mut get = |module| present.module(module).map_or(Slot::Read(None), |of| shelf.get(module, of));
+        let code: Vec<_> = self.running.code(pid).copied().collect();
+        let Self { running, shelf, .. } = self;
+        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| shelf.get(module, of));
         // All are asked for before the first is waited for.
         if code.iter().filter(|mapped| matches!(get(mapped.module), Slot::Reading)).count() > 0 {
             shelf.wait(deadline);
         }
         let age = shelf.age();
-        let mut get = |module| present.module(module).map_or(Slot::Read(None), |of| shelf.get(module, of));
+        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| shelf.get(module, of));
         let mut space = Space::new(ARCH);
         let mut missing = Vec::new();
         for mapped in &code {
