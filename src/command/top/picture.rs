@@ -16,7 +16,7 @@ use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
-use crate::session::live::{Counts, Look};
+use crate::session::live::{Counts, LiveRows};
 use crate::session::samples::Key;
 use crate::session::{Level, Location};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
@@ -79,7 +79,7 @@ struct Before {
 /// A look with the names that were known then: what queries are answered from, also again and again.
 pub(super) struct Picture {
     /// Empty once it was let go.
-    look: Look,
+    look: LiveRows,
     is_let_go: bool,
     code: Code,
     followed: Followed,
@@ -132,7 +132,7 @@ impl Painter {
         let (mut look, comms, cgroups) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
-            (live.look(), comms.collect(), live.cgroups().clone())
+            (live.rows(), comms.collect(), live.cgroups().clone())
         };
         let texts = {
             let mut named = self.known.named();
@@ -232,11 +232,11 @@ impl Painter {
         let before = self.shared.settled();
         let mut live = self.shared.live();
         match memory {
-            Memory::Fading => live.fade(KEEP),
+            Memory::Fading => live.decay(KEEP),
             Memory::Lasting => {}
-            Memory::None => live.zero(),
+            Memory::None => live.clear(),
         }
-        let has_forgotten = live.tidy(before, exists);
+        let has_forgotten = live.forget(before, exists);
         drop(live);
         if has_forgotten && self.given_back.elapsed() > GIVE_BACK {
             self.given_back = Instant::now();
@@ -249,7 +249,7 @@ impl Picture {
     /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon as there is
     /// something new. What was found out stays for the next picture.
     pub(super) fn let_go(&mut self) {
-        self.look = Look::default();
+        self.look = LiveRows::default();
         self.is_let_go = true;
     }
 

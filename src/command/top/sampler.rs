@@ -322,15 +322,15 @@ impl<'a> Sampling<'a> {
                 before::process(self.host, pid, &threads, telling, &mut out);
             }
             if out.bytes().len() >= ENOUGH {
-                self.shared.live().tell(out.bytes());
+                self.shared.live().take_synthesized(out.bytes());
                 out.clear();
                 // This takes its time where there are many processes, and the events run.
                 self.take();
             }
         }
         let mut live = self.shared.live();
-        live.tell(out.bytes());
-        live.told();
+        live.take_synthesized(out.bytes());
+        live.end_synthesized();
     }
 
     /// Empties the rings without settling anything.

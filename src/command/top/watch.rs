@@ -165,7 +165,7 @@ impl Engine for Work {
         let mut said = None;
         match command {
             LiveCommand::Zero => {
-                self.shared.live().zero();
+                self.shared.live().clear();
                 self.past = Past::default();
                 if !self.is_frozen {
                     self.show(false);
