@@ -29,6 +29,7 @@ pub mod host;
 pub mod perfdata;
 pub mod profile;
 pub mod record;
+pub mod recording;
 pub mod session;
 pub mod symbol;
 pub mod sys;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///                     main
 ///                   command   <- cli        wires the rest
 ///           tui                view
-///                   analysis
+///        recording  analysis
 ///                   profile
 ///
 /// counter                    symbol  unwind
@@ -29,13 +29,36 @@ const HOUSE: &[(&str, &[&str])] = &[
     (
         "command",
         &[
-            "cli", "tui", "view", "analysis", "profile", // the top
+            "cli",
+            "tui",
+            "view", // the top
+            "recording",
+            "analysis",
+            "profile", // the engines
+            "counter",
+            "event",
+            "host", // the measuring wing
+            "symbol",
+            "unwind",
+            "session",
+            "perfdata", // the reading wing
+            "sys",
+            "record",
+            "error",
+            "units",
+            "text",
+            "address",
+        ],
+    ),
+    ("cli", &[]),
+    (
+        "recording",
+        &[
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
             "sys", "record", "error", "units", "text", "address",
         ],
     ),
-    ("cli", &[]),
     ("tui", &["view", "profile", "error", "units", "text"]),
     ("view", &["profile", "error", "units", "text"]),
     (

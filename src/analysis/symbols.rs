@@ -7,10 +7,9 @@ use rustc_hash::FxHashMap;
 use crate::address::{Avma, FileOffset};
 use crate::error::Result;
 use crate::profile::sampled::{Code, StringTable};
-use crate::session::{self, History, Location, Module};
+use crate::session::{History, Location, Module};
 use crate::symbol::{
-    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery,
-    Symbolizer,
+    self, Answer, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery, Symbolizer,
 };
 
 /// A symbolizer that knows the modules of a recording.
@@ -58,7 +57,7 @@ impl Symbols {
     /// Makes more modules known, by their numbers in order.
     pub fn know(&mut self, modules: &[Module]) {
         for module in modules {
-            let id = as_symbol(module, self.live).map(|module| self.symbolizer.add(module));
+            let id = symbol::Module::of(module, self.live).map(|module| self.symbolizer.add(module));
             self.ids.push(id);
         }
     }
@@ -193,27 +192,4 @@ impl Answers {
             None => (&[], None),
         }
     }
-}
-
-/// `None` for code that nobody can look into.
-pub fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
-    let kind = match &module.kind {
-        session::Kind::File => symbol::Kind::File,
-        session::Kind::Kernel(reference) => symbol::Kind::Kernel { reference: reference.clone() },
-        session::Kind::KernelModule(name, start) => {
-            symbol::Kind::KernelModule { name: name.clone(), start: *start }
-        }
-        session::Kind::Vdso => symbol::Kind::Vdso,
-        session::Kind::Anonymous(pid) => symbol::Kind::Anonymous { pid: *pid },
-        session::Kind::Bpf => symbol::Kind::Bpf,
-        session::Kind::Opaque => return None,
-    };
-    Some(symbol::Module {
-        kind,
-        path: module.path.clone(),
-        build_id: module.build_id.as_deref().and_then(BuildId::new),
-        pid: module.pid.filter(|_| live),
-        mapping: module.mapping,
-        mount: module.mount,
-    })
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::BuildId;
 use crate::address::{Avma, FileOffset, Mapping};
+use crate::session;
 
 /// A module's number, given by [`Symbolizer::add`](super::Symbolizer::add).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +29,32 @@ pub struct Module {
     pub mapping: Option<Mapping>,
     /// Number (inode) of that process's mount namespace, where the recording says it.
     pub mount: Option<u64>,
+}
+
+impl Module {
+    /// A module of a recording or of what runs; `None` for code that nobody can look into. `live`: its process may be
+    /// asked for its files.
+    pub fn of(module: &session::Module, live: bool) -> Option<Self> {
+        let kind = match &module.kind {
+            session::Kind::File => Kind::File,
+            session::Kind::Kernel(reference) => Kind::Kernel { reference: reference.clone() },
+            session::Kind::KernelModule(name, start) => {
+                Kind::KernelModule { name: name.clone(), start: *start }
+            }
+            session::Kind::Vdso => Kind::Vdso,
+            session::Kind::Anonymous(pid) => Kind::Anonymous { pid: *pid },
+            session::Kind::Bpf => Kind::Bpf,
+            session::Kind::Opaque => return None,
+        };
+        Some(Self {
+            kind,
+            path: module.path.clone(),
+            build_id: module.build_id.as_deref().and_then(BuildId::new),
+            pid: module.pid.filter(|_| live),
+            mapping: module.mapping,
+            mount: module.mount,
+        })
+    }
 }
 
 /// The kinds of code, each looked up in its own way.

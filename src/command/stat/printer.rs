@@ -2,11 +2,11 @@
 
 use super::output::{self, Sink};
 use super::plan::{Form, Output, Plan};
-use super::run::Scope;
 use super::serve::Server;
 use crate::error::{Result, say};
 use crate::profile::compare::Comparison;
 use crate::profile::counts::Counts;
+use crate::recording::plan::Scope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, Subject, compare, csv, document, json, text};
 

@@ -7,13 +7,13 @@ use std::sync::mpsc::Receiver;
 
 use super::names::Known;
 use super::picture::Picture;
-use super::sampler::Shared;
 use crate::analysis::annotate::functions;
 use crate::analysis::annotate::listing::{self, How};
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::Value;
+use crate::recording::live::Shared;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;

@@ -10,12 +10,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Followed, Known};
 use super::plan::{Memory, Plan, Shown};
-use super::sampler::Shared;
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
+use crate::recording::live::Shared;
 use crate::session::live::{Counts, LiveRows};
 use crate::session::samples::Key;
 use crate::session::{Level, Location};

@@ -14,8 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::picture::Picture;
 use super::plan::Plan;
-use super::sampler::Shared;
-use crate::command::record::before;
 use crate::error::Result;
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
@@ -23,6 +21,8 @@ use crate::perfdata::{Event, Features, Options, Writer};
 use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
+use crate::recording::live::Shared;
+use crate::recording::synthesize;
 use crate::session::intern::words;
 use crate::session::samples::{Key, NAMELESS, SampleAttribute};
 use crate::session::{Kind, Level, Location, Module};
@@ -73,7 +73,7 @@ pub(super) fn write(
     };
     let mut writer = Writer::create(path, &events, &features, Options::default())?;
     let mut out = Encoder::new(TRAILER);
-    before::kernel(host, &mut out);
+    synthesize::kernel(host, &mut out);
     let mut told = Told { modules, known: FxHashSet::default(), ends: ends(picture) };
     let rows = picture.rows();
     let is_large = rows.iter().map(|(_, value)| value.samples).sum::<u64>() > MOST_SAMPLES;

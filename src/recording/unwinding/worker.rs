@@ -1,4 +1,4 @@
-//! The worker: rounds in, records in the order of time out, copies of stacks turned into chains.
+//! The thread that unwinds: rounds in, records in the order of time out, copies of stacks turned into chains.
 //!
 //! ```text
 //!  held back | first pass | second pass      sorted by time; up to the newest record of the first pass: out,
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::shelf::{Shelf, Slot};
+use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
 use crate::address::Avma;
 use crate::record::unwound::{self, Lost};
@@ -21,7 +21,7 @@ use crate::session::RunningProcesses;
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
-pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a round may take; what is not unwound by then is written as it is.
 const BUDGET: Duration = Duration::from_millis(250);
 /// Spaces kept at a time.
@@ -32,41 +32,41 @@ const WORTHWHILE: usize = 400;
 const ABI_64: u64 = 2;
 
 /// What unwinds, and all it knows.
-pub(super) struct Worker {
+pub(crate) struct RoundUnwinder {
     layouts: Layouts,
     lost: Lost,
     most: usize,
     hurry: Arc<AtomicBool>,
     running: RunningProcesses,
-    shelf: Shelf,
-    spaces: FxHashMap<u32, Arc<Known>>,
+    tables: TableCache,
+    spaces: FxHashMap<u32, Arc<CachedSpace>>,
     /// One for each thread that unwinds at a time.
-    strollers: Vec<Stroller>,
+    workers: Vec<UnwindWorker>,
     /// Records that are too new to be dealt with.
     held: Vec<u8>,
 }
 
 /// A process's code as the unwinder wants it.
-struct Known {
+struct CachedSpace {
     space: Space,
     /// Where code lies whose tables are still being read.
     missing: Vec<(u64, u64)>,
-    /// The shelf's age when this was made.
+    /// The table cache's age when this was made.
     age: u64,
 }
 
 /// What becomes of a record.
-enum Fate<'a> {
+enum Disposition<'a> {
     /// It is written as it is.
     Stays(&'a [u8]),
     /// It is unwound.
-    Unwinds(RawRecord<'a>, Sample<'a>, Option<Arc<Known>>),
+    Unwinds(RawRecord<'a>, Sample<'a>, Option<Arc<CachedSpace>>),
     /// It is written with its copy.
     Keeps(RawRecord<'a>, Sample<'a>),
 }
 
 #[derive(Default)]
-struct Stroller {
+struct UnwindWorker {
     walker: Walker,
     values: Vec<u64>,
     addresses: Vec<Avma>,
@@ -74,22 +74,22 @@ struct Stroller {
     ends: Ends,
 }
 
-impl Worker {
-    pub(super) fn new(layouts: Layouts, lost: Lost, most: usize, hurry: Arc<AtomicBool>) -> Self {
+impl RoundUnwinder {
+    pub(crate) fn new(layouts: Layouts, lost: Lost, most: usize, hurry: Arc<AtomicBool>) -> Self {
         Self {
             layouts,
             lost,
             most,
             hurry,
             running: RunningProcesses::default(),
-            shelf: Shelf::new(),
+            tables: TableCache::new(),
             spaces: FxHashMap::default(),
-            strollers: Vec::new(),
+            workers: Vec::new(),
             held: Vec::new(),
         }
     }
 
-    pub(super) fn obey(&mut self, order: Order) -> Option<Done> {
+    pub(crate) fn obey(&mut self, order: Order) -> Option<Done> {
         match order {
             Order::Known(records) => {
                 Records::new(&records).for_each(|record| self.running.note(&record));
@@ -128,9 +128,9 @@ impl Worker {
         }
         let (records, kept) = self.write(&bytes, now);
         let mut ends = Ends::default();
-        self.strollers.iter_mut().for_each(|stroller| ends += std::mem::take(&mut stroller.ends));
+        self.workers.iter_mut().for_each(|worker| ends += std::mem::take(&mut worker.ends));
         self.held = held;
-        if self.shelf.tidy() {
+        if self.tables.tidy() {
             self.spaces.clear();
         }
         Done { records, kept, ends, taken }
@@ -140,49 +140,49 @@ impl Worker {
         let start = Instant::now();
         let (deadline, end) = (start + PATIENCE, start + BUDGET);
         let is_hurried = self.hurry.load(Ordering::Relaxed);
-        // Both are lent out at once: layouts for as long as the fates live.
+        // Both are lent out at once: layouts for as long as the dispositions live.
         let layouts = std::mem::take(&mut self.layouts);
-        let mut fates = Vec::with_capacity(order.len());
+        let mut dispositions = Vec::with_capacity(order.len());
         let mut unwound = 0;
         for (_, at) in order {
             let Some(raw) = RawRecord::first(&bytes[*at..]) else { continue };
             let sample = layouts.sample(&raw).map(|(_, sample)| sample);
-            fates.push(match sample.filter(|s| unwound::has_copy(s.layout().sample_type())) {
+            dispositions.push(match sample.filter(|s| unwound::has_copy(s.layout().sample_type())) {
                 None => {
                     self.running.note(&raw);
-                    // They were told for the stacks' sake.
+                    // They are there for the stacks' sake.
                     let is_data =
                         matches!(raw.kind, kind::MMAP | kind::MMAP2) && raw.misc & misc::MMAP_DATA != 0;
                     if is_data && !self.lost.keeps_data() {
                         continue;
                     }
-                    Fate::Stays(raw.bytes)
+                    Disposition::Stays(raw.bytes)
                 }
-                Some(sample) if is_hurried || Instant::now() > end => Fate::Keeps(raw, sample),
+                Some(sample) if is_hurried || Instant::now() > end => Disposition::Keeps(raw, sample),
                 Some(sample) => {
                     unwound += 1;
                     let pid = sample.thread().map_or(-1, |thread| thread.pid);
-                    Fate::Unwinds(raw, sample, self.space(pid, deadline))
+                    Disposition::Unwinds(raw, sample, self.space(pid, deadline))
                 }
             });
         }
         let threads = if unwound < WORTHWHILE { 1 } else { rayon::current_num_threads() };
-        self.strollers.resize_with(self.strollers.len().max(threads), Stroller::default);
+        self.workers.resize_with(self.workers.len().max(threads), UnwindWorker::default);
         let (lost, most) = (self.lost, self.most);
-        let each = fates.len().div_ceil(threads).max(1);
-        let work = |(stroller, fates): (&mut Stroller, &[Fate<'_>])| {
+        let each = dispositions.len().div_ceil(threads).max(1);
+        let work = |(worker, dispositions): (&mut UnwindWorker, &[Disposition<'_>])| {
             let (mut out, mut kept) = (Vec::new(), 0);
-            for fate in fates {
-                kept += u64::from(stroller.settle(fate, lost, most, end, &mut out));
+            for disposition in dispositions {
+                kept += u64::from(worker.settle(disposition, lost, most, end, &mut out));
             }
             (out, kept)
         };
         let pieces: Vec<(Vec<u8>, u64)> = if threads == 1 {
-            self.strollers.iter_mut().zip(fates.chunks(each)).map(work).collect()
+            self.workers.iter_mut().zip(dispositions.chunks(each)).map(work).collect()
         } else {
-            self.strollers.par_iter_mut().zip(fates.par_chunks(each)).map(work).collect()
+            self.workers.par_iter_mut().zip(dispositions.par_chunks(each)).map(work).collect()
         };
-        drop(fates);
+        drop(dispositions);
         self.layouts = layouts;
         let kept = pieces.iter().map(|(_, kept)| kept).sum();
         let mut pieces = pieces.into_iter().map(|(out, _)| out);
@@ -192,21 +192,21 @@ impl Worker {
     }
 
     /// The code of a process as it is now.
-    fn space(&mut self, pid: i32, deadline: Instant) -> Option<Arc<Known>> {
+    fn space(&mut self, pid: i32, deadline: Instant) -> Option<Arc<CachedSpace>> {
         let version = self.running.version(pid)?;
-        let is_known = |known: &&Arc<Known>| known.missing.is_empty() || known.age == self.shelf.age();
+        let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
         if let Some(known) = self.spaces.get(&version).filter(is_known) {
             return Some(Arc::clone(known));
         }
         let code: Vec<_> = self.running.code(pid).copied().collect();
-        let Self { running, shelf, .. } = self;
-        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| shelf.get(module, of));
+        let Self { running, tables, .. } = self;
+        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
         // All are asked for before the first is waited for.
         if code.iter().filter(|mapped| matches!(get(mapped.module), Slot::Reading)).count() > 0 {
-            shelf.wait(deadline);
+            tables.wait(deadline);
         }
-        let age = shelf.age();
-        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| shelf.get(module, of));
+        let age = tables.age();
+        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
         let mut space = Space::new(ARCH);
         let mut missing = Vec::new();
         for mapped in &code {
@@ -223,7 +223,7 @@ impl Worker {
         if self.spaces.len() >= MOST_SPACES {
             self.spaces.clear();
         }
-        let known = Arc::new(Known { space, missing, age });
+        let known = Arc::new(CachedSpace { space, missing, age });
         self.spaces.insert(version, Arc::clone(&known));
         Some(known)
     }
@@ -232,16 +232,23 @@ impl Worker {
 /// The processor that is recorded is ours.
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
-impl Stroller {
+impl UnwindWorker {
     /// Writes the record; whether it is a twin's.
-    fn settle(&mut self, fate: &Fate<'_>, lost: Lost, most: usize, end: Instant, out: &mut Vec<u8>) -> bool {
-        match fate {
-            Fate::Stays(bytes) => {
+    fn settle(
+        &mut self,
+        disposition: &Disposition<'_>,
+        lost: Lost,
+        most: usize,
+        end: Instant,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match disposition {
+            Disposition::Stays(bytes) => {
                 out.extend_from_slice(bytes);
                 false
             }
-            Fate::Keeps(raw, sample) => unwound::write_twin(raw, sample, out),
-            Fate::Unwinds(raw, sample, known) => {
+            Disposition::Keeps(raw, sample) => unwound::write_twin(raw, sample, out),
+            Disposition::Unwinds(raw, sample, known) => {
                 if Instant::now() > end || !self.walk(sample, known.as_deref(), most) {
                     return unwound::write_twin(raw, sample, out);
                 }
@@ -253,7 +260,7 @@ impl Stroller {
 
     /// Makes the chain. `false` where somebody else may later find a better one: in a 32-bit process, or when tables were not
     /// read yet.
-    fn walk(&mut self, sample: &Sample<'_>, known: Option<&Known>, most: usize) -> bool {
+    fn walk(&mut self, sample: &Sample<'_>, known: Option<&CachedSpace>, most: usize) -> bool {
         self.chain.clear();
         let parts = sample.parts();
         let copied = parts.as_ref().and_then(|parts| Some((parts.user_regs?, parts.user_stack)));
@@ -304,9 +311,9 @@ mod tests {
         attr
     }
 
-    fn worker(hurry: bool) -> Worker {
+    fn unwinder(hurry: bool) -> RoundUnwinder {
         let layouts = Layouts::new([(&attr(), &[ID][..])]);
-        Worker::new(layouts, Lost::new(false, false), 127, Arc::new(AtomicBool::new(hurry)))
+        RoundUnwinder::new(layouts, Lost::new(false, false), 127, Arc::new(AtomicBool::new(hurry)))
     }
 
     fn sample(time: u64, abi: u64) -> Vec<u8> {
@@ -349,15 +356,15 @@ mod tests {
 
     #[test]
     fn records_come_by_time_and_what_is_too_new_waits() {
-        let mut worker = worker(false);
+        let mut unwinder = unwinder(false);
         let first = [sample(30, ABI_64), comm(10, b"a")].concat();
         let second = Some(first.len());
         let bytes = [first, comm(20, b"b"), sample(40, ABI_64), comm(35, b"c")].concat();
-        let done = worker.obey(Order::Round(Round { bytes, second })).unwrap();
+        let done = unwinder.obey(Order::Round(Round { bytes, second })).unwrap();
         assert_eq!(shown(&done), ["a", "b", "S"]);
-        let done = worker.obey(Order::Round(Round { bytes: comm(38, b"d"), second: None })).unwrap();
+        let done = unwinder.obey(Order::Round(Round { bytes: comm(38, b"d"), second: None })).unwrap();
         assert_eq!(shown(&done), ["c", "d", "S"]);
-        let done = worker.obey(Order::End(Round { bytes: comm(50, b"e"), second: Some(0) })).unwrap();
+        let done = unwinder.obey(Order::End(Round { bytes: comm(50, b"e"), second: Some(0) })).unwrap();
         assert_eq!(shown(&done), ["e"]);
     }
 
@@ -369,7 +376,7 @@ mod tests {
             let round = Round { bytes: sample(1, abi), second: None };
             // Without registers the record has none of their words.
             let round = if abi == 0 { Round { bytes: kernel_thread(), ..round } } else { round };
-            let done = worker(hurry).obey(Order::End(round)).unwrap();
+            let done = unwinder(hurry).obey(Order::End(round)).unwrap();
             assert_eq!((shown(&done), done.kept), (vec![want.to_owned()], u64::from(want == "T")), "{abi}");
         }
     }

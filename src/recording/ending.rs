@@ -8,24 +8,24 @@ use crate::sys::signal;
 
 /// What has happened so far.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
-    pub(super) outcome: Option<Outcome>,
-    pub(super) stopped: bool,
-    pub(super) timed_out: bool,
+pub(crate) struct Ending {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) stopped: bool,
+    pub(crate) timed_out: bool,
     first_signal: Option<i32>,
     /// A second signal: do not wait for the command any longer.
-    pub(super) insisted: bool,
+    pub(crate) insisted: bool,
 }
 
 impl Ending {
     /// Whether it is over.
-    pub(super) fn over(&self) -> bool {
+    pub(crate) fn over(&self) -> bool {
         self.outcome.is_some() || self.stopped || self.timed_out || self.insisted
     }
 
     /// The first signal is passed on to the command, which then may end in its own way; a second one, or the first when
     /// there is no command, ends the measuring at once.
-    pub(super) fn signal(&mut self, caught: signal::Caught, command: Option<&Running>) {
+    pub(crate) fn signal(&mut self, caught: signal::Caught, command: Option<&Running>) {
         if caught.signal == signal::CHLD {
             return;
         }
@@ -42,7 +42,7 @@ impl Ending {
     }
 
     /// The signal to die by: none if the command took it and ended in its own way.
-    pub(super) fn interrupted(&self) -> Option<i32> {
+    pub(crate) fn interrupted(&self) -> Option<i32> {
         match self.outcome {
             Some(Outcome { ended: Ended::Exited(_), .. }) => None,
             _ => self.first_signal,

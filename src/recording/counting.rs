@@ -18,76 +18,48 @@ use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::command::control::{Control, Order};
-use crate::command::ending::Ending;
-use crate::command::launch;
 use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading, TargetSlot};
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Result, say};
 use crate::event::EventGroup;
+use crate::host::Host;
 use crate::host::process::Thread;
-use crate::host::{CpuList, Host};
-use crate::profile::counts::CpuTime;
+use crate::recording::control::{Control, Order};
+use crate::recording::ending::Ending;
+use crate::recording::launch;
+use crate::recording::plan::{Delay, Scope};
 use crate::sys::clock::monotonic_ns;
 use crate::sys::process::{Held, Outcome, Running};
 use crate::sys::signal::{self, Signals};
 use crate::sys::{errno, limits};
 
-/// Whom to count.
-#[derive(Debug, Clone)]
-pub(super) enum Scope {
-    /// The command and its descendants.
-    Command,
-    /// These processes, all threads.
-    Processes(Vec<u32>),
-    /// These threads.
-    Threads(Vec<u32>),
-    /// All processes of this user.
-    User(String),
-    /// All threads of the machine, each by itself.
-    AllThreads,
-    /// Everything on these CPUs.
-    Cpus(CpuList),
-}
-
 /// What one measuring needs to know.
-pub(super) struct Setup<'a> {
-    pub(super) host: &'a Host,
-    pub(super) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
-    pub(super) scope: Scope,
-    pub(super) options: CountOptions,
-    pub(super) command: &'a [OsString],
+pub(crate) struct Setup<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+    pub(crate) scope: Scope,
+    pub(crate) options: CountOptions,
+    pub(crate) command: &'a [OsString],
     /// Nanoseconds between intervals.
-    pub(super) interval_ns: Option<u64>,
-    pub(super) interval_count: Option<u32>,
-    pub(super) timeout_ns: Option<u64>,
-    pub(super) delay: Delay,
-}
-
-/// When counting starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Delay {
-    /// With the command.
-    None,
-    /// So many nanoseconds later.
-    Ns(u64),
-    /// When the control channel says so.
-    UntilTold,
+    pub(crate) interval_ns: Option<u64>,
+    pub(crate) interval_count: Option<u32>,
+    pub(crate) timeout_ns: Option<u64>,
+    pub(crate) delay: Delay,
 }
 
 /// What is shown to an [`Observer`].
-pub(super) struct Snapshot<'a> {
+pub(crate) struct Snapshot<'a> {
     /// Nanoseconds since the start.
-    pub(super) at_ns: u64,
+    pub(crate) at_ns: u64,
     /// The totals of every counter since the start.
-    pub(super) readings: &'a [Reading],
-    pub(super) threads: &'a [Thread],
+    pub(crate) readings: &'a [Reading],
+    pub(crate) threads: &'a [Thread],
     /// Counting was off for the whole interval (`-D`, `--control`).
-    pub(super) off: bool,
+    pub(crate) off: bool,
 }
 
 /// Who follows a measuring.
-pub(super) trait Observer {
+pub(crate) trait Observer {
     /// All is open, nothing runs yet: the last moment to refuse.
     fn opened(&mut self, set: &CounterSet) -> Result<()>;
     /// An interval has passed.
@@ -95,39 +67,32 @@ pub(super) trait Observer {
 }
 
 /// What a measuring gave.
-pub(super) struct Run {
-    pub(super) set: CounterSet,
-    pub(super) threads: Vec<Thread>,
+pub(crate) struct Run {
+    pub(crate) set: CounterSet,
+    pub(crate) threads: Vec<Thread>,
     /// The totals.
-    pub(super) readings: Vec<Reading>,
+    pub(crate) readings: Vec<Reading>,
     /// Nanoseconds from start to end.
-    pub(super) elapsed_ns: u64,
+    pub(crate) elapsed_ns: u64,
     /// Nanoseconds in which the hardware events were left off for somebody's reservation.
-    pub(super) yielded_ns: u64,
-    pub(super) outcome: Option<Outcome>,
+    pub(crate) yielded_ns: u64,
+    pub(crate) outcome: Option<Outcome>,
     /// pmc was told to end by this signal.
-    pub(super) interrupted: Option<i32>,
+    pub(crate) interrupted: Option<i32>,
     /// `--timeout` ended it.
-    pub(super) timed_out: bool,
+    pub(crate) timed_out: bool,
     /// Counting was never on (`-D`, `--control`).
-    pub(super) off: bool,
-}
-
-impl Run {
-    /// CPU time of the command, where there was one.
-    pub(super) fn cpu_time(&self) -> Option<CpuTime> {
-        self.outcome.map(|o| CpuTime { user_ns: o.user_ns, system_ns: o.system_ns })
-    }
+    pub(crate) off: bool,
 }
 
 /// The help of the outer world during a measuring.
-pub(super) struct Surroundings<'a> {
-    pub(super) signals: &'a Signals,
-    pub(super) control: Option<&'a mut Control>,
+pub(crate) struct Surroundings<'a> {
+    pub(crate) signals: &'a Signals,
+    pub(crate) control: Option<&'a mut Control>,
     /// `--reserve=yield`: says whether somebody else has reserved the hardware now.
-    pub(super) reserved: Option<&'a mut dyn FnMut() -> bool>,
+    pub(crate) reserved: Option<&'a mut dyn FnMut() -> bool>,
     /// For each event: whether it takes a hardware counter.
-    pub(super) hardware: &'a [bool],
+    pub(crate) hardware: &'a [bool],
 }
 
 /// How often a reservation and the life of foreign threads are looked at.
@@ -138,7 +103,7 @@ const TICK_NS: u64 = 100_000_000;
 /// # Errors
 /// A target that does not exist, a command that cannot be started (status 126 or 127), descriptors that run out, and what
 /// the observer says. An event that is refused is no error: its fate is in the set.
-pub(super) fn measure(
+pub(crate) fn measure(
     setup: Setup<'_>,
     surroundings: &mut Surroundings<'_>,
     observer: &mut dyn Observer,
@@ -171,7 +136,7 @@ pub(super) fn measure(
 
     let mut delay_until = match setup.delay {
         Delay::Ns(ns) => Some(start + ns),
-        Delay::None | Delay::UntilTold => None,
+        Delay::None | Delay::UntilOrder => None,
     };
     let timeout_at = setup.timeout_ns.map(|ns| start + ns);
     // The end of somebody else's threads is no child's end: it has to be looked for.

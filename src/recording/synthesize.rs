@@ -1,4 +1,4 @@
-//! What was there before the recording: the kernel and its modules, threads, mappings, told in records of our own.
+//! Synthesized records: what was there before the recording, the kernel and its modules, threads, mappings.
 //!
 //! Receives the [`Host`] and who is recorded; appends records to an [`Encoder`]. The kernel tells the rest from the
 //! moment that the events are open, so that what happens meanwhile is told twice rather than not at all.
@@ -12,17 +12,17 @@ use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
 
 /// Bytes of records after which they are written out.
-pub(in crate::command) const ENOUGH: usize = 1 << 16;
+pub(crate) const ENOUGH: usize = 1 << 16;
 
-/// What else is told.
+/// What else is synthesized.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::command) struct Telling {
-    pub(in crate::command) data_mappings: bool,
-    pub(in crate::command) namespaces: bool,
+pub(crate) struct Extent {
+    pub(crate) data_mappings: bool,
+    pub(crate) namespaces: bool,
 }
 
 /// The kernel's text and its modules. `false` when their addresses are hidden.
-pub(in crate::command) fn kernel(host: &Host, out: &mut Encoder) -> bool {
+pub(crate) fn kernel(host: &Host, out: &mut Encoder) -> bool {
     let Some((start, end)) = kernel_text(host) else { return false };
     out.kernel_mmap(start, end - start, start, b"[kernel.kallsyms]_text");
     let modules = host.text("/proc/modules").unwrap_or_default();
@@ -91,20 +91,14 @@ fn address(line: &[u8]) -> Option<u64> {
 }
 
 /// Threads of a process and what it has mapped.
-pub(in crate::command) fn process(
-    host: &Host,
-    pid: u32,
-    threads: &[Alive],
-    telling: Telling,
-    out: &mut Encoder,
-) {
+pub(crate) fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
     let parent = host.parent(pid).unwrap_or(0) as i32;
     let main = Thread { pid: pid as i32, tid: pid as i32 };
     for thread in threads {
         let this = Thread { pid: pid as i32, tid: thread.tid as i32 };
         let by = if thread.tid == pid { Thread { pid: parent, tid: parent } } else { main };
         out.fork(&Task { thread: this, parent: by, time: PerfTime(0) });
-        if telling.namespaces {
+        if extent.namespaces {
             namespaces(host, this, out);
         }
         out.comm(this, thread.comm.as_bytes());
@@ -113,7 +107,7 @@ pub(in crate::command) fn process(
     for map in mappings(&text) {
         let is_data = map.prot & 4 == 0;
         // Without a name it is memory of the process itself, which matters where code is (a JIT's).
-        if is_data && (!telling.data_mappings || map.prot & 1 == 0) {
+        if is_data && (!extent.data_mappings || map.prot & 1 == 0) {
             continue;
         }
         let name = if map.name.is_empty() { b"//anon".as_slice() } else { map.name };
@@ -145,20 +139,20 @@ fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
 }
 
 /// Every cgroup.
-pub(in crate::command) fn cgroups(host: &Host, out: &mut Encoder) {
+pub(crate) fn cgroups(host: &Host, out: &mut Encoder) {
     for (id, path) in host.cgroups() {
         out.cgroup(id, path.as_bytes());
     }
 }
 
 /// The idle task of each CPU has a name, too.
-pub(in crate::command) fn idle(cpus: &CpuList, out: &mut Encoder) {
+pub(crate) fn idle(cpus: &CpuList, out: &mut Encoder) {
     if !cpus.is_empty() {
         out.comm(Thread { pid: 0, tid: 0 }, b"swapper");
     }
 }
 
 /// Whether a name in a mapping can be a file at all.
-pub(in crate::command) fn is_path(name: &[u8]) -> bool {
+pub(crate) fn is_path(name: &[u8]) -> bool {
     name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
 }

@@ -7,7 +7,7 @@
 //! ```text
 //!  rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
 //!                                          ▲                                  │
-//!                                  shelf: reads unwind tables           eventfd wakes the loop
+//!                                  table cache: reads them           eventfd wakes the loop
 //! ```
 //!
 //! A sample can be unwound only when everything that was mapped before it is known, and that may lie in another CPU's ring.
@@ -17,7 +17,7 @@
 //!
 //! **Nothing is lost when unwinding is slow.** Three things can hold it up, and each has its answer:
 //!
-//! * *Tables of a huge program are being read* (`shelf`, a thread of its own). The worker waits [`worker::PATIENCE`] once, then writes samples
+//! * *Tables of a huge program are being read* (`table_cache`, a thread of its own). The worker waits [`worker::PATIENCE`] once, then writes samples
 //!   that need them as they are: with registers and stack, as perf would, for an event of their own (a *twin*, see
 //!   [`record::unwound`](crate::record::unwound)). A reader unwinds them later. A killed recorder thus misses no more than otherwise.
 //! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], or a round takes too long, samples go
@@ -30,7 +30,7 @@
 //! needed: its request lies in the header from the start, but is only made visible with its first sample. Samples of 32-bit processes, which
 //! pmc cannot unwind and perf can, take the same way.
 
-mod shelf;
+mod table_cache;
 mod worker;
 
 use std::collections::VecDeque;
@@ -46,7 +46,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::error::{Error, Result};
 use crate::record::Layouts;
 use crate::record::unwound::Lost;
-use worker::Worker;
+use worker::RoundUnwinder;
 
 /// Bytes that wait beyond which samples are written as they are.
 const HURRY: usize = 64 << 20;
@@ -74,11 +74,11 @@ struct Round {
 
 /// How chains end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     /// All.
-    pub(super) walked: u64,
+    pub(crate) walked: u64,
     /// Where the copy of the stack ends, and the stack does not.
-    pub(super) cut: u64,
+    pub(crate) cut: u64,
 }
 
 impl std::ops::AddAssign for Ends {
@@ -89,19 +89,19 @@ impl std::ops::AddAssign for Ends {
 }
 
 /// What became of a round.
-pub(super) struct Done {
+pub(crate) struct Done {
     /// Whole records, by time.
-    pub(super) records: Vec<u8>,
+    pub(crate) records: Vec<u8>,
     /// Samples among them that are a twin's.
-    pub(super) kept: u64,
+    pub(crate) kept: u64,
     /// How its chains end.
-    pub(super) ends: Ends,
+    pub(crate) ends: Ends,
     /// Bytes that the rings held.
     taken: usize,
 }
 
 /// The main thread's end of it.
-pub(super) struct Unwinding {
+pub(crate) struct Unwinding {
     orders: Option<Sender<Order>>,
     done: Receiver<Done>,
     thread: Option<JoinHandle<()>>,
@@ -115,7 +115,7 @@ pub(super) struct Unwinding {
 
 impl Unwinding {
     /// Starts the worker. `layouts`: of what the rings hold; `most`: the longest chain.
-    pub(super) fn start(layouts: Layouts, lost: Lost, most: usize) -> Result<Self> {
+    pub(crate) fn start(layouts: Layouts, lost: Lost, most: usize) -> Result<Self> {
         let starting = |error| Error::io("starting a thread that unwinds stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
@@ -125,9 +125,9 @@ impl Unwinding {
         let (told, done) = channel();
         let (is_hurried, waker) = (Arc::clone(&hurry), Arc::clone(&wake));
         let work = move || {
-            let mut worker = Worker::new(layouts, lost, most, is_hurried);
+            let mut unwinder = RoundUnwinder::new(layouts, lost, most, is_hurried);
             while let Ok(order) = taken.recv() {
-                if let Some(done) = worker.obey(order)
+                if let Some(done) = unwinder.obey(order)
                     && told.send(done).is_err()
                 {
                     return;
@@ -149,32 +149,32 @@ impl Unwinding {
     }
 
     /// Becomes readable when a round is done.
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 
     /// Tells what was there before.
-    pub(super) fn tell(&mut self, records: &[u8]) {
+    pub(crate) fn tell(&mut self, records: &[u8]) {
         self.order(Order::Known(records.to_vec()));
     }
 
     /// Where whole records of this pass are put.
-    pub(super) fn round(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn round(&mut self) -> &mut Vec<u8> {
         &mut self.round.bytes
     }
 
     /// What comes now is the second pass.
-    pub(super) fn second_pass(&mut self) {
+    pub(crate) fn second_pass(&mut self) {
         self.round.second = Some(self.round.bytes.len());
     }
 
     /// Whether so much waits that rings must be left alone.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.waiting > MOST
     }
 
     /// Both passes are done.
-    pub(super) fn end_round(&mut self) {
+    pub(crate) fn end_round(&mut self) {
         let round = std::mem::take(&mut self.round);
         if !round.bytes.is_empty() {
             self.waiting += round.bytes.len();
@@ -200,7 +200,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// When the worker is gone.
-    pub(super) fn next(&mut self) -> Result<Option<Done>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Done>> {
         match self.done.try_recv() {
             Ok(done) => Ok(Some(self.took(done))),
             Err(TryRecvError::Empty) => {
@@ -217,7 +217,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// When the worker is gone.
-    pub(super) fn wait(&mut self) -> Result<Option<Done>> {
+    pub(crate) fn wait(&mut self) -> Result<Option<Done>> {
         if self.waiting == 0 {
             return Ok(None);
         }
@@ -236,7 +236,7 @@ impl Unwinding {
     ///
     /// # Errors
     /// When the worker is gone.
-    pub(super) fn last(&mut self) -> Result<Vec<Done>> {
+    pub(crate) fn last(&mut self) -> Result<Vec<Done>> {
         let mut all = Vec::new();
         let round = std::mem::take(&mut self.round);
         self.waiting += round.bytes.len();

@@ -17,15 +17,8 @@ use std::time::Duration;
 
 use rustix::event::{Timespec, epoll};
 
-use super::before::{self, ENOUGH, Telling};
 use super::output::{Output, Totals};
-use super::plan::{Delay, Plan, Scope};
-use super::status::Status;
-use super::switch::Switch;
-use super::unwinding::Ends;
-use crate::command::control::{Control, Order};
-use crate::command::ending::Ending;
-use crate::command::launch;
+use super::rotation::Rotation;
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::{Instance, Rings};
 use crate::counter::sampling::CallGraph;
@@ -36,6 +29,12 @@ use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::encode::Encoder;
 use crate::record::{Task, Thread};
+use crate::recording::control::{Control, Order};
+use crate::recording::ending::Ending;
+use crate::recording::launch;
+use crate::recording::plan::{Delay, FilePlan, SamplePlan, Scope};
+use crate::recording::synthesize::{self, ENOUGH, Extent};
+use crate::recording::unwinding::Ends;
 use crate::sys::clock::monotonic_ns;
 use crate::sys::process::{Held, Outcome, Running};
 use crate::sys::signal::{self, Signals};
@@ -47,42 +46,51 @@ const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 /// How often the life of foreign threads is looked at.
 const TICK_NS: u64 = 100_000_000;
 
+/// Who is told how it goes while recording.
+pub(crate) trait StatusLine {
+    /// So much has been recorded by `now`, in nanoseconds of the monotonic clock.
+    fn show(&mut self, now: u64, totals: &Totals);
+    /// What was shown is wiped.
+    fn clear(&mut self);
+}
+
 /// What is recorded, ready to start.
-pub(super) struct Recording<'a> {
-    pub(super) host: &'a Host,
-    pub(super) plan: &'a Plan,
-    pub(super) rings: Rings,
+pub(crate) struct Recording<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) plan: &'a SamplePlan,
+    pub(crate) file: &'a FilePlan,
+    pub(crate) rings: Rings,
     /// Threads that are recorded, where the scope names tasks that run.
-    pub(super) threads: Vec<Alive>,
-    pub(super) output: Output<'a>,
-    pub(super) signals: &'a Signals,
-    pub(super) control: Option<Control>,
+    pub(crate) threads: Vec<Alive>,
+    pub(crate) output: Output<'a>,
+    pub(crate) signals: &'a Signals,
+    pub(crate) control: Option<Control>,
     /// `--reserve=yield`: who tells when somebody else wants the hardware.
-    pub(super) watcher: Option<Watcher>,
+    pub(crate) watcher: Option<Watcher>,
     /// Sampling is asked for: no delay, no order stands against it.
-    pub(super) is_on: bool,
+    pub(crate) is_on: bool,
     /// Somebody else has reserved the hardware.
-    pub(super) is_yielding: bool,
+    pub(crate) is_yielding: bool,
 }
 
 /// What a recording came to.
-pub(super) struct Run {
-    pub(super) totals: Totals,
+pub(crate) struct Run {
+    pub(crate) totals: Totals,
     /// Records lost, by instance.
-    pub(super) lost: Vec<(Instance, u64)>,
-    pub(super) outcome: Option<Outcome>,
+    pub(crate) lost: Vec<(Instance, u64)>,
+    pub(crate) outcome: Option<Outcome>,
     /// pmc was told to end by this signal.
-    pub(super) interrupted: Option<i32>,
+    pub(crate) interrupted: Option<i32>,
     /// Writing failed: the recording ended there, and is readable up to there.
-    pub(super) failed: Option<Error>,
+    pub(crate) failed: Option<Error>,
     /// `--max-size` was reached.
-    pub(super) is_full: bool,
+    pub(crate) is_full: bool,
     /// `--timeout` ended it.
-    pub(super) timed_out: bool,
+    pub(crate) timed_out: bool,
     /// Samples that were to be unwound and keep their copy of the stack.
-    pub(super) kept: u64,
+    pub(crate) kept: u64,
     /// How chains end that were made while recording.
-    pub(super) ends: Ends,
+    pub(crate) ends: Ends,
 }
 
 /// Why waiting ended.
@@ -97,17 +105,17 @@ impl Recording<'_> {
     /// # Errors
     /// A command that cannot be started (status 126 or 127), and what the kernel says of waiting. What writing says is in
     /// the [`Run`].
-    pub(super) fn run(mut self, held: Option<Held>) -> Result<Run> {
+    pub(crate) fn run(mut self, held: Option<Held>, status: &mut dyn StatusLine) -> Result<Run> {
         let poll = self.watch()?;
         let written = self.tell_what_is_there(held.as_ref());
-        if self.plan.delay == Delay::None {
+        if self.plan.course.delay == Delay::None {
             self.rings.start().map_err(starting)?;
             self.is_on = true;
         }
         self.give_way()?;
         let start = monotonic_ns();
         let command = match held {
-            Some(held) => Some(launch::release(held, &self.plan.command)?),
+            Some(held) => Some(launch::release(held, &self.plan.course.command)?),
             None => None,
         };
         let mut end = Ending::default();
@@ -116,17 +124,16 @@ impl Recording<'_> {
             failed = self.output.take_place().err().map(Error::from);
         }
         let mut is_full = false;
-        let mut delay_until = match self.plan.delay {
+        let mut delay_until = match self.plan.course.delay {
             Delay::Ns(ns) => Some(start + ns),
             _ => None,
         };
-        let timeout_at = self.plan.timeout_ns.map(|ns| start + ns);
+        let timeout_at = self.plan.course.timeout_ns.map(|ns| start + ns);
         let watch_threads = command.is_none() && !self.threads.is_empty();
         let mut next_tick = (watch_threads || self.watcher.is_some()).then_some(start + TICK_NS);
         let each_drain = if self.output.descriptor().is_some() { DRAIN_UNWINDING_NS } else { DRAIN_NS };
         let mut next_drain = start + each_drain;
         let mut switch_at = self.switch_after(start);
-        let mut status = Status::new(self.plan.quiet, start);
         // One ring may wait until others are drained, but not for ever.
         while !end.over() && failed.is_none() && !is_full {
             let deadlines = [Some(next_drain), delay_until, timeout_at, next_tick, switch_at];
@@ -161,17 +168,17 @@ impl Recording<'_> {
             end.timed_out |= timeout_at.is_some_and(|at| now >= at);
             next_drain = now + each_drain;
             failed = self.drain().err();
-            let switch = match self.plan.switch {
-                Some(Switch::Bytes(most)) => self.output.bytes() >= most,
-                Some(Switch::Ns(_)) => switch_at.is_some_and(|at| now >= at),
-                Some(Switch::Signal) => snapshot,
-                None => self.plan.snapshots && snapshot,
+            let switch = match self.file.rotation {
+                Some(Rotation::Bytes(most)) => self.output.bytes() >= most,
+                Some(Rotation::Ns(_)) => switch_at.is_some_and(|at| now >= at),
+                Some(Rotation::Signal) => snapshot,
+                None => self.file.snapshots && snapshot,
             };
             if switch && failed.is_none() {
                 failed = self.switch().err();
                 switch_at = self.switch_after(now);
             }
-            is_full = self.plan.max_size.is_some_and(|most| self.output.totals().bytes >= most);
+            is_full = self.file.max_size.is_some_and(|most| self.output.totals().bytes >= most);
             status.show(now, &self.output.totals());
         }
         status.clear();
@@ -278,8 +285,8 @@ impl Recording<'_> {
     }
 
     fn switch_after(&self, now: u64) -> Option<u64> {
-        match self.plan.switch {
-            Some(Switch::Ns(ns)) => Some(now + ns),
+        match self.file.rotation {
+            Some(Rotation::Ns(ns)) => Some(now + ns),
             _ => None,
         }
     }
@@ -339,7 +346,7 @@ impl Recording<'_> {
         self.tell_events_and_kernel(&mut out);
         match (&self.plan.scope, held) {
             (Scope::Cpus(cpus), _) => {
-                before::idle(cpus, &mut out);
+                synthesize::idle(cpus, &mut out);
                 for pid in self.host.processes() {
                     self.tell_process(pid, &mut out);
                     self.tell(&mut out, ENOUGH)?;
@@ -376,22 +383,21 @@ impl Recording<'_> {
             .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
             .collect();
         out.id_index(&rows);
-        before::kernel(self.host, out);
+        synthesize::kernel(self.host, out);
         if self.plan.options.cgroups {
-            before::cgroups(self.host, out);
+            synthesize::cgroups(self.host, out);
         }
     }
 
     fn tell_process(&self, pid: u32, out: &mut Encoder) {
-        let telling = Telling {
+        let extent = Extent {
             // Whoever unwinds copies of stacks wants to know of data, too.
             data_mappings: self.plan.options.data_mappings
-                || self.plan.unwinds_later
-                    && matches!(self.plan.options.call_graph, Some(CallGraph::Dwarf(_))),
+                || !self.plan.unwinds && matches!(self.plan.options.call_graph, Some(CallGraph::Dwarf(_))),
             namespaces: self.plan.options.namespaces,
         };
         if let Some(threads) = self.host.threads(pid) {
-            before::process(self.host, pid, &threads, telling, out);
+            synthesize::process(self.host, pid, &threads, extent, out);
         }
     }
 

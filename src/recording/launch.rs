@@ -11,12 +11,12 @@ use crate::sys::errno;
 use crate::sys::process::{Ended, Held, Running, Stdout};
 
 /// Forks the command and holds it before it executes.
-pub(super) fn hold(command: &[OsString]) -> Result<Held> {
+pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
     hold_with(command, Stdout::Shared)
 }
 
 /// As [`hold`], with a say in where the command's standard output goes.
-pub(super) fn hold_with(command: &[OsString], stdout: Stdout) -> Result<Held> {
+pub(crate) fn hold_with(command: &[OsString], stdout: Stdout) -> Result<Held> {
     Held::start_with(command, stdout).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
@@ -32,7 +32,7 @@ pub(super) fn hold_with(command: &[OsString], stdout: Stdout) -> Result<Held> {
 ///
 /// # Errors
 /// With the shell's statuses: 127 when it does not exist, 126 when it cannot be executed.
-pub(super) fn release(held: Held, command: &[OsString]) -> Result<Running> {
+pub(crate) fn release(held: Held, command: &[OsString]) -> Result<Running> {
     held.release().map_err(|error| {
         let name = name(command);
         let missing = matches!(error.raw_os_error(), Some(errno::ENOENT));
@@ -60,7 +60,7 @@ pub(super) fn release(held: Held, command: &[OsString]) -> Result<Running> {
 }
 
 /// The status that a command's end becomes.
-pub(super) fn exit_of(ended: Ended) -> Exit {
+pub(crate) fn exit_of(ended: Ended) -> Exit {
     match ended {
         Ended::Exited(status) => Exit::Command(status),
         Ended::Killed(signal) => Exit::Signal(signal),
@@ -68,12 +68,12 @@ pub(super) fn exit_of(ended: Ended) -> Exit {
 }
 
 /// The command's name as it was typed.
-pub(super) fn name(command: &[OsString]) -> String {
+pub(crate) fn name(command: &[OsString]) -> String {
     command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Why there is nothing to count.
-pub(super) fn no_target(error: TargetError) -> Error {
+pub(crate) fn no_target(error: TargetError) -> Error {
     let text = error.to_string();
     match error {
         TargetError::NoProcess(_) | TargetError::NoThread(_) => Error::new(text)

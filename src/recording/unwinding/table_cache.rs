@@ -1,4 +1,4 @@
-//! Unwind tables of the files that samples need, each read once, by a thread of its own.
+//! The unwind-table cache: tables of the files that samples need, each read once, by a thread of its own.
 //!
 //! Receives modules; finds their files (as `report` does: through the process's eyes, checked by build-id) and takes the
 //! tables out. A huge program takes seconds: whoever asks meanwhile learns that they are being read.
@@ -18,7 +18,7 @@ const MOST: usize = 1 << 30;
 
 /// What is known of a file's tables.
 #[derive(Clone)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     /// Somebody is at it.
     Reading,
     /// It has tables, or none.
@@ -26,7 +26,7 @@ pub(super) enum Slot {
 }
 
 #[derive(Default)]
-struct Known {
+struct Cached {
     slots: FxHashMap<u32, Slot>,
     bytes: usize,
     /// Files that are being read.
@@ -36,46 +36,46 @@ struct Known {
 }
 
 #[derive(Default)]
-struct Shared {
-    known: Mutex<Known>,
+struct SharedCache {
+    cached: Mutex<Cached>,
     done: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedCache {
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All tables.
-pub(super) struct Shelf {
-    shared: Arc<Shared>,
-    wanted: Option<Sender<(u32, symbol::Module)>>,
+pub(crate) struct TableCache {
+    shared: Arc<SharedCache>,
+    requests: Option<Sender<(u32, symbol::Module)>>,
     /// Files that were asked for since anybody waited.
     new: bool,
 }
 
-impl Shelf {
-    /// An empty shelf. Its thread begins with the first question, and ends with the shelf.
-    pub(super) fn new() -> Self {
-        Self { shared: Arc::default(), wanted: None, new: false }
+impl TableCache {
+    /// An empty cache. Its thread begins with the first question, and ends with the cache.
+    pub(crate) fn new() -> Self {
+        Self { shared: Arc::default(), requests: None, new: false }
     }
 
     /// The tables of the module with this number; asked for if nobody has yet.
-    pub(super) fn get(&mut self, number: u32, module: &Module) -> Slot {
+    pub(crate) fn get(&mut self, number: u32, module: &Module) -> Slot {
         let mut known = self.shared.lock();
         if let Some(slot) = known.slots.get(&number) {
             return slot.clone();
         }
-        let Some(wanted) = crate::analysis::symbols::as_symbol(module, true) else {
+        let Some(request) = symbol::Module::of(module, true) else {
             return Slot::Read(None);
         };
         known.slots.insert(number, Slot::Reading);
         known.reading += 1;
         self.new = true;
         drop(known);
-        let reader = self.wanted.get_or_insert_with(|| reader(Arc::clone(&self.shared)));
-        if reader.send((number, wanted)).is_err() {
+        let reader = self.requests.get_or_insert_with(|| reader(Arc::clone(&self.shared)));
+        if reader.send((number, request)).is_err() {
             // No thread could be had: such files have no tables.
             let mut known = self.shared.lock();
             known.slots.insert(number, Slot::Read(None));
@@ -86,7 +86,7 @@ impl Shelf {
     }
 
     /// Waits until all that was asked for is there, but not beyond `deadline`, and for the same files only once.
-    pub(super) fn wait(&mut self, deadline: Instant) {
+    pub(crate) fn wait(&mut self, deadline: Instant) {
         if !std::mem::take(&mut self.new) {
             return;
         }
@@ -101,12 +101,12 @@ impl Shelf {
     }
 
     /// How many files have been read: as long as it stays the same, so do the answers.
-    pub(super) fn age(&self) -> u64 {
+    pub(crate) fn age(&self) -> u64 {
         self.shared.lock().read
     }
 
     /// Forgets everything when it has become too much; whether it has.
-    pub(super) fn tidy(&mut self) -> bool {
+    pub(crate) fn tidy(&mut self) -> bool {
         let mut known = self.shared.lock();
         let is_much = known.bytes > MOST;
         if is_much {
@@ -117,12 +117,12 @@ impl Shelf {
     }
 }
 
-fn reader(shared: Arc<Shared>) -> Sender<(u32, symbol::Module)> {
-    let (wanted, asked) = channel::<(u32, symbol::Module)>();
+fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
+    let (requests, taken) = channel::<(u32, symbol::Module)>();
     let read = move || {
         // What is slow or not ours to ask for while something else is measured stays out.
         let options = Options { cache: None, debuginfod: false, ..Options::from_environment() };
-        while let Ok((number, module)) = asked.recv() {
+        while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
             let debug = found.debug.as_deref();
             let tables = found.binary.as_ref().and_then(|binary| Tables::read(binary, debug));
@@ -136,5 +136,5 @@ fn reader(shared: Arc<Shared>) -> Sender<(u32, symbol::Module)> {
     };
     // Without a thread the channel closes at once, and the asker sees it.
     let _ = std::thread::Builder::new().name("tables".to_owned()).spawn(read);
-    wanted
+    requests
 }

@@ -12,7 +12,7 @@ use crate::sys::descriptor;
 
 /// What the other process wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Enable,
     Disable,
     Stop,
@@ -23,7 +23,7 @@ pub(super) enum Order {
 
 /// The channel.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(crate) struct Control {
     orders: std::fs::File,
     acknowledge: Option<std::fs::File>,
     pending: Vec<u8>,
@@ -36,7 +36,7 @@ const LONGEST_ORDER: usize = 256;
 
 impl Control {
     /// Opens the channel that the option names.
-    pub(super) fn open(text: &str) -> Result<Self> {
+    pub(crate) fn open(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!("--control {text}: expected fd:CTL[,ACK] or fifo:CTL[,ACK]"))
                 .try_this("mkfifo ctl ack && pmc … --control fifo:ctl,ack …")
@@ -73,7 +73,7 @@ impl Control {
     }
 
     /// The orders that have come, in order. Words that are none are named and left.
-    pub(super) fn orders(&mut self) -> Result<Vec<Order>> {
+    pub(crate) fn orders(&mut self) -> Result<Vec<Order>> {
         let mut buffer = [0u8; LONGEST_ORDER];
         while !self.closed {
             match self.orders.read(&mut buffer) {
@@ -107,14 +107,14 @@ impl Control {
     }
 
     /// Says that an order was carried out.
-    pub(super) fn acknowledge(&mut self) {
+    pub(crate) fn acknowledge(&mut self) {
         if let Some(channel) = &mut self.acknowledge {
             let _ = channel.write_all(b"ack\n");
         }
     }
 
     /// The channel to wait for; `None` when nothing can come any more.
-    pub(super) fn readable(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
         (!self.closed).then(|| self.orders.as_fd())
     }
 }

@@ -7,22 +7,23 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::plan::{BuildIds, Plan};
-use super::unwinding::{Done, Ends, Unwinding};
-use super::{sections, strangers, switch};
+use super::{rotation, sections};
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
 use crate::record::encode::Encoder;
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, kind, walk};
+use crate::recording::misattributed;
+use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
+use crate::recording::unwinding::{Done, Ends, Unwinding};
 use crate::sys::perf::sample;
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
-pub(super) struct Events {
+pub(crate) struct Events {
     /// As the kernel writes them.
-    pub(super) taken: Vec<Event>,
+    pub(crate) taken: Vec<Event>,
     /// As they are written: what is unwound at once has call chains.
-    pub(super) written: Vec<Event>,
+    pub(crate) written: Vec<Event>,
     /// For samples that keep their copies, see [`unwinding`](super::unwinding).
     twins: Vec<Event>,
     lost: Option<Lost>,
@@ -30,12 +31,12 @@ pub(super) struct Events {
 
 impl Events {
     /// Decides which are unwound.
-    pub(super) fn new(plan: &Plan, taken: Vec<Event>) -> Self {
+    pub(crate) fn new(plan: &SamplePlan, taken: Vec<Event>) -> Self {
         let options = &plan.options;
         let lost = Lost::new(options.fields & sample::ADDR != 0, options.user_regs.is_some());
         let mut twins = Vec::new();
         let mut written = taken.clone();
-        for event in written.iter_mut().filter(|_| !plan.unwinds_later) {
+        for event in written.iter_mut().filter(|_| plan.unwinds) {
             let Some(plain) = lost.attr(&event.attr) else { continue };
             let ids = event.ids.iter().map(|&id| unwound::twin_id(id)).collect();
             let name = Some(format!("{} (stack copies)", event.name()));
@@ -47,23 +48,23 @@ impl Events {
 }
 
 /// Where records go.
-pub(super) struct Output<'a> {
-    plan: &'a Plan,
+pub(crate) struct Output<'a> {
+    plan: &'a FilePlan,
     events: Events,
     /// What is known at the start.
     features: Features,
     /// Of what stands in the file.
     layouts: Layouts,
     writer: Option<Writer>,
-    pub(super) tally: Tally,
+    pub(crate) tally: Tally,
     /// Counts of the files before this one.
-    pub(super) before: Totals,
+    pub(crate) before: Totals,
     joint: Vec<u8>,
     /// For each ring the id that a stranger's samples in it belong to.
     owners: Vec<Option<u64>>,
     round: Encoder,
     /// Files that are finished, where there are several.
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     unwinding: Option<Unwinding>,
     /// Of what lies in the rings, where it is unwound.
     taken: Layouts,
@@ -85,11 +86,11 @@ const FIRST_NOTE: Duration = Duration::from_secs(1);
 
 /// What a recording came to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Totals {
-    pub(super) samples: u64,
-    pub(super) lost: u64,
-    pub(super) throttled: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Totals {
+    pub(crate) samples: u64,
+    pub(crate) lost: u64,
+    pub(crate) throttled: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The longest chain where nothing else is said: the kernel's own limit, `kernel.perf_event_max_stack`.
@@ -101,8 +102,9 @@ fn layouts(events: &[Event]) -> Layouts {
 
 impl<'a> Output<'a> {
     /// Begins the file. It can be read from now on.
-    pub(super) fn create(
-        plan: &'a Plan,
+    pub(crate) fn create(
+        plan: &'a FilePlan,
+        max_stack: Option<u16>,
         events: Events,
         features: Features,
         owners: Vec<Option<u64>>,
@@ -110,7 +112,7 @@ impl<'a> Output<'a> {
         let taken = layouts(&events.taken);
         let unwinding = match events.lost {
             Some(lost) => {
-                let most = plan.options.max_stack.unwrap_or(LONGEST).into();
+                let most = max_stack.unwrap_or(LONGEST).into();
                 Some(Unwinding::start(taken.clone(), lost, most)?)
             }
             None => None,
@@ -123,7 +125,7 @@ impl<'a> Output<'a> {
             events,
             features,
             writer: None,
-            tally: Tally::new(plan.build_ids == BuildIds::Hit),
+            tally: Tally::new(plan.build_ids == BuildIdChoice::Hit),
             before: Totals::default(),
             joint: Vec::new(),
             owners,
@@ -144,13 +146,13 @@ impl<'a> Output<'a> {
     }
 
     /// The recording has begun: its file takes its place, and the former one becomes `.old`.
-    pub(super) fn take_place(&mut self) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_place(&mut self) -> Result<(), perfdata::Error> {
         self.writer.as_mut().map_or(Ok(()), Writer::take_place)
     }
 
     fn begin(&self, hold: bool) -> Result<Writer> {
         let options = Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold };
-        let path = &self.plan.output;
+        let path = &self.plan.path;
         Writer::create(path, &self.events.written, &self.features, options).map_err(|error| match error {
             perfdata::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 let folder = path.parent().unwrap_or(path).display();
@@ -163,12 +165,12 @@ impl<'a> Output<'a> {
     }
 
     /// Bytes of the `sample_id` behind each record.
-    pub(super) fn trailer(&self) -> usize {
+    pub(crate) fn trailer(&self) -> usize {
         self.layouts.iter().next().map_or(0, |layout| layout.trailer_size())
     }
 
     /// Takes records that tell what was there before.
-    pub(super) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::Error> {
+    pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::Error> {
         if let Some(unwinding) = &mut self.unwinding {
             unwinding.tell(records);
         }
@@ -176,20 +178,20 @@ impl<'a> Output<'a> {
     }
 
     /// Takes whole records, in one slice or in two with a record across both.
-    pub(super) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let Self { tally, layouts, joint, writer, .. } = self;
         walk(slices, joint, |record| tally.note(record, layouts));
         writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))
     }
 
     /// Takes what a ring holds.
-    pub(super) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let owner = self.owners.get(ring).copied().flatten();
         if let Some(unwinding) = &mut self.unwinding {
             let Self { taken, joint, left_out, .. } = self;
             let out = unwinding.round();
-            walk(slices, joint, |record| match strangers::is_one(record, taken) {
-                true => *left_out += u64::from(!strangers::mend(record, owner, out)),
+            walk(slices, joint, |record| match misattributed::is_one(record, taken) {
+                true => *left_out += u64::from(!misattributed::mend(record, owner, out)),
                 false => out.extend_from_slice(record.bytes),
             });
             return Ok(());
@@ -204,9 +206,9 @@ impl<'a> Output<'a> {
         }
         let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
         walk(slices, joint, |record| {
-            if !strangers::is_one(record, layouts) {
+            if !misattributed::is_one(record, layouts) {
                 mended.extend_from_slice(record.bytes);
-            } else if !strangers::mend(record, owner, &mut mended) {
+            } else if !misattributed::mend(record, owner, &mut mended) {
                 tally.samples -= 1;
                 tally.lost += 1;
             }
@@ -215,12 +217,12 @@ impl<'a> Output<'a> {
     }
 
     /// Whether every ring must be read a second time before the round ends.
-    pub(super) fn begin_second_pass(&mut self) -> bool {
+    pub(crate) fn begin_second_pass(&mut self) -> bool {
         self.unwinding.as_mut().map(Unwinding::second_pass).is_some()
     }
 
     /// What wakes the loop when stacks are unwound.
-    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.unwinding.as_ref().map(Unwinding::as_fd)
     }
 
@@ -252,7 +254,7 @@ impl<'a> Output<'a> {
     }
 
     /// Waits for everything that is being unwound; with `is_last`, nothing is held back either and no more is taken.
-    pub(super) fn settle(&mut self, is_last: bool) -> Result<()> {
+    pub(crate) fn settle(&mut self, is_last: bool) -> Result<()> {
         let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
         if is_last {
             let all = unwinding.last()?;
@@ -267,17 +269,17 @@ impl<'a> Output<'a> {
     }
 
     /// How chains end that were made here.
-    pub(super) fn ends(&self) -> Ends {
+    pub(crate) fn ends(&self) -> Ends {
         self.ends
     }
 
     /// Samples that keep their copies.
-    pub(super) fn kept(&self) -> u64 {
+    pub(crate) fn kept(&self) -> u64 {
         self.kept.1
     }
 
     /// All rings were read.
-    pub(super) fn end_round(&mut self) -> Result<()> {
+    pub(crate) fn end_round(&mut self) -> Result<()> {
         match &mut self.unwinding {
             Some(unwinding) => unwinding.end_round(),
             None => self.write_round()?,
@@ -291,7 +293,7 @@ impl<'a> Output<'a> {
     }
 
     /// Nothing more to take for now.
-    pub(super) fn tick(&mut self) -> Result<()> {
+    pub(crate) fn tick(&mut self) -> Result<()> {
         self.collect()?;
         self.note_build_ids()?;
         self.writer.as_mut().map_or(Ok(()), Writer::tick)?;
@@ -318,7 +320,7 @@ impl<'a> Output<'a> {
     }
 
     /// Takes records out of a backward ring: newest first, the last perhaps torn.
-    pub(super) fn take_snapshot(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+    pub(crate) fn take_snapshot(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
         let bytes = slices.concat();
         let mut records = crate::record::Records::new(&bytes);
         records.by_ref().for_each(drop);
@@ -328,12 +330,12 @@ impl<'a> Output<'a> {
     }
 
     /// Bytes of this file so far.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, Writer::bytes)
     }
 
     /// Everything so far, of this file and those before.
-    pub(super) fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
             lost: self.before.lost + self.tally.lost + self.left_out,
@@ -343,18 +345,18 @@ impl<'a> Output<'a> {
     }
 
     /// Ends this file and begins the next.
-    pub(super) fn switch(&mut self) -> Result<()> {
+    pub(crate) fn switch(&mut self) -> Result<()> {
         self.settle(false)?;
         self.finish_file()?;
         self.kept.0 = 0;
-        self.tally = Tally::new(self.plan.build_ids == BuildIds::Hit);
+        self.tally = Tally::new(self.plan.build_ids == BuildIdChoice::Hit);
         self.writer = Some(self.begin(false)?);
         (self.next_note, self.each_note, self.noted) = (Instant::now() + FIRST_NOTE, FIRST_NOTE, 0);
         Ok(())
     }
 
     /// Ends the recording.
-    pub(super) fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         // Where writing has failed, the file is ended all the same.
         let settled = self.settle(true);
         settled.and(self.finish_file())
@@ -373,7 +375,7 @@ impl<'a> Output<'a> {
         totals.bytes = self.before.bytes + writer.finish(&features)?;
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };
         self.tally = Tally::new(false);
-        if self.plan.switch.is_some() || self.plan.snapshots || self.plan.is_stamped {
+        if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
             self.rename()?;
         }
         Ok(())
@@ -381,12 +383,12 @@ impl<'a> Output<'a> {
 
     /// Each file of a row gets its time as its name; the oldest go when there are too many.
     fn rename(&mut self) -> Result<()> {
-        let base: &Path = &self.plan.output;
-        let mut name = switch::name(base);
+        let base: &Path = &self.plan.path;
+        let mut name = rotation::name(base);
         let mut again = 0;
         while name.exists() {
             again += 1;
-            name = format!("{}.{again}", switch::name(base).display()).into();
+            name = format!("{}.{again}", rotation::name(base).display()).into();
         }
         std::fs::rename(base, &name).map_err(|error| {
             Error::io(format!("renaming {} to {}", base.display(), name.display()), error)

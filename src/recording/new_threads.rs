@@ -9,8 +9,8 @@
 
 use std::collections::HashSet;
 
-use super::plan::{Plan, Scope};
-use super::{explain, make_room, slots, threads};
+use super::open::{explain, make_room, slots, threads};
+use super::plan::{SamplePlan, Scope};
 use crate::counter::rings::{Refused, Rings};
 use crate::error::Result;
 use crate::host::Host;
@@ -21,8 +21,8 @@ use crate::record::{Record, walk};
 const ROUNDS: usize = 10;
 
 /// Opens the events for them, in rings of so many pages where they need rings of their own; adds them to `known`.
-pub(super) fn open(
-    plan: &Plan,
+pub(super) fn attach(
+    plan: &SamplePlan,
     host: &Host,
     rings: &mut Rings,
     known: &mut Vec<Alive>,

@@ -7,22 +7,22 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::before::is_path;
-use super::plan::{BuildIds, Plan};
 use crate::counter::rings::Rings;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::perfdata::feature::{
-    BuildIdEntry, BuildIds as BuildIdSection, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc,
-    NumaNode, PmuMapping, Raw, SampleTime,
+    BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuMapping,
+    Raw, SampleTime,
 };
 use crate::perfdata::{Event, Features, Tally};
+use crate::recording::plan::{BuildIdChoice, SamplePlan};
+use crate::recording::synthesize::is_path;
 use crate::symbol::{BuildId, Image, elf, kernel};
 use crate::sys::attr::kind;
 use crate::sys::clock;
 
 /// What is known at the start.
-pub(super) fn at_the_start(host: &Host, plan: &Plan, rings: &Rings, events: &[Event]) -> Features {
+pub(crate) fn at_the_start(host: &Host, plan: &SamplePlan, rings: &Rings, events: &[Event]) -> Features {
     let processor = Processor::read(host);
     let mut features = Features {
         hostname: host.text("/proc/sys/kernel/hostname"),
@@ -81,21 +81,26 @@ pub(super) fn at_the_start(host: &Host, plan: &Plan, rings: &Rings, events: &[Ev
 }
 
 /// What only the records tell.
-pub(super) fn at_the_end(features: &mut Features, tally: &Tally, wanted: BuildIds, known: &mut KnownIds) {
+pub(crate) fn at_the_end(
+    features: &mut Features,
+    tally: &Tally,
+    wanted: BuildIdChoice,
+    known: &mut KnownIds,
+) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
     let rows = build_ids(tally, wanted, known);
-    features.build_ids = (!rows.is_empty()).then_some(BuildIdSection(rows));
+    features.build_ids = (!rows.is_empty()).then_some(BuildIds(rows));
 }
 
 /// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into once.
-pub(super) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
+pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
 /// The build-ids of the files that are wanted, as far as they were seen until now.
-pub(super) fn build_ids(tally: &Tally, wanted: BuildIds, known: &mut KnownIds) -> Vec<BuildIdEntry> {
-    if wanted == BuildIds::None {
+pub(crate) fn build_ids(tally: &Tally, wanted: BuildIdChoice, known: &mut KnownIds) -> Vec<BuildIdEntry> {
+    if wanted == BuildIdChoice::None {
         return Vec::new();
     }
-    let rows = tally.files(wanted == BuildIds::All).into_iter().filter_map(|file| {
+    let rows = tally.files(wanted == BuildIdChoice::All).into_iter().filter_map(|file| {
         let id = match &file.build_id {
             Some(id) => BuildId::new(id),
             None => *known

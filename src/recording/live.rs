@@ -18,11 +18,9 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
-use super::names::Names;
-use super::plan::Plan;
-use crate::command::record;
-use crate::command::record::before::{self, ENOUGH, Telling};
-use crate::command::record::plan::Scope;
+use super::open;
+use super::plan::{SamplePlan, Scope};
+use super::synthesize::{self, ENOUGH, Extent};
 use crate::counter::reservation::{self, LockFile, State, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
@@ -32,6 +30,7 @@ use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::Layouts;
 use crate::record::encode::Encoder;
+use crate::session::SampleQuery;
 use crate::session::live::{Batch, Live};
 use crate::sys::Attr;
 use crate::sys::clock::monotonic_ns;
@@ -49,20 +48,33 @@ fn drain_ns(delay: Duration) -> u64 {
     DRAIN_NS.min(u64::try_from(delay.as_nanos() / 2).unwrap_or(u64::MAX))
 }
 
+/// What is sampled, and what is kept of it.
+pub(crate) struct LivePlan {
+    pub(crate) sample: SamplePlan,
+    pub(crate) wanted: SampleQuery,
+    /// The longest stack.
+    pub(crate) max_stack: usize,
+    /// A table is made so often.
+    pub(crate) delay: Duration,
+}
+
+/// Called with what is known whenever something was settled; with `true` when nothing more will come.
+pub(crate) type Follow = Box<dyn FnMut(&mut Live, bool) + Send>;
+
 /// An event that is sampled.
 #[derive(Debug, Clone)]
-pub(super) struct Event {
-    pub(super) name: String,
-    pub(super) attr: Attr,
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) attr: Attr,
     /// Index of the leader of its group.
-    pub(super) leader: usize,
+    pub(crate) leader: usize,
 }
 
 /// What the sampling thread and those who look have in common.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     live: Mutex<Live>,
     /// Sampled events by number. What only tracks comes last in the rings and is not among them.
-    pub(super) events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
     /// Nobody is left to be sampled, or sampling failed: nothing more will come.
     over: AtomicBool,
     /// Somebody else has reserved the hardware, and the plan is to yield.
@@ -74,31 +86,31 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
+    pub(crate) fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    pub(super) fn is_yielding(&self) -> bool {
+    pub(crate) fn is_yielding(&self) -> bool {
         self.yielding.load(Ordering::Relaxed)
     }
 
     /// A table is made so often from now on.
-    pub(super) fn set_delay(&self, delay: Duration) {
+    pub(crate) fn set_delay(&self, delay: Duration) {
         self.drain_ns.store(drain_ns(delay), Ordering::Relaxed);
     }
 
-    pub(super) fn settled(&self) -> u64 {
+    pub(crate) fn settled(&self) -> u64 {
         self.settled.load(Ordering::Relaxed)
     }
 }
 
 /// The running thread.
-pub(super) struct Sampler {
-    pub(super) shared: Arc<Shared>,
+pub(crate) struct Sampler {
+    pub(crate) shared: Arc<Shared>,
     stop: OwnedFd,
     thread: Option<JoinHandle<Result<()>>>,
 }
@@ -108,14 +120,14 @@ impl Sampler {
     ///
     /// # Errors
     /// As in `record`: what cannot be opened, and why.
-    pub(super) fn start(plan: Arc<Plan>, names: Names) -> Result<Self> {
+    pub(crate) fn start(plan: LivePlan, follow: Follow) -> Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::io("making an eventfd", std::io::Error::from(error)))?;
         let told = stop.try_clone().map_err(|error| Error::io("making an eventfd", error))?;
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
-            let (sampling, shared) = match Sampling::open(&plan, &host, names) {
+            let (sampling, shared) = match Sampling::open(&plan, &host, follow) {
                 Ok(opened) => opened,
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -137,7 +149,7 @@ impl Sampler {
     ///
     /// # Errors
     /// What ended the sampling before.
-    pub(super) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<()> {
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -153,7 +165,7 @@ fn wait_for(is_ready: &Receiver<Result<Arc<Shared>>>) -> Result<Arc<Shared>> {
 
 /// What the thread owns.
 struct Sampling<'a> {
-    plan: &'a Plan,
+    plan: &'a LivePlan,
     host: &'a Host,
     shared: Arc<Shared>,
     rings: Rings,
@@ -164,26 +176,26 @@ struct Sampling<'a> {
     watcher: Option<Watcher>,
     is_yielding: bool,
     batch: Batch,
-    names: Names,
+    follow: Follow,
     /// Kept as long as events are open.
     _reservation: Option<reservation::Reservation>,
 }
 
 impl<'a> Sampling<'a> {
-    fn open(plan: &'a Plan, host: &'a Host, names: Names) -> Result<(Self, Arc<Shared>)> {
-        let groups = record::groups(&plan.record, host)?;
+    fn open(plan: &'a LivePlan, host: &'a Host, follow: Follow) -> Result<(Self, Arc<Shared>)> {
+        let groups = open::groups(&plan.sample, host)?;
         let takes_counter =
             groups.iter().flat_map(|(group, _)| &group.events).any(|event| event.takes_counter());
         let mut prepared = match takes_counter {
-            true => reservation::prepare(plan.record.reserve, &LockFile::default_path(host))?,
+            true => reservation::prepare(plan.sample.reserve, &LockFile::default_path(host))?,
             false => Default::default(),
         };
         for finding in &prepared.findings {
             let words = finding.to_string();
             if finding.is_warning() { say::warning(words) } else { say::note(words) }
         }
-        let (rings, threads) = record::open(&plan.record, host, groups, None)?;
-        record::tell_concessions(&rings);
+        let (rings, threads) = open::open(&plan.sample, host, groups, None)?;
+        open::say_fallbacks(&rings);
         let leaders: Vec<usize> = {
             let mut leaders: Vec<usize> = (0..rings.events().count()).collect();
             for group in rings.groups() {
@@ -223,7 +235,7 @@ impl<'a> Sampling<'a> {
             watcher: prepared.watcher.take(),
             is_yielding: false,
             batch: Batch::default(),
-            names,
+            follow,
             _reservation: prepared.reservation.take(),
         };
         Ok((sampling, shared))
@@ -235,7 +247,7 @@ impl<'a> Sampling<'a> {
         self.give_way()?;
         self.rings.enable_where(|event| !(self.is_yielding && event.takes_counter())).map_err(starting)?;
         self.tell_what_is_there();
-        let watches_threads = !matches!(self.plan.record.scope, Scope::Cpus(_));
+        let watches_threads = !matches!(self.plan.sample.scope, Scope::Cpus(_));
         let mut next_tick = (watches_threads || self.watcher.is_some()).then(|| monotonic_ns() + TICK_NS);
         let mut first = FIRST_DRAINS.into_iter();
         loop {
@@ -282,7 +294,7 @@ impl<'a> Sampling<'a> {
         let mut live = self.shared.live();
         live.settle(&mut self.batch, horizon);
         // In the end nobody asks again.
-        self.names.ask(&mut live, horizon == u64::MAX);
+        (self.follow)(&mut live, horizon == u64::MAX);
         horizon
     }
 
@@ -306,20 +318,20 @@ impl<'a> Sampling<'a> {
 
     fn tell_what_is_there(&mut self) {
         let mut out = Encoder::new(self.layouts.iter().next().map_or(0, |layout| layout.trailer_size()));
-        before::kernel(self.host, &mut out);
-        if self.plan.record.options.cgroups {
-            before::cgroups(self.host, &mut out);
+        synthesize::kernel(self.host, &mut out);
+        if self.plan.sample.options.cgroups {
+            synthesize::cgroups(self.host, &mut out);
         }
-        let mut pids: Vec<u32> = match self.plan.record.scope {
+        let mut pids: Vec<u32> = match self.plan.sample.scope {
             Scope::Cpus(_) => self.host.processes(),
             _ => self.threads.iter().map(|thread| thread.pid).collect(),
         };
         pids.sort_unstable();
         pids.dedup();
-        let telling = Telling { data_mappings: false, namespaces: false };
+        let extent = Extent { data_mappings: false, namespaces: false };
         for pid in pids {
             if let Some(threads) = self.host.threads(pid) {
-                before::process(self.host, pid, &threads, telling, &mut out);
+                synthesize::process(self.host, pid, &threads, extent, &mut out);
             }
             if out.bytes().len() >= ENOUGH {
                 self.shared.live().take_synthesized(out.bytes());
