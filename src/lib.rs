@@ -18,6 +18,7 @@
 //!           error  units  text  address   words and numbers
 //! ```
 
+pub mod abi;
 pub mod address;
 pub mod analysis;
 pub mod cli;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// event                      session
 /// host                       perfdata
 ///           record
-///           sys
+///           sys  abi
 ///           error  units  text  address
 /// ```
 const HOUSE: &[(&str, &[&str])] = &[
@@ -44,6 +44,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "perfdata", // the reading wing
             "sys",
             "record",
+            "abi",
             "error",
             "units",
             "text",
@@ -56,32 +57,34 @@ const HOUSE: &[(&str, &[&str])] = &[
         &[
             "counter", "event", "host", // the measuring wing
             "symbol", "unwind", "session", "perfdata", // the reading wing
-            "sys", "record", "error", "units", "text", "address",
+            "sys", "record", "abi", "error", "units", "text", "address",
         ],
     ),
     ("tui", &["view", "profile", "error", "units", "text"]),
-    ("view", &["profile", "error", "units", "text"]),
+    ("view", &["profile", "record", "abi", "error", "units", "text"]),
     (
         "analysis",
         &[
             "profile", "host", // of this machine: its files
-            "symbol", "unwind", "session", "perfdata", "sys", "record", "error", "units", "text", "address",
+            "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error", "units", "text",
+            "address",
         ],
     ),
-    ("profile", &["session", "symbol", "error", "units", "text", "address"]),
+    ("profile", &["session", "symbol", "record", "abi", "error", "units", "text", "address"]),
     // The measuring wing.
-    ("counter", &["event", "host", "sys", "error", "units", "text"]),
-    ("event", &["host", "sys", "error", "units", "text"]),
-    ("host", &["sys", "error", "units", "text"]),
+    ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
+    ("event", &["host", "sys", "abi", "error", "units", "text"]),
+    ("host", &["sys", "abi", "error", "units", "text"]),
     // The reading wing.
-    ("symbol", &["session", "perfdata", "record", "sys", "error", "units", "text", "address"]),
-    ("unwind", &["session", "perfdata", "record", "sys", "error", "units", "text", "address"]),
-    ("session", &["perfdata", "record", "sys", "error", "units", "text", "address"]),
-    ("perfdata", &["record", "sys", "error", "units", "text", "address"]),
+    ("symbol", &["session", "perfdata", "record", "sys", "abi", "error", "units", "text", "address"]),
+    ("unwind", &["session", "perfdata", "record", "sys", "abi", "error", "units", "text", "address"]),
+    ("session", &["perfdata", "record", "sys", "abi", "error", "units", "text", "address"]),
+    ("perfdata", &["record", "sys", "abi", "error", "units", "text", "address"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
-    ("record", &["sys", "error", "units", "text", "address"]),
-    ("sys", &["error", "units", "text"]),
+    ("record", &["abi", "sys", "error", "units", "text", "address"]),
+    ("sys", &["abi", "error", "units", "text"]),
     ("error", &["sys", "text"]),
+    ("abi", &[]),
     ("address", &[]),
     ("units", &[]),
     ("text", &[]),

@@ -1,11 +1,12 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
 use super::symbols::Symbols;
+use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
-use crate::session::{Epoch, Level, Session};
+use crate::session::{Epoch, Session};
 
 /// The words of a recording.
 pub struct Names<'a> {
@@ -43,10 +44,10 @@ impl<'a> Names<'a> {
         let symbols = self.symbols?;
         let location = location::locate(
             &self.session.history,
-            SampledAddress::code(Epoch::KERNEL, Level::Kernel, address),
+            SampledAddress::code(Epoch::KERNEL, CpuMode::Kernel, address),
         );
-        let (module, probe) = symbols.probe(&location)?;
-        symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
+        let (module, query) = symbols.query(&location)?;
+        symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
     /// A tracepoint's payload as its format prints it.

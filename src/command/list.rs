@@ -249,7 +249,7 @@ impl Trier<'_> {
     fn fields(&self, name: &str) -> Vec<Field> {
         let Some((system, name)) = name.split_once(':') else { return Vec::new() };
         let fields = self.host.tracepoint_fields(system, name).unwrap_or_default();
-        let field = |field: crate::host::tracepoint::Field| Field {
+        let field = |field: crate::abi::TracepointField| Field {
             name: cleaned(&field.name),
             declaration: cleaned(&field.declaration),
             offset: field.offset,

@@ -21,6 +21,7 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use super::open;
 use super::plan::{SamplePlan, Scope};
 use super::synthesize::{self, ENOUGH, Extent};
+use crate::abi::Attr;
 use crate::counter::reservation::{self, LockFile, State, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
@@ -32,7 +33,6 @@ use crate::record::Layouts;
 use crate::record::encode::Encoder;
 use crate::session::SampleQuery;
 use crate::session::live::{Batch, Live};
-use crate::sys::Attr;
 use crate::sys::clock::monotonic_ns;
 
 /// Rings are drained at least so often, and twice a table.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::{launch, new_threads};
+use crate::abi::attr::{Attr, Flag, kind};
 use crate::counter::counter_set::TargetSlot;
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Call};
@@ -20,7 +21,6 @@ use crate::error::{Error, Result, say};
 use crate::event::{EventGroup, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::credentials::{Capability, Credentials};
 use crate::sys::perf::{OpenTarget, probe};
 use crate::sys::process::Held;

@@ -99,19 +99,20 @@ fn sample(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Epoch, Level};
+    use crate::abi::CpuMode;
+    use crate::session::Epoch;
 
     #[test]
     fn an_address_has_one_number_in_each_context() {
         let mut addresses = Addresses::default();
-        let ask = |n: u64, epoch| SampledAddress::code(Epoch(epoch), Level::User, n * 16);
+        let ask = |n: u64, epoch| SampledAddress::code(Epoch(epoch), CpuMode::User, n * 16);
         let numbers: Vec<u32> = (0..10_000).map(|n| addresses.add(ask(n / 2, 7 + (n % 2) as u32))).collect();
         for (n, number) in numbers.iter().enumerate() {
             assert_eq!(addresses.find(&ask(n as u64 / 2, 7 + n as u32 % 2)), Some(*number));
             assert_eq!(*number as usize, n);
         }
         assert_eq!(addresses.find(&ask(3, 9)), None);
-        let kernel = SampledAddress::code(Epoch(7), Level::Kernel, 16);
+        let kernel = SampledAddress::code(Epoch(7), CpuMode::Kernel, 16);
         assert_eq!((kernel.epoch, addresses.add(kernel)), (Epoch::KERNEL, 10_000));
         // What is data in a process is another question than what is code there.
         let (data, code) =

@@ -2,8 +2,8 @@
 //!
 //! Decides which there are and what each says of a sample; `profile` turns them into words.
 
+use crate::abi::sample_type;
 use crate::record::Sample;
-use crate::record::layout::bits;
 use crate::record::sample::Branch;
 
 /// Bytes that a cache fetches together, on the machines that pmc knows.
@@ -137,7 +137,7 @@ pub(super) fn attribute_words(
 
 /// The cost that the hardware told of a sample; 0 where it told none.
 pub(super) fn weight_of(sample: &Sample<'_>) -> u64 {
-    if sample.layout().sample_type() & (bits::WEIGHT | bits::WEIGHT_STRUCT) == 0 {
+    if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
         return 0;
     }
     sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())

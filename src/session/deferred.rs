@@ -12,7 +12,8 @@
 use rustc_hash::FxHashMap;
 
 use super::intern::Interner;
-use crate::record::{ChainEntry, Context, Words};
+use crate::abi::Context;
+use crate::record::{ChainEntry, Words};
 
 /// The parts that came later.
 #[derive(Debug, Default)]

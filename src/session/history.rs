@@ -16,8 +16,9 @@ use smallvec::SmallVec;
 use super::intern::Interner;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Own, Root, Spaces};
+use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, CpuMode, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, misc};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
 pub type Timestamp = u64;

@@ -7,60 +7,9 @@ use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use super::{Epoch, History, Kind};
+use crate::abi::CpuMode;
 use crate::address::Avma;
-use crate::record::{ChainEntry, Context, CpuMode, Words};
-
-/// In which privilege the code ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "they say it themselves")]
-pub enum Level {
-    User,
-    Kernel,
-    Hypervisor,
-    GuestUser,
-    GuestKernel,
-    Unknown,
-}
-
-impl Level {
-    /// The letter that perf puts before a symbol.
-    pub fn letter(self) -> char {
-        match self {
-            Self::User => '.',
-            Self::Kernel => 'k',
-            Self::Hypervisor => 'H',
-            Self::GuestUser => 'u',
-            Self::GuestKernel => 'g',
-            Self::Unknown => '?',
-        }
-    }
-}
-
-impl From<Context> for Level {
-    fn from(context: Context) -> Self {
-        match context {
-            Context::Hypervisor => Self::Hypervisor,
-            Context::Kernel => Self::Kernel,
-            Context::User | Context::UserDeferred => Self::User,
-            Context::Guest | Context::GuestUser => Self::GuestUser,
-            Context::GuestKernel => Self::GuestKernel,
-            Context::Unknown => Self::Unknown,
-        }
-    }
-}
-
-impl From<CpuMode> for Level {
-    fn from(mode: CpuMode) -> Self {
-        match mode {
-            CpuMode::Unknown => Self::Unknown,
-            CpuMode::Kernel => Self::Kernel,
-            CpuMode::User => Self::User,
-            CpuMode::Hypervisor => Self::Hypervisor,
-            CpuMode::GuestKernel => Self::GuestKernel,
-            CpuMode::GuestUser => Self::GuestUser,
-        }
-    }
-}
+use crate::record::{ChainEntry, Words};
 
 /// A place in the code. Many thousands of them are kept, so they are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,7 +22,7 @@ pub struct Location {
     /// The number and one.
     module: Option<NonZeroU32>,
     /// Where the code ran.
-    pub level: Level,
+    pub level: CpuMode,
 }
 
 const _: () = assert!(size_of::<Location>() == 24);
@@ -96,7 +45,7 @@ pub struct SampledAddress {
     /// The epoch of the process; the kernel's for its addresses.
     pub epoch: Epoch,
     /// In which privilege it was seen.
-    pub level: Level,
+    pub level: CpuMode,
     /// The address itself.
     pub address: u64,
     /// It is data, not code.
@@ -107,14 +56,14 @@ pub struct SampledAddress {
 
 impl SampledAddress {
     /// An address of code.
-    pub fn code(epoch: Epoch, level: Level, address: u64) -> Self {
-        let epoch = if level == Level::User { epoch } else { Epoch::KERNEL };
+    pub fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
+        let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
         Self { epoch, level, address, is_data: false, in_call: false }
     }
 
     /// An address that says itself whether it is the kernel's, as those of branches and data do.
     pub fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
-        let level = if address >> 63 == 0 { Level::User } else { Level::Kernel };
+        let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
         Self { is_data, ..Self::code(epoch, level, address) }
     }
 
@@ -136,7 +85,7 @@ impl Hash for SampledAddress {
 pub fn locate(history: &History, at: SampledAddress) -> Location {
     let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
     let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
-    let is_known = matches!(at.level, Level::User | Level::Kernel);
+    let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
     let Some(mapped) = history.find(at.epoch, Avma(address)).filter(|_| is_known) else {
         return Location { place: address, data, module: None, level: at.level };
     };
@@ -152,14 +101,14 @@ pub fn locate(history: &History, at: SampledAddress) -> Location {
 
 /// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most `most`
 /// addresses are shown.
-pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, bool)) {
-    let mut level = Level::Unknown;
+pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
+    let mut level = CpuMode::Unknown;
     let mut is_caller = false;
     let mut count = 0;
     for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
-                level = context.into();
+                level = context.mode();
                 // The first address of a context is where it was left, not a return address.
                 is_caller = false;
             }

@@ -20,7 +20,6 @@ pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;
-pub mod parts;
 pub mod resolver;
 pub mod running;
 pub mod samples;
@@ -31,15 +30,15 @@ pub mod stacker;
 use rustc_hash::FxHashMap;
 
 pub use history::{CommId, Epoch, History, Timestamp};
-pub use location::{Level, Location};
+pub use location::Location;
 pub use module::{Kind, Module};
 pub use resolver::{Resolved, Stacks};
 pub use running::RunningProcesses;
 pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
 
+use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};
 use crate::record::Thread;
-use crate::record::layout::bits;
 
 /// What the side-band says about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,7 +93,7 @@ impl Session {
     /// # Errors
     /// When the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
-        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & bits::TIME != 0);
+        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
         let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
         let list = reader.features().build_ids.iter().flat_map(|list| &list.0);

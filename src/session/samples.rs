@@ -18,12 +18,11 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Interner, SharedInterner, bytes};
-use super::stacker::marker;
 use super::{CommId, Epoch, Session, Timestamp, chunks};
+use crate::abi::{CpuMode, context, sample_type};
 use crate::perfdata;
-use crate::record::layout::bits;
 use crate::record::sample::Branch;
-use crate::record::{CpuMode, Layouts, RawRecord, Sample, Thread, Words};
+use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
 
 /// What is asked of pass 2.
 #[derive(Debug, Clone, Default)]
@@ -149,7 +148,7 @@ pub fn collect(
     unwind: Option<&dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Samples, perfdata::Error> {
-    let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::READ != 0);
+    let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
     // Counter values are differences to the reading before: those need the file's order.
     let workers = if reads { 1 } else { rayon::current_num_threads() };
     let shared = Interned::default();
@@ -278,7 +277,7 @@ impl<'a> Worker<'a> {
             self.branches(event, &sample, time, position);
             return;
         }
-        if self.reads && sample.layout().sample_type() & bits::READ != 0 {
+        if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
             let Some(members) = self.readings.of(self.layouts, event, &sample) else {
                 self.out.unknown += 1;
                 return;
@@ -300,7 +299,7 @@ impl<'a> Worker<'a> {
             let value = Value::of(1, branch.flags.cycles().into());
             let Some((comm, epoch)) = self.owner(&about, sample, value) else { continue };
             let mode = if branch.to >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User };
-            bytes(&[marker(mode), branch.to], &mut self.scratch);
+            bytes(&[context::marker(mode), branch.to], &mut self.scratch);
             let stack = self.interned.stacks.add(epoch.0, &self.scratch);
             let attributes = self.attributes(&about, sample, value, Some(branch));
             let key = Key { event: event as u32, stack, comm, attributes };

@@ -1,7 +1,8 @@
 //! What a recording knows of a piece of code: which file, whose build-id, seen in which process.
 //!
-//! Received from the reader of a recording, before any file is touched; the [`Symbolizer`](super::Symbolizer) finds
-//! the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in a module.
+//! Received from the reader of a recording, before any file is touched; the [`Symbolizer`](super::Symbolizer)
+//! finds the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in
+//! a module.
 
 use std::path::PathBuf;
 
@@ -22,8 +23,8 @@ pub struct Module {
     pub path: PathBuf,
     /// The build-id that the recording holds.
     pub build_id: Option<BuildId>,
-    /// A process that had it mapped: the way to its file when that lives in another mount namespace or was deleted.
-    /// `None` when the recording was made on another machine, or the processes are known to be gone.
+    /// A process that had it mapped: the way to its file when that lives in another mount namespace or was
+    /// deleted. `None` when the recording was made on another machine, or the processes are known to be gone.
     pub pid: Option<u32>,
     /// Where the process had it mapped: the way to the bytes of a deleted file (`/proc/PID/map_files`).
     pub mapping: Option<Mapping>,
@@ -64,8 +65,8 @@ pub enum Kind {
     File,
     /// The kernel's own text.
     Kernel {
-        /// A symbol and its address while the recording was made (perf's `[kernel.kallsyms]_text` and `pgoff`):
-        /// the kernel may lie elsewhere after a reboot.
+        /// A symbol and its address while the recording was made (perf's `[kernel.kallsyms]_text` and
+        /// `pgoff`): the kernel may lie elsewhere after a reboot.
         reference: Option<(String, Avma)>,
     },
     /// A loadable module of the kernel.
@@ -99,7 +100,7 @@ impl Kind {
     /// How to ask for an address seen in a mapping of a module of this kind.
     ///
     /// For a caller's frame give the return address less one, so that the call's line is found.
-    pub fn probe(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
+    pub fn query(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
         if self.by_file_offset() {
             mapping.file_offset(address).map(SymbolQuery::from)
         } else {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::plan::Plan;
+use crate::abi::sample_type;
 use crate::analysis::names::Names;
 use crate::analysis::symbols::Symbols;
 use crate::analysis::unwinding::Unwinding;
@@ -16,7 +17,6 @@ use crate::error::Result;
 use crate::profile::diff::File;
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::{Event, Filter, Order, Query, SortKey, StringTable, query, sort};
-use crate::record::layout::bits;
 use crate::session::{SampleQuery, Session, resolver, samples};
 use crate::symbol::Depth;
 
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut StringTab
     let reader = open(path)?;
     let options = crate::command::plan::symbol_options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
-    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let has_tree = typed.tree && has_chains;
     let wanted = wanted(typed, plan, has_tree, &session)?;
     let mut symbols = Symbols::new(&session.history, options)?;

@@ -3,6 +3,7 @@
 //! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap. Opens
 //! nothing; everything refused here is a usage error (status 2).
 
+use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
 use crate::counter::counter_set::Levels;
@@ -15,7 +16,6 @@ use crate::recording::file::rotation::Rotation;
 use crate::recording::launch;
 use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, SamplePlan, Scope};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
-use crate::sys::perf::sample;
 use crate::sys::{clock, page_size};
 
 /// What `pmc record` shall do.
@@ -74,7 +74,7 @@ impl Plan {
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);
         if typed.branch_any {
-            branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
+            branches = Some(branches.unwrap_or(0) | branch_sample_type::ANY);
         }
         let options = SampleOptions {
             rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
@@ -316,21 +316,24 @@ pub(in crate::command) fn call_graph(text: Option<&str>, stacks: bool) -> Result
 /// The fields of samples that single options ask for.
 fn fields(typed: &Record) -> u64 {
     let chosen = [
-        (typed.data, sample::ADDR | sample::DATA_SRC),
-        (typed.phys_data, sample::PHYS_ADDR),
-        (typed.data_page_size, sample::DATA_PAGE_SIZE),
-        (typed.code_page_size, sample::CODE_PAGE_SIZE),
-        (typed.weight, if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT }),
-        (typed.transaction, sample::TRANSACTION),
-        (typed.sample_cpu, sample::CPU),
-        (typed.raw_samples, sample::RAW),
+        (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
+        (typed.phys_data, sample_type::PHYS_ADDR),
+        (typed.data_page_size, sample_type::DATA_PAGE_SIZE),
+        (typed.code_page_size, sample_type::CODE_PAGE_SIZE),
+        (
+            typed.weight,
+            if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT },
+        ),
+        (typed.transaction, sample_type::TRANSACTION),
+        (typed.sample_cpu, sample_type::CPU),
+        (typed.raw_samples, sample_type::RAW),
     ];
     chosen.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field)
 }
 
 fn branches(text: &str) -> Result<u64> {
     sampling::branch_filter(text).map_err(|word| {
-        let names: Vec<&str> = crate::sys::perf::branch::FILTERS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = branch_sample_type::FILTERS.iter().map(|(name, _)| *name).collect();
         Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
             .try_this(format!("one of: {}", names.join(", ")))
     })

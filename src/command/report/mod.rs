@@ -9,6 +9,7 @@ use std::io::{BufWriter, Write, stdout};
 
 use super::progress::Progress;
 use super::screen;
+use crate::abi::sample_type;
 use crate::analysis::names::Names;
 use crate::analysis::quality::{add_remedies, modules, trust_of};
 use crate::analysis::symbols::Symbols;
@@ -18,7 +19,6 @@ use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Code, Profile, StringTable, callers, query, table, trust};
-use crate::record::layout::bits;
 use crate::session::samples::{self, Samples};
 use crate::session::{Resolved, SampleQuery, Session, resolver};
 use crate::symbol::Depth;
@@ -71,7 +71,7 @@ pub(in crate::command) fn open(path: &std::path::Path) -> Result<Reader> {
 
 fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let has_chains = plan.takes_chains()
-        && session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+        && session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
     let (mut samples, ends) = {

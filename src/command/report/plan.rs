@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
+use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::report::Report;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan as shared;
@@ -13,7 +14,6 @@ use crate::perfdata::Event;
 use crate::profile::sampled::sort::{self, REFUSED};
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
-use crate::record::layout::bits;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::{Depth, Options};
@@ -188,10 +188,10 @@ impl Plan {
     /// # Errors
     /// When branches were asked for and none were recorded.
     pub(super) fn settle(&mut self, events: &[Event]) -> Result<()> {
-        /// The branches are a call chain that the hardware kept.
-        const CALL_STACK: u64 = 1 << 11;
-        let has_branches = events.iter().any(|event| event.attr.sample_type() & bits::BRANCH_STACK != 0);
-        let are_chains = |event: &Event| event.attr.branch_sample_type() & CALL_STACK != 0;
+        let has_branches =
+            events.iter().any(|event| event.attr.sample_type() & sample_type::BRANCH_STACK != 0);
+        let are_chains =
+            |event: &Event| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.branches {
             Branches::Yes if !has_branches => {
                 return Err(Error::new("the recording has no branches")

@@ -1,9 +1,10 @@
 //! Every address of a recording, named once, before the first line is printed.
 
+use crate::abi::CpuMode;
 use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
 use crate::session::addresses::Addresses;
-use crate::session::{History, Level, Location, location};
+use crate::session::{History, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 
 /// How names are wanted.
@@ -43,7 +44,7 @@ pub(super) fn name(
             address: question.address,
             offset: location.place.wrapping_add(step),
             dso: module.map(|module| module.name_in_script()),
-            in_kernel: question.level != Level::User,
+            in_kernel: question.level != CpuMode::User,
             ..Place::default()
         };
         let own = frames.last().and_then(|frame| symbols.function(frame).start);

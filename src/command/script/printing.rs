@@ -3,19 +3,19 @@
 use std::io::Write;
 
 use super::leaves;
+use crate::abi::attr::kind;
+use crate::abi::sample_type;
 use crate::analysis::names::Names;
 use crate::analysis::symbols::Symbols;
 use crate::cli::script::Script;
 use crate::error::{Error, Result};
 use crate::profile::script::{Branch, Entry, Field, Fields, Places};
 use crate::record::decode::DataSource;
-use crate::record::layout::bits;
 use crate::record::{Parts, RawRecord, Record, Sample, Thread};
 use crate::session::addresses::{Addresses, Kinds};
 use crate::session::location::SampledAddress;
 use crate::session::samples::{Readings, SampleQuery, Stacker, Unwind};
 use crate::session::{CommId, Session, Timestamp, location};
-use crate::sys::attr::kind;
 use crate::view::script::{Layout, Writer};
 
 /// Software event that a BPF program writes into.
@@ -43,17 +43,17 @@ pub(super) struct Printing<'a> {
 }
 
 /// What is needed of a sample behind its first fields.
-const LATE: u64 = bits::RAW
-    | bits::WEIGHT
-    | bits::WEIGHT_STRUCT
-    | bits::DATA_SRC
-    | bits::PHYS_ADDR
-    | bits::DATA_PAGE_SIZE
-    | bits::CODE_PAGE_SIZE
-    | bits::CGROUP
-    | bits::REGS_USER
-    | bits::REGS_INTR
-    | bits::BRANCH_STACK;
+const LATE: u64 = sample_type::RAW
+    | sample_type::WEIGHT
+    | sample_type::WEIGHT_STRUCT
+    | sample_type::DATA_SRC
+    | sample_type::PHYS_ADDR
+    | sample_type::DATA_PAGE_SIZE
+    | sample_type::CODE_PAGE_SIZE
+    | sample_type::CGROUP
+    | sample_type::REGS_USER
+    | sample_type::REGS_INTR
+    | sample_type::BRANCH_STACK;
 
 impl<'a> Printing<'a> {
     pub(super) fn new(
@@ -115,7 +115,7 @@ impl<'a> Printing<'a> {
         }
         let asked = &self.session.reader.events()[event].attr;
         let sample_type = sample.layout().sample_type();
-        let has_chain = sample_type & bits::CALLCHAIN != 0 && !self.typed.hide_call_graph;
+        let has_chain = sample_type & sample_type::CALLCHAIN != 0 && !self.typed.hide_call_graph;
         self.numbers.clear();
         if self.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
@@ -175,7 +175,7 @@ impl<'a> Printing<'a> {
             has_chain,
         };
         let written = |error| Error::output("the samples", error);
-        if sample_type & bits::READ == 0 {
+        if sample_type & sample_type::READ == 0 {
             return self.writer.write(out, &entry).map_err(written);
         }
         let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();

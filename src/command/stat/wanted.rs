@@ -6,6 +6,7 @@ use std::io;
 use std::rc::Rc;
 
 use super::plan::{Cgroups, Plan, What};
+use crate::abi::attr::{Attr, Flag, kind};
 use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
@@ -14,7 +15,6 @@ use crate::profile::metrics::Definition;
 use crate::profile::{expression, named, topdown};
 use crate::recording::launch;
 use crate::recording::plan::Scope;
-use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
 use crate::sys::perf::{OpenTarget, probe};
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::abi::{Attr, attr, sample_type};
 use crate::cli::top::Top;
 use crate::command::record::plan as record;
 use crate::command::report::plan::{listed, sort_key};
@@ -20,8 +21,8 @@ use crate::session::SampleQuery;
 use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{OpenTarget, probe, sample};
-use crate::sys::{Attr, attr, clock, errno};
+use crate::sys::perf::{OpenTarget, probe};
+use crate::sys::{clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
 /// How older samples count.
@@ -230,13 +231,13 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     let has = |key: SortKey| keys.contains(&key);
     let mut fields = 0;
     if has(SortKey::Cpu) || has(SortKey::Socket) {
-        fields |= sample::CPU;
+        fields |= sample_type::CPU;
     }
     if has(SortKey::Weight) || has(SortKey::LocalWeight) {
-        fields |= if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT };
+        fields |= if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
     }
     if has(SortKey::Addr) {
-        fields |= sample::ADDR;
+        fields |= sample_type::ADDR;
     }
     let inherit = !typed.no_inherit && !matches!(scope, Scope::Threads(_));
     let options = SampleOptions {

@@ -3,7 +3,8 @@
 //! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is missing.
 
 use super::{StringId, StringTable};
-use crate::session::{Kind, Level, Location, Module};
+use crate::abi::CpuMode;
+use crate::session::{Kind, Location, Module};
 use crate::symbol::{Frame, Names};
 
 /// One function at a location.
@@ -18,7 +19,7 @@ pub struct Call {
     /// Line in that file; 0 where it is not known.
     pub line: u32,
     /// Where it ran.
-    pub level: Level,
+    pub level: CpuMode,
     /// Inlined into the next outer call.
     pub inlined: bool,
     /// Whether the function's name was found.

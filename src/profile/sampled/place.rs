@@ -2,7 +2,7 @@
 
 use super::table::Input;
 use super::{Call, Cell, SortKey, StringTable};
-use crate::session::parts::{BranchFlags, DataSource};
+use crate::record::decode::{BranchFlags, DataSource};
 use crate::session::samples::SampleAttribute;
 
 /// Asks for a word of a row's attributes.

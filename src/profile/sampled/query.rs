@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::table::{Input, Only, tables};
 use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, SortKey, StringId, StringTable, Value};
-use crate::session::Level;
+use crate::abi::CpuMode;
 use crate::session::intern::words;
 use crate::session::samples::{ANY_COMM, Key, SampleAttribute};
 
@@ -419,8 +419,8 @@ impl<'a> Sieve<'a> {
         let code = self.input.code;
         let Some(leaf) = self.input.resolved.stack(stack).next() else { return false };
         let own = &code.calls()[code.own(leaf)];
-        let user = matches!(own.level, Level::User | Level::GuestUser);
-        let kernel = matches!(own.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor);
+        let user = matches!(own.level, CpuMode::User | CpuMode::GuestUser);
+        let kernel = matches!(own.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor);
         if (user && self.filter.hide_user) || (kernel && self.filter.hide_kernel) {
             return false;
         }
@@ -474,10 +474,10 @@ mod tests {
             let mut texts = StringTable::default();
             let mut code = Code::default();
             for (symbol, dso, level) in [
-                ("main", "app", Level::User),
-                ("work", "app", Level::User),
-                ("leaf", "libc", Level::User),
-                ("sys", "[kernel]", Level::Kernel),
+                ("main", "app", CpuMode::User),
+                ("work", "app", CpuMode::User),
+                ("leaf", "libc", CpuMode::User),
+                ("sys", "[kernel]", CpuMode::Kernel),
             ] {
                 let call = Call {
                     dso: texts.add(dso),

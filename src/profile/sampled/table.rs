@@ -9,9 +9,9 @@
 use rustc_hash::FxHashMap;
 
 use super::{Call, Cell, Code, SortKey, StringId, StringTable, Value, place};
+use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
 use crate::session::intern::{Interner, words};
-use crate::session::parts::{page_size, transaction};
 use crate::session::samples::{Key, SampleAttribute};
 
 /// A row.

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::Input;
 use super::{StringId, Value};
-use crate::session::Level;
+use crate::abi::CpuMode;
 
 /// Which end of the stacks is the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ pub struct Node {
     /// Its module's short name.
     pub dso: StringId,
     /// Where it ran.
-    pub level: Level,
+    pub level: CpuMode,
     /// Inlined into the next outer function.
     pub inlined: bool,
     /// Samples whose stack ends here (in caller order: the function's own cost in this context).
@@ -45,7 +45,7 @@ pub struct Node {
 impl Node {
     /// Whether it ran in a kernel or a hypervisor.
     pub fn is_kernel(&self) -> bool {
-        matches!(self.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor)
+        matches!(self.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
     }
 }
 
@@ -88,7 +88,7 @@ struct Functions {
 
 impl Functions {
     fn new(input: &Input<'_>) -> Self {
-        let mut names: FxHashMap<(StringId, StringId, Level), u32> = FxHashMap::default();
+        let mut names: FxHashMap<(StringId, StringId, CpuMode), u32> = FxHashMap::default();
         let mut example = Vec::new();
         let of_call = input.code.calls().iter().enumerate().map(|(number, call)| {
             *names.entry((call.dso, call.symbol, call.level)).or_insert_with(|| {

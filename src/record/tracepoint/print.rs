@@ -10,7 +10,8 @@ mod parse;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{Field, Names, Payload, until_nul};
+use super::{Names, Payload, until_nul};
+use crate::abi::TracepointField;
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]
@@ -52,7 +53,7 @@ enum Value<'a> {
 }
 
 impl Print {
-    pub(super) fn parse(text: &str, fields: &[Field]) -> Option<Self> {
+    pub(super) fn parse(text: &str, fields: &[TracepointField]) -> Option<Self> {
         let (format, arguments) = parse::print(text, fields)?;
         Some(Self { format, arguments })
     }
@@ -60,7 +61,7 @@ impl Print {
     /// Appends the line; `None` when the payload does not hold what is printed, or a conversion is not known.
     pub(super) fn evaluate(
         &self,
-        fields: &[Field],
+        fields: &[TracepointField],
         payload: Payload<'_>,
         names: Names<'_>,
         out: &mut String,
@@ -274,12 +275,12 @@ fn hex(bytes: &[u8], between: &str) -> String {
 }
 
 struct Scope<'a> {
-    fields: &'a [Field],
+    fields: &'a [TracepointField],
     payload: Payload<'a>,
 }
 
 impl<'a> Scope<'a> {
-    fn field(&self, index: usize) -> Option<&'a Field> {
+    fn field(&self, index: usize) -> Option<&'a TracepointField> {
         self.fields.get(index)
     }
 
@@ -317,7 +318,7 @@ impl<'a> Scope<'a> {
             Expr::Word(word) => Value::Number(known(word).unwrap_or(0)),
             Expr::Field(index) => {
                 let field = self.field(*index)?;
-                match field.integer(self.payload) {
+                match self.payload.number_in(field) {
                     Some(number) => Value::Number(number),
                     None => Value::Bytes(self.payload.bytes_of(field)?),
                 }
@@ -326,7 +327,7 @@ impl<'a> Scope<'a> {
             Expr::Length(index) => Value::Number(self.payload.bytes_of(self.field(*index)?)?.len() as i64),
             Expr::Element(index, at) => {
                 let field = self.field(*index)?;
-                let (size, at) = (field.element(), usize::try_from(self.number(at)?).ok()?);
+                let (size, at) = (field.element_size(), usize::try_from(self.number(at)?).ok()?);
                 let bytes = self.payload.bytes_of(field)?.get(at.checked_mul(size)?..)?.get(..size)?;
                 Value::Number(self.payload.integer(bytes, field.is_signed)?)
             }

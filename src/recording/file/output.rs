@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{rotation, sections};
+use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
 use crate::record::encode::Encoder;
@@ -16,7 +17,6 @@ use crate::record::{Layouts, kind, walk};
 use crate::recording::misattributed;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
-use crate::sys::perf::sample;
 
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
 pub(crate) struct Events {
@@ -33,7 +33,7 @@ impl Events {
     /// Decides which are unwound.
     pub(crate) fn new(plan: &SamplePlan, taken: Vec<Event>) -> Self {
         let options = &plan.options;
-        let lost = Lost::new(options.fields & sample::ADDR != 0, options.user_regs.is_some());
+        let lost = Lost::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
         let mut twins = Vec::new();
         let mut written = taken.clone();
         for event in written.iter_mut().filter(|_| plan.unwinds) {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
+use crate::abi::attr::kind;
 use crate::counter::rings::Rings;
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
@@ -18,7 +19,6 @@ use crate::perfdata::{Event, Features, Tally};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
 use crate::recording::synthesize::is_path;
 use crate::symbol::{BuildId, Image, elf, kernel};
-use crate::sys::attr::kind;
 use crate::sys::clock;
 
 /// What is known at the start.

@@ -14,9 +14,10 @@ use rustc_hash::FxHashMap;
 
 use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
+use crate::abi::misc;
 use crate::address::Avma;
 use crate::record::unwound::{self, Lost};
-use crate::record::{Layouts, RawRecord, Records, Sample, kind, misc};
+use crate::record::{Layouts, RawRecord, Records, Sample, kind};
 use crate::session::RunningProcesses;
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
@@ -290,16 +291,20 @@ impl UnwindWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::Attr;
+    use crate::abi::attr::Flag;
+    use crate::abi::sample_type;
     use crate::record::encode::Encoder;
-    use crate::record::layout::bits;
     use crate::record::unwound::twin_id;
     use crate::record::{Record, Thread};
-    use crate::sys::Attr;
-    use crate::sys::attr::Flag;
 
     const ID: u64 = 5;
-    const COPIED: u64 =
-        bits::IDENTIFIER | bits::IP | bits::TID | bits::TIME | bits::REGS_USER | bits::STACK_USER;
+    const COPIED: u64 = sample_type::IDENTIFIER
+        | sample_type::IP
+        | sample_type::TID
+        | sample_type::TIME
+        | sample_type::REGS_USER
+        | sample_type::STACK_USER;
 
     fn attr() -> Attr {
         let mut attr = Attr::new(1, 0);

@@ -29,9 +29,9 @@ use super::resolver::Resolver;
 use super::samples::{
     ANY_COMM, Key, Occurrence, Readings, SampleQuery, Stacker, attribute_words, comm_key, weight_of,
 };
-use super::{Epoch, History, Level, Resolved, Stacks, Timestamp};
-use crate::record::layout::bits;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread};
+use super::{Epoch, History, Resolved, Stacks, Timestamp};
+use crate::abi::{CpuMode, sample_type};
+use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::liveness::ENDED;
@@ -154,7 +154,7 @@ pub struct LiveRows {
 impl Live {
     /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
-        let reads = layouts.iter().any(|layout| layout.sample_type() & bits::READ != 0);
+        let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
             layouts,
             periods,
@@ -304,7 +304,7 @@ impl Live {
             _ => {}
         }
         if let Some(readings) = &mut self.readings
-            && sample.layout().sample_type() & bits::READ != 0
+            && sample.layout().sample_type() & sample_type::READ != 0
         {
             match readings.of(layouts, event, sample) {
                 Some(members) => {
@@ -374,7 +374,7 @@ impl Live {
     ) -> &mut Weight {
         let Self { resolver, history, table, .. } = self;
         let level = sample.cpu_mode().into();
-        let epoch = if level == Level::Kernel { Epoch::KERNEL } else { epoch };
+        let epoch = if level == CpuMode::Kernel { Epoch::KERNEL } else { epoch };
         let address = sample.ip().unwrap_or(0);
         let origin =
             u16::try_from(event).ok().map(|event| Origin { address, epoch, comm, attributes, event, level });

@@ -9,9 +9,10 @@ use std::hash::{BuildHasher, Hasher};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
+use crate::abi::CpuMode;
+use crate::session::Epoch;
 use crate::session::intern::Keys;
 use crate::session::samples::{Key, Value};
-use crate::session::{Epoch, Level};
 
 /// Where a sample without callers was taken, and what else tells its row apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub(super) struct Origin {
     pub(super) comm: u32,
     pub(super) attributes: u32,
     pub(super) event: u16,
-    pub(super) level: Level,
+    pub(super) level: CpuMode,
 }
 
 /// A [`Value`] that decays.

@@ -1,13 +1,13 @@
 //! Rounds, fading, thinning and forgetting, on records made by hand.
 
 use super::*;
+use crate::abi::{Attr, sample_type};
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Task, Thread, kind};
 use crate::session::samples::SampleAttribute;
-use crate::sys::Attr;
 use crate::units::PerfTime;
 
-const FIELDS: u64 = bits::IP | bits::TID | bits::TIME | bits::PERIOD;
+const FIELDS: u64 = sample_type::IP | sample_type::TID | sample_type::TIME | sample_type::PERIOD;
 
 fn live() -> (Live, Arc<Layouts>) {
     live_of(SampleQuery::default())
@@ -16,7 +16,7 @@ fn live() -> (Live, Arc<Layouts>) {
 fn live_of(query: SampleQuery) -> (Live, Arc<Layouts>) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(FIELDS);
-    attr.set(crate::sys::attr::Flag::SampleIdAll, true);
+    attr.set(crate::abi::attr::Flag::SampleIdAll, true);
     let layouts = Arc::new(Layouts::new([(&attr, &[1u64][..])]));
     (Live::new(layouts.clone(), vec![1], query, 127), layouts)
 }

@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-use crate::profile::script::{FileId, Record, kind, misc};
+use crate::abi::misc;
+use crate::record::{FileId, Record, kind};
 use crate::text::clean;
 
 /// Names of the namespaces in their order.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Opening;
 use super::stage::{Ground, Newest, Stage};
+use crate::abi::sample_type;
 use crate::analysis::annotate::functions::{self, Sampled, choose};
 use crate::analysis::annotate::listing::{self, How};
 use crate::analysis::names::Names;
@@ -25,7 +26,6 @@ use crate::perfdata::{Buffer, Reader};
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::{StringTable, trust};
 use crate::record::kind;
-use crate::record::layout::bits;
 use crate::session::samples::{self, SampleAttribute};
 use crate::session::{Session, resolver};
 use crate::symbol::Depth;
@@ -286,7 +286,7 @@ fn sampled(ground: &Ground, symbols: &mut Symbols) -> Vec<Sampled> {
 }
 
 fn has_chains(session: &Session) -> bool {
-    session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0)
+    session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
 /// First and last time of samples: what the header says, or else what the first and last chunks hold.

@@ -37,48 +37,64 @@ pub const WORDS: usize = 18;
 /// The smallest size handed to the kernel. Older kernels accept a larger one whose excess is zero, newer ones a smaller one.
 const SIZE_VER7: usize = 128;
 
-/// The flag bits of word 5, by the kernel's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-#[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
-pub enum Flag {
-    Disabled = 0,
-    Inherit = 1,
-    Pinned = 2,
-    Exclusive = 3,
-    ExcludeUser = 4,
-    ExcludeKernel = 5,
-    ExcludeHv = 6,
-    ExcludeIdle = 7,
-    Mmap = 8,
-    Comm = 9,
-    Freq = 10,
-    InheritStat = 11,
-    EnableOnExec = 12,
-    Task = 13,
-    Watermark = 14,
-    // 15 and 16: precise_ip, a number: see `Attr::set_precise_ip`.
-    MmapData = 17,
-    SampleIdAll = 18,
-    ExcludeHost = 19,
-    ExcludeGuest = 20,
-    ExcludeCallchainKernel = 21,
-    ExcludeCallchainUser = 22,
-    Mmap2 = 23,
-    CommExec = 24,
-    UseClockid = 25,
-    ContextSwitch = 26,
-    WriteBackward = 27,
-    Namespaces = 28,
-    Ksymbol = 29,
-    BpfEvent = 30,
-    AuxOutput = 31,
-    Cgroup = 32,
-    TextPoke = 33,
-    BuildId = 34,
-    InheritThread = 35,
-    RemoveOnExec = 36,
-    Sigtrap = 37,
+macro_rules! flags {
+    ($($flag:ident = $bit:literal $name:literal,)*) => {
+        /// The flag bits of word 5, by the kernel's names; perf_event_open(2) explains each. Bits 15 and 16 are `precise_ip`,
+        /// a number: see [`Attr::set_precise_ip`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
+        pub enum Flag { $($flag = $bit),* }
+
+        impl Flag {
+            /// All, in the order of their bits.
+            pub const ALL: &[Self] = &[$(Self::$flag),*];
+
+            /// The field's name in the kernel's struct.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$flag => $name),* }
+            }
+        }
+    };
+}
+
+flags! {
+    Disabled = 0 "disabled",
+    Inherit = 1 "inherit",
+    Pinned = 2 "pinned",
+    Exclusive = 3 "exclusive",
+    ExcludeUser = 4 "exclude_user",
+    ExcludeKernel = 5 "exclude_kernel",
+    ExcludeHv = 6 "exclude_hv",
+    ExcludeIdle = 7 "exclude_idle",
+    Mmap = 8 "mmap",
+    Comm = 9 "comm",
+    Freq = 10 "freq",
+    InheritStat = 11 "inherit_stat",
+    EnableOnExec = 12 "enable_on_exec",
+    Task = 13 "task",
+    Watermark = 14 "watermark",
+    MmapData = 17 "mmap_data",
+    SampleIdAll = 18 "sample_id_all",
+    ExcludeHost = 19 "exclude_host",
+    ExcludeGuest = 20 "exclude_guest",
+    ExcludeCallchainKernel = 21 "exclude_callchain_kernel",
+    ExcludeCallchainUser = 22 "exclude_callchain_user",
+    Mmap2 = 23 "mmap2",
+    CommExec = 24 "comm_exec",
+    UseClockid = 25 "use_clockid",
+    ContextSwitch = 26 "context_switch",
+    WriteBackward = 27 "write_backward",
+    Namespaces = 28 "namespaces",
+    Ksymbol = 29 "ksymbol",
+    BpfEvent = 30 "bpf_event",
+    AuxOutput = 31 "aux_output",
+    Cgroup = 32 "cgroup",
+    TextPoke = 33 "text_poke",
+    BuildId = 34 "build_id",
+    InheritThread = 35 "inherit_thread",
+    RemoveOnExec = 36 "remove_on_exec",
+    Sigtrap = 37 "sigtrap",
 }
 
 /// `attr.type`: which PMU driver takes the request.
@@ -289,7 +305,7 @@ impl Attr {
     /// The memory the kernel reads: size filled in, `config1` pointing to its text.
     ///
     /// The block is valid as long as `self` lives, since the text stays where it is.
-    pub(super) fn image(&self, size: usize) -> [u64; WORDS] {
+    pub(crate) fn image(&self, size: usize) -> [u64; WORDS] {
         let mut words = self.words;
         words[0] = words[0] & 0xffff_ffff | (size as u64) << 32;
         if let Some(text) = &self.pointed {
@@ -328,44 +344,88 @@ impl fmt::Debug for Attr {
 mod tests {
     use super::*;
     use perf_event_open_sys::bindings::perf_event_attr;
-
-    /// Reads our words through the bindings' struct, so that the two tables check each other.
-    fn seen_by_bindings(attr: &Attr) -> perf_event_attr {
-        let words = attr.image(attr.size());
-        let mut theirs = perf_event_attr::default();
-        let bytes = size_of::<perf_event_attr>().min(WORDS * 8);
-        // SAFETY: both are plain old data, and `bytes` fits in each.
-        unsafe {
-            std::ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), (&raw mut theirs).cast::<u8>(), bytes);
-        }
-        theirs
-    }
+    use std::mem::offset_of;
 
     #[test]
     fn fields_lie_where_the_header_has_them() {
+        // Words beyond the bindings' struct are of a newer kernel than they are.
+        assert!(size_of::<perf_event_attr>() <= WORDS * 8);
+        macro_rules! lies {
+            ($field:ident $(. $inner:ident)* at $word:literal) => {
+                assert_eq!(offset_of!(perf_event_attr, $field $(. $inner)*), $word * 8, stringify!($field));
+            };
+            ($field:ident $(. $inner:ident)* above $word:literal) => {
+                assert_eq!(offset_of!(perf_event_attr, $field $(. $inner)*), $word * 8 + 4, stringify!($field));
+            };
+        }
+        lies!(type_ at 0);
+        lies!(size above 0);
+        lies!(config at 1);
+        lies!(__bindgen_anon_1 at 2);
+        lies!(sample_type at 3);
+        lies!(read_format at 4);
+        lies!(_bitfield_1 at 5);
+        lies!(__bindgen_anon_2 at 6);
+        lies!(bp_type above 6);
+        lies!(__bindgen_anon_3 at 7);
+        lies!(__bindgen_anon_4 at 8);
+        lies!(branch_sample_type at 9);
+        lies!(sample_regs_user at 10);
+        lies!(sample_stack_user at 11);
+        lies!(clockid above 11);
+        lies!(sample_regs_intr at 12);
+        lies!(aux_watermark at 13);
+        lies!(sample_max_stack above 13);
+        lies!(aux_sample_size at 14);
+        lies!(sig_data at 15);
+        lies!(config3 at 16);
+    }
+
+    #[test]
+    fn flags_are_the_headers_bits() {
+        macro_rules! set_by_bindings {
+            ($($flag:ident $set:ident)*) => { vec![$({
+                let mut theirs = perf_event_attr::default();
+                theirs.$set(1);
+                assert_eq!(concat!("set_", stringify!($set)).replacen("set_set_", "", 1), Flag::$flag.name());
+                assert!(theirs._bitfield_1.get_bit(Flag::$flag as usize), stringify!($flag));
+                Flag::$flag
+            }),*] };
+        }
+        let seen = set_by_bindings!(
+            Disabled set_disabled Inherit set_inherit Pinned set_pinned Exclusive set_exclusive
+            ExcludeUser set_exclude_user ExcludeKernel set_exclude_kernel ExcludeHv set_exclude_hv
+            ExcludeIdle set_exclude_idle Mmap set_mmap Comm set_comm Freq set_freq
+            InheritStat set_inherit_stat EnableOnExec set_enable_on_exec Task set_task
+            Watermark set_watermark MmapData set_mmap_data SampleIdAll set_sample_id_all
+            ExcludeHost set_exclude_host ExcludeGuest set_exclude_guest
+            ExcludeCallchainKernel set_exclude_callchain_kernel
+            ExcludeCallchainUser set_exclude_callchain_user Mmap2 set_mmap2 CommExec set_comm_exec
+            UseClockid set_use_clockid ContextSwitch set_context_switch WriteBackward set_write_backward
+            Namespaces set_namespaces Ksymbol set_ksymbol BpfEvent set_bpf_event
+            AuxOutput set_aux_output Cgroup set_cgroup TextPoke set_text_poke BuildId set_build_id
+            InheritThread set_inherit_thread RemoveOnExec set_remove_on_exec Sigtrap set_sigtrap
+        );
+        assert_eq!(seen, Flag::ALL);
+        let mut theirs = perf_event_attr::default();
+        theirs.set_precise_ip(2);
+        let mut own = Attr::default();
+        own.set_precise_ip(2);
+        assert_eq!(theirs._bitfield_1.get(0, 64), own.words[5]);
+    }
+
+    #[test]
+    fn what_is_set_is_read_back() {
         let mut attr = Attr::new(kind::BREAKPOINT, 7);
-        attr.set(Flag::Inherit, true);
-        attr.set(Flag::ExcludeGuest, true);
-        attr.set(Flag::Sigtrap, true);
-        attr.set_precise_ip(2);
         attr.set_breakpoint(3, 0x1234, 4);
         attr.set_clockid(-1);
         attr.set_sample_stack_user(8192);
         attr.set_sample_max_stack(127);
         attr.set_wakeup(9);
-        let theirs = seen_by_bindings(&attr);
-        assert_eq!(theirs.type_, 5);
-        assert_eq!(theirs.size, 128);
-        assert_eq!(theirs.config, 7);
-        assert_eq!(
-            (theirs.inherit(), theirs.exclude_guest(), theirs.sigtrap(), theirs.disabled()),
-            (1, 1, 1, 0)
-        );
-        assert_eq!(theirs.precise_ip(), 2);
-        assert_eq!(theirs.bp_type, 3);
-        assert_eq!(theirs.clockid, -1);
-        assert_eq!(theirs.sample_stack_user, 8192);
-        assert_eq!(theirs.sample_max_stack, 127);
+        let image = attr.image(attr.size());
+        assert_eq!((image[0], image[1]), (128 << 32 | 5, 7));
+        assert_eq!((image[6], image[7], image[8]), (3 << 32 | 9, 0x1234, 4));
+        assert_eq!((attr.clockid(), attr.sample_stack_user(), attr.sample_max_stack()), (-1, 8192, 127));
     }
 
     #[test]

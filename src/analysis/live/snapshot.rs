@@ -10,15 +10,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Followed, Known};
 use super::plan::{Memory, Plan, Shown};
+use crate::abi::CpuMode;
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
 use crate::recording::live::Shared;
+use crate::session::Location;
 use crate::session::live::{Counts, LiveRows};
 use crate::session::samples::Key;
-use crate::session::{Level, Location};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
@@ -152,7 +153,7 @@ impl Painter {
             let event = key.event as usize;
             let Some(leaf) = look.resolved.stack(key.stack).next() else { return false };
             let call = &code.calls()[code.own(leaf)];
-            let in_kernel = call.level == Level::Kernel;
+            let in_kernel = call.level == CpuMode::Kernel;
             let is_idle = in_kernel && idle.contains(&call.symbol);
             let split = &mut splits[event];
             let part = match (is_idle, in_kernel) {

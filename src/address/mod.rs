@@ -9,7 +9,11 @@
 //! Receives plain numbers of mmap records and samples; decides nothing; leaves the step from file offset to
 //! file address to `symbol`, which alone reads files.
 
+mod intervals;
+
 use std::fmt;
+
+pub use intervals::IntervalMap;
 
 macro_rules! kind_of_address {
     ($(#[$doc:meta])* $name:ident) => {

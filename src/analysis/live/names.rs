@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::abi::CpuMode;
 use crate::address::Avma;
 use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
 use crate::profile::sampled::{Call, Code, StringId, StringTable};
 use crate::session::live::Live;
-use crate::session::{Kind, Level, Location, Module};
+use crate::session::{Kind, Location, Module};
 use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
@@ -73,7 +74,7 @@ pub(super) struct Named {
     calls: Vec<Call>,
     /// Where one call stands for all places from one to another: by module, and by the first place of each. Most names are
     /// found here, those of code too that nobody has asked about yet.
-    stretches: FxHashMap<(u32, Level), BTreeMap<u64, Stretch>>,
+    stretches: FxHashMap<(u32, CpuMode), BTreeMap<u64, Stretch>>,
     /// Where the calls of other locations lie.
     places: FxHashMap<Location, (u32, u32)>,
     /// Modules by their number: see [`Location::module`].
@@ -382,8 +383,8 @@ impl Finder {
         }
         let mut known = Vec::new();
         for location in news.locations {
-            match self.symbols.probe(&location) {
-                Some((id, probe)) if !self.symbols.symbolizer.knows(id, probe) => {
+            match self.symbols.query(&location) {
+                Some((id, query)) if !self.symbols.symbolizer.knows(id, query) => {
                     let module = location.module().unwrap_or(u32::MAX);
                     let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
                     pending.0.push(location);

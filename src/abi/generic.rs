@@ -1,47 +1,47 @@
-//! The events that have a name everywhere: the kernel's generic hardware, software and cache events, and the ones pmc measures itself.
+//! The events that have a name everywhere: the kernel's generic hardware, software and cache events.
 //!
-//! Receives a name; hands on the type and config of `perf_event_open(2)`. Knows nothing of a machine: whether the event
-//! exists on it is found out by `counter`.
+//! Receives a name; hands on the type and config of `perf_event_open(2)`, and the way back. Knows nothing of a machine: whether
+//! the event exists on it is found out by `counter`.
 
-use super::Tool;
+use super::attr::kind;
 
-/// A generic event.
-#[derive(Debug, Clone, Copy)]
-pub struct Generic {
+/// A generic hardware or software event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GenericEvent {
+    /// `attr.type`: [`kind::HARDWARE`] or [`kind::SOFTWARE`].
+    pub kind: u32,
+    /// `attr.config`.
+    pub config: u64,
     /// Its names; the first is the one `pmc list` shows.
     pub names: &'static [&'static str],
-    /// What it stands for.
-    pub what: What,
     /// What it counts, in one line.
     pub text: &'static str,
 }
 
-/// What a generic name stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// `PERF_TYPE_HARDWARE` with this config.
-    Hardware(u64),
-    /// `PERF_TYPE_SOFTWARE` with this config.
-    Software(u64),
-    /// Measured by pmc.
-    Tool(Tool),
+const fn hardware(config: u64, names: &'static [&'static str], text: &'static str) -> GenericEvent {
+    GenericEvent { kind: kind::HARDWARE, config, names, text }
 }
 
-const fn hardware(config: u64, names: &'static [&'static str], text: &'static str) -> Generic {
-    Generic { names, what: What::Hardware(config), text }
+const fn software(config: u64, names: &'static [&'static str], text: &'static str) -> GenericEvent {
+    GenericEvent { kind: kind::SOFTWARE, config, names, text }
 }
 
-const fn software(config: u64, names: &'static [&'static str], text: &'static str) -> Generic {
-    Generic { names, what: What::Software(config), text }
-}
+/// `cycles` (`PERF_COUNT_HW_CPU_CYCLES`).
+pub const CPU_CYCLES: u64 = 0;
+/// `cpu-clock` (`PERF_COUNT_SW_CPU_CLOCK`).
+pub const CPU_CLOCK: u64 = 0;
+/// `task-clock` (`PERF_COUNT_SW_TASK_CLOCK`).
+pub const TASK_CLOCK: u64 = 1;
+/// `dummy` (`PERF_COUNT_SW_DUMMY`).
+pub const DUMMY: u64 = 9;
 
-const fn tool(tool: Tool, names: &'static [&'static str], text: &'static str) -> Generic {
-    Generic { names, what: What::Tool(tool), text }
-}
-
-/// All of them, in the order of their numbers (`enum perf_hw_id`, `enum perf_sw_ids`).
-pub const GENERIC: &[Generic] = &[
-    hardware(0, &["cpu-cycles", "cycles"], "cycles while the CPU is not halted, at its current frequency"),
+/// All of them but the cache events, in the order of their numbers (`enum perf_hw_id`, `enum perf_sw_ids`).
+pub const GENERIC: &[GenericEvent] = &[
+    hardware(
+        CPU_CYCLES,
+        &["cpu-cycles", "cycles"],
+        "cycles while the CPU is not halted, at its current frequency",
+    ),
     hardware(1, &["instructions"], "instructions retired"),
     hardware(2, &["cache-references"], "accesses to the last-level cache, usually"),
     hardware(3, &["cache-misses"], "accesses that the last-level cache could not serve, usually"),
@@ -59,8 +59,8 @@ pub const GENERIC: &[Generic] = &[
         "cycles in which no instruction could retire for want of resources",
     ),
     hardware(9, &["ref-cycles"], "cycles while not halted, at a constant frequency"),
-    software(0, &["cpu-clock"], "time on the CPU by its high-resolution timer, nanoseconds"),
-    software(1, &["task-clock"], "time the task ran, nanoseconds"),
+    software(CPU_CLOCK, &["cpu-clock"], "time on the CPU by its high-resolution timer, nanoseconds"),
+    software(TASK_CLOCK, &["task-clock"], "time the task ran, nanoseconds"),
     software(2, &["page-faults", "faults"], "page faults"),
     software(3, &["context-switches", "cs"], "switches to another task"),
     software(4, &["cpu-migrations", "migrations"], "moves of the task to another CPU"),
@@ -68,40 +68,50 @@ pub const GENERIC: &[Generic] = &[
     software(6, &["major-faults"], "page faults that had to wait for a disk"),
     software(7, &["alignment-faults"], "unaligned accesses that the kernel mended"),
     software(8, &["emulation-faults"], "instructions that the kernel emulated"),
-    software(9, &["dummy"], "nothing: carries side-band records"),
+    software(DUMMY, &["dummy"], "nothing: carries side-band records"),
     software(10, &["bpf-output"], "data that BPF programs write"),
     software(11, &["cgroup-switches"], "switches to a task of another cgroup"),
-    tool(Tool::DurationTime, &["duration_time"], "wall-clock time, nanoseconds"),
-    tool(Tool::UserTime, &["user_time"], "time the command spent in user mode, nanoseconds"),
-    tool(Tool::SystemTime, &["system_time"], "time the command spent in the kernel, nanoseconds"),
 ];
 
 /// The generic event of this name.
-pub fn find(name: &str) -> Option<&'static Generic> {
+pub fn find(name: &str) -> Option<&'static GenericEvent> {
     GENERIC.iter().find(|generic| generic.names.contains(&name))
 }
 
+/// The name that perf gives to the generic hardware or software event of this type and config. Of a hardware event's config
+/// only the lower half counts: the upper names a PMU.
+pub fn name_of(kind: u32, config: u64) -> Option<&'static str> {
+    let config = if kind == kind::HARDWARE { config & 0xffff_ffff } else { config };
+    let event = GENERIC.iter().find(|event| event.kind == kind && event.config == config)?;
+    // Where names differ, perf's own is the shorter one; aliases of the others are for typing only.
+    let is_short = |name: &&&str| matches!(**name, "cycles" | "branches");
+    event.names.iter().find(is_short).or(event.names.first()).copied()
+}
+
 /// One part of a cache event's name: the spellings and which operations make sense with it.
-struct Part {
+struct CacheWord {
     names: &'static [&'static str],
     text: &'static str,
 }
 
 /// Caches by their number (`enum perf_hw_cache_id`).
-const CACHES: [(Part, &[u64]); 7] = [
+const CACHES: [(CacheWord, &[u64]); 7] = [
     (
-        Part { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], text: "level 1 data cache" },
+        CacheWord { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], text: "level 1 data cache" },
         &[READ, WRITE, PREFETCH],
     ),
     (
-        Part { names: &["L1-icache", "l1-i", "l1i", "L1-instruction"], text: "level 1 instruction cache" },
+        CacheWord {
+            names: &["L1-icache", "l1-i", "l1i", "L1-instruction"],
+            text: "level 1 instruction cache",
+        },
         &[READ, PREFETCH],
     ),
-    (Part { names: &["LLC", "L2"], text: "last-level cache" }, &[READ, WRITE, PREFETCH]),
-    (Part { names: &["dTLB", "d-tlb", "Data-TLB"], text: "data TLB" }, &[READ, WRITE, PREFETCH]),
-    (Part { names: &["iTLB", "i-tlb", "Instruction-TLB"], text: "instruction TLB" }, &[READ]),
-    (Part { names: &["branch", "branches", "bpu", "btb", "bpc"], text: "branch predictor" }, &[READ]),
-    (Part { names: &["node"], text: "memory of the own NUMA node" }, &[READ, WRITE, PREFETCH]),
+    (CacheWord { names: &["LLC", "L2"], text: "last-level cache" }, &[READ, WRITE, PREFETCH]),
+    (CacheWord { names: &["dTLB", "d-tlb", "Data-TLB"], text: "data TLB" }, &[READ, WRITE, PREFETCH]),
+    (CacheWord { names: &["iTLB", "i-tlb", "Instruction-TLB"], text: "instruction TLB" }, &[READ]),
+    (CacheWord { names: &["branch", "branches", "bpu", "btb", "bpc"], text: "branch predictor" }, &[READ]),
+    (CacheWord { names: &["node"], text: "memory of the own NUMA node" }, &[READ, WRITE, PREFETCH]),
 ];
 
 const READ: u64 = 0;
@@ -109,16 +119,19 @@ const WRITE: u64 = 1;
 const PREFETCH: u64 = 2;
 
 /// Operations by their number (`enum perf_hw_cache_op_id`).
-const OPERATIONS: [Part; 3] = [
-    Part { names: &["load", "loads", "read"], text: "loads" },
-    Part { names: &["store", "stores", "write"], text: "stores" },
-    Part { names: &["prefetch", "prefetches", "speculative-read", "speculative-load"], text: "prefetches" },
+const OPERATIONS: [CacheWord; 3] = [
+    CacheWord { names: &["load", "loads", "read"], text: "loads" },
+    CacheWord { names: &["store", "stores", "write"], text: "stores" },
+    CacheWord {
+        names: &["prefetch", "prefetches", "speculative-read", "speculative-load"],
+        text: "prefetches",
+    },
 ];
 
 /// Results by their number (`enum perf_hw_cache_op_result_id`).
-const RESULTS: [Part; 2] = [
-    Part { names: &["refs", "Reference", "ops", "access"], text: "accesses" },
-    Part { names: &["misses", "miss"], text: "misses" },
+const RESULTS: [CacheWord; 2] = [
+    CacheWord { names: &["refs", "Reference", "ops", "access"], text: "accesses" },
+    CacheWord { names: &["misses", "miss"], text: "misses" },
 ];
 
 /// Why a word that begins with a cache's name is no event.
@@ -174,7 +187,7 @@ pub fn cache(name: &str) -> Result<u64, NoCacheEvent> {
 }
 
 /// Which of the parts `text` begins with, and the length of the spelling.
-fn longest(parts: &[Part], text: &str) -> Option<(u64, usize)> {
+fn longest(parts: &[CacheWord], text: &str) -> Option<(u64, usize)> {
     parts
         .iter()
         .zip(0u64..)
@@ -234,6 +247,58 @@ mod tests {
         assert_eq!(cache("L1-dcache-lods"), Err(NoCacheEvent::UnknownPart));
         assert_eq!(cache("LLC-loads-loads"), Err(NoCacheEvent::UnknownPart));
         assert_eq!(cache("cycles"), Err(NoCacheEvent::OtherName));
+    }
+
+    #[test]
+    fn numbers_are_the_kernels() {
+        use perf_event_open_sys::bindings as b;
+        for (name, kind, config) in [
+            ("cycles", kind::HARDWARE, b::PERF_COUNT_HW_CPU_CYCLES),
+            ("instructions", kind::HARDWARE, b::PERF_COUNT_HW_INSTRUCTIONS),
+            ("cache-references", kind::HARDWARE, b::PERF_COUNT_HW_CACHE_REFERENCES),
+            ("cache-misses", kind::HARDWARE, b::PERF_COUNT_HW_CACHE_MISSES),
+            ("branches", kind::HARDWARE, b::PERF_COUNT_HW_BRANCH_INSTRUCTIONS),
+            ("branch-misses", kind::HARDWARE, b::PERF_COUNT_HW_BRANCH_MISSES),
+            ("bus-cycles", kind::HARDWARE, b::PERF_COUNT_HW_BUS_CYCLES),
+            ("stalled-cycles-frontend", kind::HARDWARE, b::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND),
+            ("stalled-cycles-backend", kind::HARDWARE, b::PERF_COUNT_HW_STALLED_CYCLES_BACKEND),
+            ("ref-cycles", kind::HARDWARE, b::PERF_COUNT_HW_REF_CPU_CYCLES),
+            ("cpu-clock", kind::SOFTWARE, b::PERF_COUNT_SW_CPU_CLOCK),
+            ("task-clock", kind::SOFTWARE, b::PERF_COUNT_SW_TASK_CLOCK),
+            ("page-faults", kind::SOFTWARE, b::PERF_COUNT_SW_PAGE_FAULTS),
+            ("context-switches", kind::SOFTWARE, b::PERF_COUNT_SW_CONTEXT_SWITCHES),
+            ("cpu-migrations", kind::SOFTWARE, b::PERF_COUNT_SW_CPU_MIGRATIONS),
+            ("minor-faults", kind::SOFTWARE, b::PERF_COUNT_SW_PAGE_FAULTS_MIN),
+            ("major-faults", kind::SOFTWARE, b::PERF_COUNT_SW_PAGE_FAULTS_MAJ),
+            ("alignment-faults", kind::SOFTWARE, b::PERF_COUNT_SW_ALIGNMENT_FAULTS),
+            ("emulation-faults", kind::SOFTWARE, b::PERF_COUNT_SW_EMULATION_FAULTS),
+            ("dummy", kind::SOFTWARE, b::PERF_COUNT_SW_DUMMY),
+            ("bpf-output", kind::SOFTWARE, b::PERF_COUNT_SW_BPF_OUTPUT),
+            ("cgroup-switches", kind::SOFTWARE, b::PERF_COUNT_SW_CGROUP_SWITCHES),
+        ] {
+            assert_eq!(name_of(kind, config.into()), Some(name));
+            assert_eq!(find(name).map(|event| (event.kind, event.config)), Some((kind, config.into())));
+        }
+        assert_eq!(GENERIC.len() as u32, b::PERF_COUNT_HW_MAX + b::PERF_COUNT_SW_MAX);
+        let cache =
+            |cache: u32, operation: u32, result: u32| Ok(u64::from(cache | operation << 8 | result << 16));
+        let (read, miss) = (b::PERF_COUNT_HW_CACHE_OP_READ, b::PERF_COUNT_HW_CACHE_RESULT_MISS);
+        for (name, number) in [
+            ("L1-dcache", b::PERF_COUNT_HW_CACHE_L1D),
+            ("L1-icache", b::PERF_COUNT_HW_CACHE_L1I),
+            ("LLC", b::PERF_COUNT_HW_CACHE_LL),
+            ("dTLB", b::PERF_COUNT_HW_CACHE_DTLB),
+            ("iTLB", b::PERF_COUNT_HW_CACHE_ITLB),
+            ("branch", b::PERF_COUNT_HW_CACHE_BPU),
+            ("node", b::PERF_COUNT_HW_CACHE_NODE),
+        ] {
+            assert_eq!(super::cache(&format!("{name}-load-misses")), cache(number, read, miss), "{name}");
+        }
+        let access = b::PERF_COUNT_HW_CACHE_RESULT_ACCESS;
+        let store = cache(b::PERF_COUNT_HW_CACHE_LL, b::PERF_COUNT_HW_CACHE_OP_WRITE, access);
+        assert_eq!(super::cache("LLC-stores"), store);
+        let prefetch = cache(b::PERF_COUNT_HW_CACHE_LL, b::PERF_COUNT_HW_CACHE_OP_PREFETCH, access);
+        assert_eq!(super::cache("LLC-prefetches"), prefetch);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::picture::Picture;
 use super::plan::Plan;
+use crate::abi::attr::Flag;
+use crate::abi::{context, sample_type};
 use crate::error::Result;
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
@@ -25,10 +27,8 @@ use crate::recording::live::Shared;
 use crate::recording::synthesize;
 use crate::session::intern::words;
 use crate::session::samples::{Key, NAMELESS, SampleAttribute};
-use crate::session::{Kind, Level, Location, Module};
-use crate::sys::attr::Flag;
+use crate::session::{Kind, Location, Module};
 use crate::sys::page_size;
-use crate::sys::perf::sample;
 
 /// Where the first module lies, and how far the next: no file is larger.
 const BASE: u64 = 0x1000_0000_0000;
@@ -53,7 +53,7 @@ pub(super) fn write(
         .enumerate()
         .map(|(number, event)| {
             let mut attr = event.attr.clone();
-            let chains = attr.sample_type() & sample::CALLCHAIN;
+            let chains = attr.sample_type() & sample_type::CALLCHAIN;
             attr.set_sample_type(FIELDS | chains);
             attr.set_read_format(0);
             attr.set(Flag::SampleIdAll, true);
@@ -82,7 +82,7 @@ pub(super) fn write(
         told.thread(thread, &picture.comm(key.comm), &mut out);
         let stack: Vec<Location> = picture.stack(key.stack).collect();
         let Some(leaf) = stack.first() else { continue };
-        let has_chain = events[key.event as usize].attr.sample_type() & sample::CALLCHAIN != 0;
+        let has_chain = events[key.event as usize].attr.sample_type() & sample_type::CALLCHAIN != 0;
         let chain = told.chain(thread, &stack, &mut out);
         let ip = chain.get(1).copied().unwrap_or(0);
         let times = if is_large { 1 } else { value.samples.max(1) };
@@ -93,7 +93,7 @@ pub(super) fn write(
                 fields.push(chain.len() as u64);
                 fields.extend(&chain);
             }
-            out.sample(mode(leaf.level), &fields);
+            out.sample(leaf.level.bits(), &fields);
             if out.bytes().len() >= ENOUGH {
                 writer.append(&[out.bytes()])?;
                 out.clear();
@@ -106,7 +106,7 @@ pub(super) fn write(
 }
 
 /// The fields of samples: those of one word each in this order, then the chain.
-const FIELDS: u64 = sample::IDENTIFIER | sample::IP | sample::TID | sample::PERIOD;
+const FIELDS: u64 = sample_type::IDENTIFIER | sample_type::IP | sample_type::TID | sample_type::PERIOD;
 /// Bytes behind other records: thread and identifier.
 const TRAILER: usize = 16;
 
@@ -119,29 +119,6 @@ fn packed(thread: Thread) -> u64 {
     let [a, b, c, d] = thread.pid.to_ne_bytes();
     let [e, f, g, h] = thread.tid.to_ne_bytes();
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
-}
-
-fn mode(level: Level) -> u16 {
-    match level {
-        Level::Kernel => 1,
-        Level::User => 2,
-        Level::Hypervisor => 3,
-        Level::GuestKernel => 4,
-        Level::GuestUser => 5,
-        Level::Unknown => 0,
-    }
-}
-
-fn marker(level: Level) -> u64 {
-    let number: i64 = match level {
-        Level::Hypervisor => -32,
-        Level::Kernel => -128,
-        Level::User => -512,
-        Level::GuestKernel => -2176,
-        Level::GuestUser => -2560,
-        Level::Unknown => -4000,
-    };
-    number as u64
 }
 
 fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
@@ -191,7 +168,7 @@ impl Told<'_> {
             let is_caller = level == Some(location.level);
             if !is_caller {
                 level = Some(location.level);
-                chain.push(marker(location.level));
+                chain.push(context::marker(location.level));
             }
             // Callers were looked up in the call: their return address lies behind it.
             chain.push(self.address(thread, location, out).wrapping_add(is_caller.into()));
