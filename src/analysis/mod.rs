@@ -4,6 +4,7 @@
 //! and where, copied stacks that are unwound, words for numbers, what the data are worth. Typed options and printing are left to `command` and `view`.
 
 pub mod annotate;
+pub mod live;
 pub mod names;
 pub mod quality;
 pub mod symbols;

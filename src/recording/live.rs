@@ -1,6 +1,6 @@
 //! The thread that samples: opens the events, drains their rings, keeps [`Live`] true.
 //!
-//! Receives the plan; hands on what everybody shares ([`Shared`]), then works until it is told to stop or nobody is left
+//! Receives the plan; hands on what everybody shares ([`SharedLive`]), then works until it is told to stop or nobody is left
 //! to be sampled. Nothing that may wait (files, terminals, symbols) happens here once the events run, so that no ring fills.
 //!
 //! ```text
@@ -10,9 +10,8 @@
 //! ```
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use super::open;
 use super::plan::{SamplePlan, Scope};
 use super::synthesize::{self, ENOUGH, Extent};
-use crate::abi::Attr;
 use crate::counter::reservation::{self, LockFile, State, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
@@ -32,7 +30,7 @@ use crate::host::process::Thread as Alive;
 use crate::record::Layouts;
 use crate::record::encode::Encoder;
 use crate::session::SampleQuery;
-use crate::session::live::{Batch, Live};
+use crate::session::live::{Batch, Live, LiveEvent, SharedLive};
 use crate::sys::clock::monotonic_ns;
 
 /// Rings are drained at least so often, and twice a table.
@@ -61,56 +59,9 @@ pub(crate) struct LivePlan {
 /// Called with what is known whenever something was settled; with `true` when nothing more will come.
 pub(crate) type Follow = Box<dyn FnMut(&mut Live, bool) + Send>;
 
-/// An event that is sampled.
-#[derive(Debug, Clone)]
-pub(crate) struct Event {
-    pub(crate) name: String,
-    pub(crate) attr: Attr,
-    /// Index of the leader of its group.
-    pub(crate) leader: usize,
-}
-
-/// What the sampling thread and those who look have in common.
-pub(crate) struct Shared {
-    live: Mutex<Live>,
-    /// Sampled events by number. What only tracks comes last in the rings and is not among them.
-    pub(crate) events: Vec<Event>,
-    /// Nobody is left to be sampled, or sampling failed: nothing more will come.
-    over: AtomicBool,
-    /// Somebody else has reserved the hardware, and the plan is to yield.
-    yielding: AtomicBool,
-    /// The last moment that was settled.
-    settled: AtomicU64,
-    /// Rings are drained at least so often.
-    drain_ns: AtomicU64,
-}
-
-impl Shared {
-    pub(crate) fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn is_yielding(&self) -> bool {
-        self.yielding.load(Ordering::Relaxed)
-    }
-
-    /// A table is made so often from now on.
-    pub(crate) fn set_delay(&self, delay: Duration) {
-        self.drain_ns.store(drain_ns(delay), Ordering::Relaxed);
-    }
-
-    pub(crate) fn settled(&self) -> u64 {
-        self.settled.load(Ordering::Relaxed)
-    }
-}
-
 /// The running thread.
 pub(crate) struct Sampler {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedLive>,
     stop: OwnedFd,
     thread: Option<JoinHandle<Result<()>>>,
 }
@@ -137,7 +88,7 @@ impl Sampler {
             let _ = ready.send(Ok(shared));
             let shared = sampling.shared.clone();
             let done = sampling.run(&told);
-            shared.over.store(true, Ordering::Release);
+            shared.end();
             done
         });
         let thread = thread.map_err(|error| Error::io("starting the sampling thread", error))?;
@@ -159,7 +110,7 @@ impl Sampler {
     }
 }
 
-fn wait_for(is_ready: &Receiver<Result<Arc<Shared>>>) -> Result<Arc<Shared>> {
+fn wait_for(is_ready: &Receiver<Result<Arc<SharedLive>>>) -> Result<Arc<SharedLive>> {
     is_ready.recv().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
 }
 
@@ -167,7 +118,7 @@ fn wait_for(is_ready: &Receiver<Result<Arc<Shared>>>) -> Result<Arc<Shared>> {
 struct Sampling<'a> {
     plan: &'a LivePlan,
     host: &'a Host,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLive>,
     rings: Rings,
     layouts: Arc<Layouts>,
     /// By ring: the event of samples that bear another listener's id.
@@ -182,7 +133,7 @@ struct Sampling<'a> {
 }
 
 impl<'a> Sampling<'a> {
-    fn open(plan: &'a LivePlan, host: &'a Host, follow: Follow) -> Result<(Self, Arc<Shared>)> {
+    fn open(plan: &'a LivePlan, host: &'a Host, follow: Follow) -> Result<(Self, Arc<SharedLive>)> {
         let groups = open::groups(&plan.sample, host)?;
         let takes_counter =
             groups.iter().flat_map(|(group, _)| &group.events).any(|event| event.takes_counter());
@@ -203,11 +154,11 @@ impl<'a> Sampling<'a> {
             }
             leaders
         };
-        let events: Vec<(Event, Vec<u64>)> = rings
+        let events: Vec<(LiveEvent, Vec<u64>)> = rings
             .events()
             .zip(leaders)
             .map(|((spec, attr, ids), leader)| {
-                (Event { name: spec.name.clone(), attr: attr.clone(), leader }, ids)
+                (LiveEvent { name: spec.name.clone(), attr: attr.clone(), leader }, ids)
             })
             .collect();
         let layouts = Arc::new(Layouts::new(events.iter().map(|(event, ids)| (&event.attr, ids.as_slice()))));
@@ -216,14 +167,11 @@ impl<'a> Sampling<'a> {
         let live = Live::new(layouts.clone(), periods, plan.wanted.clone(), plan.max_stack);
         let sampled = rings.groups().len().saturating_sub(1);
         let sampled: usize = rings.groups().iter().take(sampled).map(Vec::len).sum();
-        let shared = Arc::new(Shared {
-            live: Mutex::new(live),
-            events: events.into_iter().take(sampled).map(|(event, _)| event).collect(),
-            over: AtomicBool::new(false),
-            yielding: AtomicBool::new(false),
-            settled: Default::default(),
-            drain_ns: drain_ns(plan.delay).into(),
-        });
+        let shared = Arc::new(SharedLive::new(
+            live,
+            events.into_iter().take(sampled).map(|(event, _)| event).collect(),
+            plan.delay,
+        ));
         let sampling = Self {
             plan,
             host,
@@ -252,8 +200,7 @@ impl<'a> Sampling<'a> {
         let mut first = FIRST_DRAINS.into_iter();
         loop {
             let now = monotonic_ns();
-            let next_drain =
-                now + first.next().unwrap_or_else(|| self.shared.drain_ns.load(Ordering::Relaxed));
+            let next_drain = now + first.next().unwrap_or_else(|| drain_ns(self.shared.delay()));
             let deadline = next_tick.map_or(next_drain, |tick| tick.min(next_drain));
             if self.wait(&poll, deadline.saturating_sub(now))? {
                 break;
@@ -271,7 +218,7 @@ impl<'a> Sampling<'a> {
         let _ = self.rings.disable_where(|_| true);
         self.drain();
         let settled = self.settle(u64::MAX);
-        self.shared.settled.store(settled, Ordering::Relaxed);
+        self.shared.set_settled(settled);
         Ok(())
     }
 
@@ -287,7 +234,7 @@ impl<'a> Sampling<'a> {
         if !self.batch.is_empty() {
             self.settle(horizon);
         }
-        self.shared.settled.store(horizon, Ordering::Relaxed);
+        self.shared.set_settled(horizon);
     }
 
     fn settle(&mut self, horizon: u64) -> u64 {
@@ -306,7 +253,7 @@ impl<'a> Sampling<'a> {
             return Ok(());
         }
         self.is_yielding = is_reserved;
-        self.shared.yielding.store(is_reserved, Ordering::Relaxed);
+        self.shared.set_yielding(is_reserved);
         let switched = match is_reserved {
             true => self.rings.disable_where(EventSpec::takes_counter),
             false => self.rings.enable_where(EventSpec::takes_counter),

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use super::history::{History, Timestamp};
 use super::module::{Kind, Module, Modules};
 use super::space::Mapped;
-use crate::record::{CpuMode, Mmap, Mmap2, RawRecord, Record, kind, misc};
+use crate::abi::{CpuMode, misc};
+use crate::record::{Mmap, Mmap2, RawRecord, Record, kind};
 
 /// What the history may grow by before it is searched for what can be forgotten.
 const BURDEN: usize = 1 << 14;

@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::profile::sampled::Query;
 use board::Job;
 pub use board::{Board, EngineHandle};
-pub use engine::{Engine, ExportForm, FunctionRef, LiveCommand, Poll, Status, Waker};
+pub use engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
 use state::{Effect, Input, State};
 use theme::Theme;
 

@@ -14,6 +14,7 @@
 
 mod batch;
 mod liveness;
+mod shared;
 mod table;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::liveness::ENDED;
+pub use self::shared::{LiveEvent, SharedLive};
 
 /// What came, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -373,7 +375,7 @@ impl Live {
         sample: &Sample<'_>,
     ) -> &mut Weight {
         let Self { resolver, history, table, .. } = self;
-        let level = sample.cpu_mode().into();
+        let level = sample.cpu_mode();
         let epoch = if level == CpuMode::Kernel { Epoch::KERNEL } else { epoch };
         let address = sample.ip().unwrap_or(0);
         let origin =

@@ -8,8 +8,8 @@ use super::stage::{Newest, Stage};
 use crate::analysis::names::Names;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, Order, Profile, Query, query};
-use crate::tui::{Engine, ExportForm, FunctionRef, LiveCommand};
+use crate::profile::sampled::{Answer, FunctionRef, Order, Profile, Query, query};
+use crate::tui::{Engine, ExportForm, LiveCommand};
 use crate::view::report::Layout;
 
 /// The engine.

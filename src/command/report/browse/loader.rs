@@ -24,15 +24,15 @@ use crate::command::report::plan::Plan;
 use crate::error::Result;
 use crate::perfdata::{Buffer, Reader};
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{StringTable, trust};
+use crate::profile::sampled::{FunctionRef, StringTable, trust};
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
 use crate::session::{Session, resolver};
 use crate::symbol::Depth;
 use crate::symbol::disassemble::Syntax;
+use crate::tui::Board;
 use crate::tui::board::{Job, latest};
 use crate::tui::engine::Progress;
-use crate::tui::{Board, FunctionRef};
 
 /// Most slices that the time of a recording is cut into …
 const SLICES: u64 = 240;
