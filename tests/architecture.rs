@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// host                       perfdata
 ///           record
 ///           sys  abi
-///           error  units  text  address
+///           error  units  text  terminal  address
 /// ```
 const HOUSE: &[(&str, &[&str])] = &[
     // The binary leaves with the status that a command decided, or dies by the signal that ended it.
@@ -48,6 +48,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "error",
             "units",
             "text",
+            "terminal",
             "address",
         ],
     ),
@@ -60,7 +61,7 @@ const HOUSE: &[(&str, &[&str])] = &[
             "sys", "record", "abi", "error", "units", "text", "address",
         ],
     ),
-    ("tui", &["view", "profile", "error", "units", "text"]),
+    ("tui", &["view", "profile", "error", "units", "text", "terminal"]),
     ("view", &["profile", "record", "abi", "error", "units", "text"]),
     (
         "analysis",
@@ -88,6 +89,7 @@ const HOUSE: &[(&str, &[&str])] = &[
     ("address", &[]),
     ("units", &[]),
     ("text", &[]),
+    ("terminal", &[]),
 ];
 
 /// A line that breaks a rule.

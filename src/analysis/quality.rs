@@ -36,10 +36,7 @@ pub fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -
             ModuleTrust {
                 path: of.path.to_string_lossy().into_owned(),
                 name: of.short_name(),
-                build_id: of
-                    .build_id
-                    .as_ref()
-                    .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                build_id: of.build_id.as_ref().map(|id| crate::text::hex(id, "")),
                 binary: shown(&trust.binary),
                 debug: shown(&trust.debug),
                 symbols: trust.symbols,

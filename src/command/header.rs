@@ -13,7 +13,7 @@ pub(super) fn of(reader: &Reader) -> Recording {
         events: reader.events().iter().map(event).collect(),
         build_ids: build_ids
             .map(|row| {
-                let id = row.id.iter().map(|byte| format!("{byte:02x}")).collect();
+                let id = crate::text::hex(&row.id, "");
                 (id, String::from_utf8_lossy(&row.name).into_owned())
             })
             .collect(),

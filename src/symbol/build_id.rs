@@ -83,7 +83,7 @@ impl BuildId {
 
 impl fmt::Display for BuildId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&crate::text::hex(self.bytes(), ""))
     }
 }
 

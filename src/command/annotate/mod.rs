@@ -1,6 +1,6 @@
 //! `pmc annotate`: opens a recording, finds the functions that samples hit, and hands their listings to a view.
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 
 use clap::{Args, FromArgMatches};
 
@@ -21,6 +21,7 @@ use crate::profile::annotate::{Basis, Listing};
 use crate::session::{SampleQuery, Session, resolver, samples};
 use crate::symbol::Progress as Done;
 use crate::symbol::disassemble::Syntax;
+use crate::terminal::Stream;
 use crate::view;
 use crate::view::annotate::{Facts, Layout};
 
@@ -133,9 +134,7 @@ fn name(typed: &Annotate) -> Option<&str> {
 }
 
 fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> {
-    let colour = stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let colour = Stream::Output.has_colour();
     let layout = Layout {
         json: typed.json,
         basis: match typed.percent_type.as_str() {

@@ -3,12 +3,13 @@
 mod plan;
 mod side;
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 
 use crate::cli::diff::Diff;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::diff::{self, Comparison, Event};
 use crate::profile::sampled::{self, Cell, SortKey, StringTable};
+use crate::terminal::Stream;
 use crate::text::clean;
 use crate::view;
 use plan::Plan;
@@ -24,9 +25,7 @@ const MATCHED: f64 = 0.5;
 pub(super) fn run(typed: &Diff) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let mut plan = Plan::new(typed)?;
-    plan.layout.colour = stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    plan.layout.colour = Stream::Output.has_colour();
     let mut texts = StringTable::default();
     let sides: Vec<Side> = plan
         .files

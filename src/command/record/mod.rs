@@ -8,8 +8,6 @@
 pub(in crate::command) mod plan;
 mod status;
 
-use std::io::{IsTerminal, stdout};
-
 use self::plan::Plan;
 use self::status::Status;
 use crate::cli;
@@ -24,6 +22,7 @@ use crate::recording::file::sections;
 use crate::recording::{launch, open};
 use crate::sys::process::Stdout;
 use crate::sys::signal::{self, Signals};
+use crate::terminal::Stream;
 use crate::units;
 
 /// Runs the command.
@@ -31,7 +30,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let host = Host::live();
     let mut plan = Plan::new(typed, &host)?;
-    if plan.file.is_stream() && stdout().is_terminal() {
+    if plan.file.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
     }

@@ -3,12 +3,13 @@
 //! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is wiped before
 //! anything else is said.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 
 use crate::counter::rings::Instance;
 use crate::recording::file::output::Totals;
 use crate::recording::file::recorder::StatusLine;
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
+use crate::terminal::Stream;
 use crate::units;
 
 /// Nanoseconds between two lines.
@@ -27,7 +28,13 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn new(quiet: bool) -> Self {
         let now = monotonic_ns();
-        Self { is_on: !quiet && stderr().is_terminal(), start: now, last: now, samples: 0, is_shown: false }
+        Self {
+            is_on: !quiet && Stream::Error.is_screen(),
+            start: now,
+            last: now,
+            samples: 0,
+            is_shown: false,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl Printer {
             metric_only: output.metric_only,
             table: output.table,
             summary: false,
-            colour: sink.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            colour: sink.has_colour(),
             separator: match &output.form {
                 Form::Csv(separator) => separator.clone(),
                 _ => ",".into(),
@@ -79,7 +79,7 @@ impl Printer {
             return Ok(());
         }
         let Self { output, style, sink, subject, .. } = self;
-        let clear = output.interval_clear && sink.is_terminal();
+        let clear = output.interval_clear && sink.is_screen();
         match output.form {
             Form::Text => sink.print(|out| {
                 if clear {

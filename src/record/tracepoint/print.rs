@@ -12,6 +12,7 @@ use std::fmt::Write;
 
 use super::{Names, Payload, until_nul};
 use crate::abi::TracepointField;
+use crate::text;
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]
@@ -167,7 +168,7 @@ impl Conversion {
             ('c', Value::Number(c)) => char::from(c as u8).to_string(),
             (_, Value::Number(number)) => self.digits(number),
             (_, Value::Text(text)) => text.into_owned(),
-            (_, Value::Bytes(bytes)) => hex(bytes, " "),
+            (_, Value::Bytes(bytes)) => text::hex(bytes, " "),
         };
         self.pad(&text, out);
     }
@@ -237,7 +238,7 @@ fn pointer<'t>(
             Some(&rest[letters..])
         }
         (Some('M'), Value::Bytes(bytes)) => {
-            out.push_str(&hex(bytes.get(..6)?, ":"));
+            out.push_str(&text::hex(bytes.get(..6)?, ":"));
             Some(&rest[letters..])
         }
         (Some('I'), Value::Bytes(bytes)) => match rest.as_bytes().get(1) {
@@ -264,14 +265,6 @@ fn pointer<'t>(
         }
         _ => None,
     }
-}
-
-fn hex(bytes: &[u8], between: &str) -> String {
-    let mut out = String::with_capacity(bytes.len() * 3);
-    for (at, byte) in bytes.iter().enumerate() {
-        let _ = write!(out, "{}{byte:02x}", if at > 0 { between } else { "" });
-    }
-    out
 }
 
 struct Scope<'a> {
@@ -369,7 +362,7 @@ impl<'a> Scope<'a> {
             Expr::Hex(bytes, count, between) => {
                 let bytes = self.bytes(bytes)?;
                 let count = usize::try_from(self.number(count)?).ok()?.min(bytes.len());
-                Value::Text(Cow::Owned(hex(&bytes[..count], between)))
+                Value::Text(Cow::Owned(text::hex(&bytes[..count], between)))
             }
             Expr::Array(bytes, count, size) => {
                 let bytes = self.bytes(bytes)?;

@@ -18,8 +18,6 @@ use rustc_hash::FxHashMap;
 use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, StringTable, Value};
 use crate::text::{clean, folded};
 
-pub(super) use text::cut;
-
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {

@@ -1,48 +1,8 @@
-//! Words: making foreign strings harmless, measuring them, and guessing what was meant.
-//!
-//! Receives strings from files, processes and users; hands back strings that are safe to print and to align.
-//! Leaves the printing to others.
+//! Names: long ones made short, and mistyped ones guessed.
 
 use std::borrow::Cow;
 
-use unicode_width::UnicodeWidthStr;
-
-/// The text without anything that a terminal would act on: control characters (C0, DEL, C1) and the
-/// characters that reorder a line (bidirectional overrides) become `?`, so columns stay in place.
-pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.contains(hostile) {
-        Cow::Owned(text.chars().map(|c| if hostile(c) { '?' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// Compact JSON without anything that a terminal would act on, and without loss: what [`clean`] replaces is written as
-/// `\uXXXX`. (JSON itself asks for that below U+0020 only, and such characters can stand in strings only.)
-pub fn clean_json(json: &str) -> Cow<'_, str> {
-    if !json.contains(hostile) {
-        return Cow::Borrowed(json);
-    }
-    let mut out = String::with_capacity(json.len() + 16);
-    for c in json.chars() {
-        if hostile(c) {
-            out.push_str(&format!("\\u{:04x}", c as u32));
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn hostile(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
-}
-
-/// Columns that `text` takes on a terminal.
-pub fn width(text: &str) -> usize {
-    text.width()
-}
+use super::width;
 
 /// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most` columns: the names of
 /// containers of containers go on for screens and differ in what nobody looks at.
@@ -155,19 +115,6 @@ mod tests {
         );
         assert_eq!(fold("auto f<A>() -> Option<B<C> >"), "auto f<…>() -> Option<…>");
         assert_eq!(fold("torn<by<a compiler"), "torn<by<a compiler");
-    }
-
-    #[test]
-    fn escape_sequences_are_made_harmless() {
-        assert_eq!(clean("a\u{1b}[31mb\tc\u{202e}d"), "a?[31mb?c?d");
-        assert!(matches!(clean("plain ü"), Cow::Borrowed(_)));
-    }
-
-    #[test]
-    fn json_keeps_what_it_hides() {
-        let json = "\"a\u{9b}31m\u{202e}\u{7f}\"";
-        assert_eq!(clean_json(json), r#""a\u009b31m\u202e\u007f""#);
-        assert_eq!(serde_json::from_str::<String>(&clean_json(json)).unwrap(), "a\u{9b}31m\u{202e}\u{7f}");
     }
 
     #[test]
