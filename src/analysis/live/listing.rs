@@ -8,20 +8,20 @@ use std::sync::Arc;
 use super::names::NameLookup;
 use super::snapshot::Snapshot;
 use crate::analysis::annotate::functions;
-use crate::analysis::annotate::listing::{self, How};
+use crate::analysis::annotate::listing::{self, ListingOptions};
 use crate::analysis::symbols::Symbols;
 use crate::error::Result;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::{FunctionRef, Value};
-use crate::session::live::SharedLive;
+use crate::session::live::LiveState;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
 use crate::symbol::disassemble::Syntax;
 
 /// A function whose code is wanted, and its samples.
-pub struct SampledFunction {
+pub struct FunctionSamples {
     /// Its names.
     pub function: FunctionRef,
     modules: Vec<Module>,
@@ -30,9 +30,9 @@ pub struct SampledFunction {
     samples: Resolved,
 }
 
-impl SampledFunction {
+impl FunctionSamples {
     /// Gathers what is known of a function.
-    pub fn new(snapshot: &Snapshot, shared: &SharedLive, names: &NameLookup, function: FunctionRef) -> Self {
+    pub fn new(snapshot: &Snapshot, shared: &LiveState, names: &NameLookup, function: FunctionRef) -> Self {
         let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
         for (location, event, value) in snapshot.samples_of(&function) {
             rows.push((
@@ -76,12 +76,13 @@ impl Lister {
     ///
     /// # Errors
     /// In words for the user: where no sample was taken in it.
-    pub fn listing(&mut self, of: &SampledFunction) -> Result<Arc<Listing>, String> {
-        let SampledFunction { function, modules, events, totals, samples } = of;
+    pub fn listing(&mut self, of: &FunctionSamples) -> Result<Arc<Listing>, String> {
+        let FunctionSamples { function, modules, events, totals, samples } = of;
         self.symbols.know(&modules[self.modules.min(modules.len())..]);
         self.modules = modules.len();
         let all = functions::functions(modules, &mut self.symbols, samples, events.len(), &|_| {});
-        let is_it = |of: &&functions::Sampled| of.name == function.symbol || of.raw == function.symbol;
+        let is_it =
+            |of: &&functions::SampledFunction| of.name == function.symbol || of.raw == function.symbol;
         let Some(found) = all.iter().find(is_it).or(all.first()) else {
             let name = crate::text::clean(&function.symbol);
             return Err(format!(
@@ -89,7 +90,7 @@ impl Lister {
             ));
         };
         let events = listing::events(events, totals);
-        let how = How { syntax: Syntax::Att, with_source: true, ..How::default() };
+        let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
         Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &how)))
     }
 }

@@ -4,7 +4,7 @@
 //! Live ─┬─► names (thread) ─► NameTable ─┐
 //!       └────────────────────────────────┴─► snapshot ─► a query's answer │ row history │ listing │ recording
 //! ```
-//! Receives a [`SharedLive`](crate::session::live::SharedLive) that somebody fills; hands on snapshots that queries are answered from, the history
+//! Receives a [`LiveState`](crate::session::live::LiveState) that somebody fills; hands on snapshots that queries are answered from, the history
 //! of rows, the code of functions with its weights, and a snapshot as a recording. Waits for nothing; leaves to `command` when
 //! somebody looks, and where it is shown.
 

@@ -16,7 +16,7 @@ use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, FunctionRef, LiveHeader, Query, StringId, StringTable, Value};
 use crate::session::Location;
-use crate::session::live::{Counts, LiveRows, SharedLive};
+use crate::session::live::{Counts, LiveRows, LiveState};
 use crate::session::samples::{Key, SampleAttribute};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
@@ -85,7 +85,7 @@ const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// Takes snapshots, and answers from them.
 pub struct SnapshotMaker {
-    pub(super) shared: Arc<SharedLive>,
+    pub(super) shared: Arc<LiveState>,
     pub(super) names: NameLookup,
     pub(super) options: SnapshotOptions,
     sockets: FxHashMap<u32, i64>,
@@ -120,7 +120,7 @@ pub struct Snapshot {
 
 impl SnapshotMaker {
     /// Looks at a live state from now on.
-    pub fn new(shared: Arc<SharedLive>, names: NameLookup, options: SnapshotOptions) -> Self {
+    pub fn new(shared: Arc<LiveState>, names: NameLookup, options: SnapshotOptions) -> Self {
         let host = Host::live();
         let sockets = match options.with_sockets {
             true => sockets(&host),

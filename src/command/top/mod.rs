@@ -48,8 +48,8 @@ fn tables(plan: &Plan) -> Result<Exit> {
         .map_err(|error| Error::io("catching signals", error))?;
     let (mut requests, names) = names::start(plan.names())?;
     let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
-    let mut maker = SnapshotMaker::new(sampler.shared.clone(), names.clone(), plan.snapshots());
-    let exit = stdio::run(plan, &sampler.shared, &mut maker, &names, &signals);
+    let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
+    let exit = stdio::run(plan, &sampler.state, &mut maker, &names, &signals);
     let stopped = sampler.stop();
     exit.and_then(|exit| stopped.map(|()| exit))
 }

@@ -9,8 +9,8 @@ use crate::abi::{Attr, attr, sample_type};
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
+use crate::command::plan::{listed, sort_key};
 use crate::command::record::plan as record;
-use crate::command::report::plan::{listed, sort_key};
 use crate::counter::counter_set::Levels;
 use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, say};
@@ -171,7 +171,7 @@ impl Plan {
     pub(super) fn live(&self) -> LivePlan {
         LivePlan {
             sample: self.sample.clone(),
-            wanted: self.wanted.clone(),
+            query: self.wanted.clone(),
             max_stack: self.max_stack,
             delay: self.delay,
         }

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use crate::analysis::live::names::NameLookup;
 use crate::analysis::live::snapshot::SnapshotMaker;
 use crate::error::{Error, Exit, Result, say};
-use crate::session::live::SharedLive;
+use crate::session::live::LiveState;
 use crate::sys::signal::{self, Signals};
 use crate::view;
 
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Prints until the end.
 pub(super) fn run(
     plan: &Plan,
-    shared: &SharedLive,
+    shared: &LiveState,
     maker: &mut SnapshotMaker,
     names: &NameLookup,
     signals: &Signals,
@@ -76,7 +76,7 @@ pub(super) fn run(
 }
 
 /// Sleeps until then, a signal, the reader's end, or the sampling's.
-fn wait(signals: &Signals, shared: &SharedLive, until: Instant) -> Result<Option<i32>> {
+fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
     let out = stdout();
     loop {
         if let Some(caught) = signals.next() {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::export;
 use super::plan::{Plan, Shown};
-use crate::analysis::live::listing::{Lister, SampledFunction};
+use crate::analysis::live::listing::{FunctionSamples, Lister};
 use crate::analysis::live::names::{self, EARLY, NameLookup};
 use crate::analysis::live::row_history::RowHistory;
 use crate::analysis::live::snapshot::{Retention, Snapshot, SnapshotMaker};
@@ -25,7 +25,7 @@ use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Answer, FunctionRef, LiveHeader, Query};
 use crate::recording::live::Sampler;
 use crate::recording::plan::Scope;
-use crate::session::live::SharedLive;
+use crate::session::live::LiveState;
 use crate::symbol::Options;
 use crate::tui::board::{latest, serve};
 use crate::tui::engine::Split;
@@ -48,7 +48,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     screen::catch_signals(inbox.waker())?;
     let (mut requests, names) = names::start(plan.names())?;
     let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
-    let maker = SnapshotMaker::new(sampler.shared.clone(), names.clone(), plan.snapshots());
+    let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
     let query = plan.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
     let status = Status { title: title(&plan.sample.scope), is_live: true, ..Status::default() };
@@ -62,7 +62,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     }
     let start = Instant::now();
     let mut work = Work {
-        shared: sampler.shared.clone(),
+        shared: sampler.state.clone(),
         names,
         retention: plan.shown.retention,
         shown: plan.shown,
@@ -91,7 +91,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
 }
 
 /// Makes listings until nobody asks any more.
-fn list(functions: &Receiver<SampledFunction>, options: Options, board: &Board) {
+fn list(functions: &Receiver<FunctionSamples>, options: Options, board: &Board) {
     let Ok(mut lister) = Lister::new(options) else { return };
     while let Some(one) = latest(functions) {
         let listing = lister.listing(&one);
@@ -112,11 +112,11 @@ fn title(scope: &Scope) -> String {
 
 /// The painter thread.
 struct Work {
-    shared: Arc<SharedLive>,
+    shared: Arc<LiveState>,
     names: NameLookup,
     maker: SnapshotMaker,
     board: Arc<Board>,
-    code: Sender<SampledFunction>,
+    code: Sender<FunctionSamples>,
     query: Query,
     snapshot: Option<Snapshot>,
     shown: Shown,
@@ -163,7 +163,7 @@ impl Engine for Work {
     fn annotate(&mut self, function: FunctionRef) {
         self.hold();
         let Some(snapshot) = &self.snapshot else { return };
-        let wanted = SampledFunction::new(snapshot, &self.shared, &self.names, function);
+        let wanted = FunctionSamples::new(snapshot, &self.shared, &self.names, function);
         let _ = self.code.send(wanted);
         self.release();
     }

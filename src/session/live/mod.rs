@@ -14,7 +14,7 @@
 
 mod batch;
 mod liveness;
-mod shared;
+mod state;
 mod table;
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::liveness::ENDED;
-pub use self::shared::{LiveEvent, SharedLive};
+pub use self::state::{LiveState, SampledEvent};
 
 /// What came, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
