@@ -17,7 +17,7 @@ mod times;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -97,7 +97,7 @@ fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
 
 /// What `perf stat` printed on stderr.
 fn perf(args: &[&str]) -> String {
-    let output = Command::new("perf").arg("stat").args(args).env("LC_ALL", "C").output().unwrap();
+    let output = kit::oracle::ask("perf", &[&["stat"], args].concat());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

@@ -78,8 +78,7 @@ fn what_is_stripped_is_said_and_separate_files_help() {
     std::fs::remove_file(lab.path("prog.debug")).unwrap();
 
     // The table of functions that Fedora packs into its programs: names, and a word about the lines.
-    let text = Command::new("nm").args(["--defined-only", "--format=posix"]).arg(lab.path("whole")).output();
-    let text = String::from_utf8(text.unwrap().stdout).unwrap();
+    let text = kit::oracle::says("nm", &["--defined-only", "--format=posix", &lab.text("whole")]);
     let functions = text.lines().filter(|line| line.contains(" t ") || line.contains(" T "));
     let names: Vec<&str> = functions.filter_map(|line| line.split(' ').next()).collect();
     std::fs::write(lab.path("names"), names.join("\n")).unwrap();

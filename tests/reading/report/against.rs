@@ -1,13 +1,11 @@
 //! What perf and pmc say of the same recording, held against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::kit;
+use crate::kit::{self, oracle};
 
 /// Shares by (comm, dso, symbol): total, own.
 pub(crate) type Shares = BTreeMap<(String, String, String), (f64, f64)>;
@@ -15,11 +13,25 @@ pub(crate) type Shares = BTreeMap<(String, String, String), (f64, f64)>;
 /// perf's table, event by event; unresolved addresses of a module are one row, as pmc has them.
 pub(crate) fn perf_report(file: &Path, children: bool) -> BTreeMap<String, Shares> {
     let fields = if children { "overhead_children,overhead,comm,dso,sym" } else { "overhead,comm,dso,sym" };
-    let mut perf = Command::new("perf");
-    perf.args(["report", "--stdio", "--no-group", "--no-inline", "-g", "none", "-t", "\t", "-F", fields]);
-    perf.arg(if children { "--children" } else { "--no-children" });
-    let run = perf.args(["--percent-limit", "0", "-i"]).arg(file).stdin(Stdio::null()).output();
-    let text = String::from_utf8_lossy(&run.expect("perf starts").stdout).into_owned();
+    let with = if children { "--children" } else { "--no-children" };
+    let text = oracle::perf_of(
+        file,
+        &[
+            "report",
+            "--stdio",
+            "--no-group",
+            "--no-inline",
+            "-g",
+            "none",
+            "-t",
+            "\t",
+            "-F",
+            fields,
+            with,
+            "--percent-limit",
+            "0",
+        ],
+    );
     let mut events: BTreeMap<String, Shares> = BTreeMap::new();
     let mut event = String::new();
     for line in text.lines() {
@@ -120,10 +132,8 @@ pub(crate) fn children_agree(file: &Path) {
 
 /// perf says samples and occurrences as `# Samples: 1K`, so the exact sums come from its script.
 pub(crate) fn perf_sums(file: &Path) -> BTreeMap<String, (u64, u64)> {
-    let mut perf = Command::new("perf");
-    let run = perf.args(["script", "-G", "-F", "event,period", "-i"]).arg(file).stdin(Stdio::null()).output();
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for line in String::from_utf8_lossy(&run.expect("perf starts").stdout).lines() {
+    for line in oracle::perf_of(file, &["script", "-G", "-F", "event,period"]).lines() {
         let mut words = line.split_whitespace();
         let (Some(period), Some(event)) = (words.next(), words.next()) else { continue };
         let sum = sums.entry(event.trim_end_matches(':').to_owned()).or_default();
@@ -147,17 +157,11 @@ pub(crate) fn totals_agree(file: &Path) {
 }
 
 pub(crate) fn script(program: &str, file: &Path, options: &[&str]) -> String {
-    let binary = if program == "pmc" { crate::kit::binary() } else { program };
-    let mut command = Command::new(binary);
-    command.arg("script").args(options).arg("-i").arg(file).stdin(Stdio::null());
-    let mut run = command.output().expect("it starts");
-    for _ in 0..4 {
-        // perf falls over build-ids here, too, now and then; pmc must never.
-        if run.status.signal().is_none() || program == "pmc" {
-            break;
-        }
-        run = command.output().expect("it starts");
+    let all = [&["script"], options].concat();
+    if program == "perf" {
+        return oracle::perf_of(file, &all);
     }
+    let run = kit::pmc().args(all).arg("-i").arg(file).output().expect("pmc starts");
     String::from_utf8(run.stdout).expect("text")
 }
 

@@ -1,5 +1,6 @@
 //! The screen in tmux: the real binary, real keys, what stands on the terminal.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -237,10 +238,8 @@ fn what_is_seen_can_be_written_to_files() {
         assert!(share(name).is_some_and(|share| (share - wanted).abs() < 6.0), "{name}: {:?}", share(name));
     }
     if kit::need_program("perf") {
-        let perf = Command::new("perf")
-            .args(["report", "--stdio", "--no-children", "-s", "sym", "-i", &data])
-            .output();
-        let perf = String::from_utf8_lossy(&perf.expect("perf starts").stdout).into_owned();
+        let perf =
+            kit::oracle::perf_of(Path::new(&data), &["report", "--stdio", "--no-children", "-s", "sym"]);
         assert!(perf.contains("fifty") && perf.contains("main"), "{perf}");
     }
 }
