@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use pmc::abi::Attr;
+use pmc::abi::attr::Flag;
+use pmc::abi::sample_type;
 use pmc::perfdata::{Buffer, Event, Features, Options, Reader, Writer};
-use pmc::record::{kind, layout::bits};
-use pmc::sys::Attr;
-use pmc::sys::attr::Flag;
+use pmc::record::kind;
 
 const SAMPLES: u64 = 400_000;
 const DEPTH: u64 = 30;
@@ -21,7 +22,13 @@ fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
     let events = [1u64, 2].map(|id| {
         let mut attr = Attr::new(1, id - 1);
         attr.set_sample_type(
-            bits::IDENTIFIER | bits::IP | bits::TID | bits::TIME | bits::CPU | bits::PERIOD | bits::CALLCHAIN,
+            sample_type::IDENTIFIER
+                | sample_type::IP
+                | sample_type::TID
+                | sample_type::TIME
+                | sample_type::CPU
+                | sample_type::PERIOD
+                | sample_type::CALLCHAIN,
         );
         attr.set(Flag::SampleIdAll, true);
         Event { attr, ids: vec![id], name: None }

@@ -19,7 +19,7 @@ fn program() -> PathBuf {
 }
 
 /// Places spread evenly over the text.
-fn probes(count: u64) -> Vec<SymbolQuery> {
+fn queries(count: u64) -> Vec<SymbolQuery> {
     let bytes = std::fs::read(program()).expect("the program can be read");
     let file = object::File::parse(&*bytes).expect("an ELF file");
     let text = file.section_by_name(".text").expect("a text section");
@@ -41,11 +41,11 @@ fn options() -> Options {
 }
 
 fn resolve(bencher: Bencher<'_, '_>, depth: Depth, options: &Options) {
-    let probes = probes(2000);
+    let queries = queries(2000);
     bencher.bench(|| {
         let mut symbolizer = Symbolizer::new(options.clone()).expect("threads");
         let module = symbolizer.add(Module::file(program()));
-        symbolizer.resolve(&[Request { module, probes: &probes }], depth, &|_| {})
+        symbolizer.resolve(&[Request { module, queries: &queries }], depth, &|_| {})
     });
 }
 

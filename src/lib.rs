@@ -15,9 +15,10 @@
 //!   event                                 event text -> perf_event_attr
 //!   host                 perfdata         /proc, /sys as values, rooted anywhere | records <-> perf.data
 //!           sys    record                 the kernel: all `unsafe`, all libc | bytes <-> typed records
-//!           error  units  text  address   words and numbers
+//!           error  units  text  terminal  address   words and numbers
 //! ```
 
+pub mod abi;
 pub mod address;
 pub mod analysis;
 pub mod cli;
@@ -29,9 +30,11 @@ pub mod host;
 pub mod perfdata;
 pub mod profile;
 pub mod record;
+pub mod recording;
 pub mod session;
 pub mod symbol;
 pub mod sys;
+pub mod terminal;
 pub mod text;
 pub mod tui;
 pub mod units;

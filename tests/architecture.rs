@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 ///                     main
 ///                   command   <- cli        wires the rest
 ///           tui                view
-///                   analysis
+///        recording  analysis
 ///                   profile
 ///
 /// counter                    symbol  unwind
 /// event                      session
 /// host                       perfdata
 ///           record
-///           sys
-///           error  units  text  address
+///           sys  abi
+///           error  units  text  terminal  address
 /// ```
 const HOUSE: &[(&str, &[&str])] = &[
     // The binary leaves with the status that a command decided, or dies by the signal that ended it.
@@ -29,39 +29,67 @@ const HOUSE: &[(&str, &[&str])] = &[
     (
         "command",
         &[
-            "cli", "tui", "view", "analysis", "profile", // the top
-            "counter", "event", "host", // the measuring wing
-            "symbol", "unwind", "session", "perfdata", // the reading wing
-            "sys", "record", "error", "units", "text", "address",
+            "cli",
+            "tui",
+            "view", // the top
+            "recording",
+            "analysis",
+            "profile", // the engines
+            "counter",
+            "event",
+            "host", // the measuring wing
+            "symbol",
+            "unwind",
+            "session",
+            "perfdata", // the reading wing
+            "sys",
+            "record",
+            "abi",
+            "error",
+            "units",
+            "text",
+            "terminal",
+            "address",
         ],
     ),
     ("cli", &[]),
-    ("tui", &["view", "profile", "error", "units", "text"]),
-    ("view", &["profile", "error", "units", "text"]),
+    (
+        "recording",
+        &[
+            "counter", "event", "host", // the measuring wing
+            "symbol", "unwind", "session", "perfdata", // the reading wing
+            "sys", "record", "abi", "error", "units", "text", "address",
+        ],
+    ),
+    ("tui", &["view", "profile", "error", "units", "text", "terminal"]),
+    ("view", &["profile", "record", "abi", "error", "units", "text"]),
     (
         "analysis",
         &[
             "profile", "host", // of this machine: its files
-            "symbol", "unwind", "session", "perfdata", "sys", "record", "error", "units", "text", "address",
+            "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error", "units", "text",
+            "address",
         ],
     ),
-    ("profile", &["session", "symbol", "error", "units", "text", "address"]),
+    ("profile", &["session", "symbol", "record", "abi", "error", "units", "text", "address"]),
     // The measuring wing.
-    ("counter", &["event", "host", "sys", "error", "units", "text"]),
-    ("event", &["host", "sys", "error", "units", "text"]),
-    ("host", &["sys", "error", "units", "text"]),
+    ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
+    ("event", &["host", "sys", "abi", "error", "units", "text"]),
+    ("host", &["sys", "abi", "error", "units", "text"]),
     // The reading wing.
-    ("symbol", &["session", "perfdata", "record", "sys", "error", "units", "text", "address"]),
-    ("unwind", &["session", "perfdata", "record", "sys", "error", "units", "text", "address"]),
-    ("session", &["perfdata", "record", "sys", "error", "units", "text", "address"]),
-    ("perfdata", &["record", "sys", "error", "units", "text", "address"]),
+    ("symbol", &["session", "perfdata", "record", "sys", "abi", "error", "units", "text", "address"]),
+    ("unwind", &["session", "perfdata", "record", "sys", "abi", "error", "units", "text", "address"]),
+    ("session", &["perfdata", "record", "sys", "abi", "error", "units", "text", "address"]),
+    ("perfdata", &["record", "sys", "abi", "error", "units", "text", "address"]),
     // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
-    ("record", &["sys", "error", "units", "text", "address"]),
-    ("sys", &["error", "units", "text"]),
+    ("record", &["abi", "sys", "error", "units", "text", "address"]),
+    ("sys", &["abi", "error", "units", "text"]),
     ("error", &["sys", "text"]),
+    ("abi", &[]),
     ("address", &[]),
     ("units", &[]),
     ("text", &[]),
+    ("terminal", &[]),
 ];
 
 /// A line that breaks a rule.

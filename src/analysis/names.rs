@@ -1,17 +1,19 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
 use super::symbols::Symbols;
+use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
 use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
-use crate::session::intern::Lists;
-use crate::session::{Layer, Level, Session, location};
+use crate::session::intern::Interner;
+use crate::session::location::{self, SampledAddress};
+use crate::session::{Epoch, Session};
 
 /// The words of a recording.
 pub struct Names<'a> {
     session: &'a Session,
     comms: Vec<String>,
     tracing: Option<TracingData>,
-    payloads: Option<&'a Lists>,
+    payloads: Option<&'a Interner>,
     /// For addresses in payloads.
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
@@ -28,7 +30,7 @@ impl<'a> Names<'a> {
     }
 
     /// Knows the payloads that pass 2 kept.
-    pub fn with_payloads(self, payloads: &'a Lists) -> Self {
+    pub fn with_payloads(self, payloads: &'a Interner) -> Self {
         Self { payloads: Some(payloads), ..self }
     }
 
@@ -40,9 +42,12 @@ impl<'a> Names<'a> {
     /// The kernel's function at an address, and the distance from its start.
     fn code(&self, address: u64) -> Option<(String, u64)> {
         let symbols = self.symbols?;
-        let location = location::locate(&self.session.history, Layer::KERNEL, Level::Kernel, address, false);
-        let (module, probe) = symbols.probe(&location)?;
-        symbols.symbolizer.find(module, probe).map(|(name, into)| (name.to_owned(), into))
+        let location = location::locate(
+            &self.session.history,
+            SampledAddress::code(Epoch::KERNEL, CpuMode::Kernel, address),
+        );
+        let (module, query) = symbols.query(&location)?;
+        symbols.symbolizer.find(module, query).map(|(name, into)| (name.to_owned(), into))
     }
 
     /// A tracepoint's payload as its format prints it.

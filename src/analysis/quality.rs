@@ -30,16 +30,13 @@ pub fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -
                 };
             };
             let of = &session.history.modules()[module as usize];
-            let trust = symbols.id(module).map(|id| symbols.symbolizer.trust(id)).unwrap_or_default();
+            let trust = symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default();
             let shown =
                 |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
             ModuleTrust {
                 path: of.path.to_string_lossy().into_owned(),
                 name: of.short_name(),
-                build_id: of
-                    .build_id
-                    .as_ref()
-                    .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+                build_id: of.build_id.as_ref().map(|id| crate::text::hex(id, "")),
                 binary: shown(&trust.binary),
                 debug: shown(&trust.debug),
                 symbols: trust.symbols,
@@ -65,7 +62,7 @@ pub fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Sy
         let all = session.history.modules().iter().enumerate();
         let mut same = all.filter(|(_, of)| of.path.to_string_lossy() == module.path);
         let id = same.find_map(|(number, _)| symbols.id(number as u32));
-        let missing = id.map(|id| symbols.symbolizer.trust(id).missing).unwrap_or_default();
+        let missing = id.map(|id| symbols.symbolizer.quality(id).missing).unwrap_or_default();
         module.remedy = missing.first().and_then(crate::symbol::Missing::remedy);
     }
 }

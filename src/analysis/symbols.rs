@@ -6,11 +6,10 @@ use rustc_hash::FxHashMap;
 
 use crate::address::{Avma, FileOffset};
 use crate::error::Result;
-use crate::profile::sampled::{Code, Texts};
-use crate::session::{self, History, Location, Module};
+use crate::profile::sampled::{Code, StringTable};
+use crate::session::{History, Location, Module};
 use crate::symbol::{
-    self, Answer, BuildId, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery,
-    Symbolizer,
+    self, Answer, Depth, Frame, Function, ModuleId, Options, Progress, Request, SymbolQuery, Symbolizer,
 };
 
 /// A symbolizer that knows the modules of a recording.
@@ -58,7 +57,7 @@ impl Symbols {
     /// Makes more modules known, by their numbers in order.
     pub fn know(&mut self, modules: &[Module]) {
         for module in modules {
-            let id = as_symbol(module, self.live).map(|module| self.symbolizer.add(module));
+            let id = symbol::Module::of(module, self.live).map(|module| self.symbolizer.add(module));
             self.ids.push(id);
         }
     }
@@ -81,18 +80,18 @@ impl Symbols {
     }
 
     /// How to ask for a location.
-    pub fn probe(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
+    pub fn query(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
-        let probe = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
-        Some((id, probe))
+        let query = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
+        Some((id, query))
     }
 
     /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind, as far as that is
     /// known by now.
     pub fn around(&self, location: &Location) -> Option<(u64, u64)> {
-        let (id, probe) = self.probe(location)?;
-        self.symbolizer.around(id, probe)
+        let (id, query) = self.query(location)?;
+        self.symbolizer.around(id, query)
     }
 
     /// Asks for all locations at once.
@@ -102,23 +101,23 @@ impl Symbols {
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Answers {
-        let mut probes: FxHashMap<ModuleId, Vec<(SymbolQuery, usize)>> = FxHashMap::default();
+        let mut queries: FxHashMap<ModuleId, Vec<(SymbolQuery, usize)>> = FxHashMap::default();
         for (number, location) in locations.iter().enumerate() {
-            if let Some((id, probe)) = self.probe(location) {
-                probes.entry(id).or_default().push((probe, number));
+            if let Some((id, query)) = self.query(location) {
+                queries.entry(id).or_default().push((query, number));
             }
         }
-        let mut asked: Vec<(ModuleId, Vec<(SymbolQuery, usize)>)> = probes.into_iter().collect();
+        let mut asked: Vec<(ModuleId, Vec<(SymbolQuery, usize)>)> = queries.into_iter().collect();
         asked.sort_unstable_by_key(|(id, _)| *id);
-        asked.iter_mut().for_each(|(_, probes)| probes.sort_unstable());
+        asked.iter_mut().for_each(|(_, queries)| queries.sort_unstable());
         let lists: Vec<Vec<SymbolQuery>> =
-            asked.iter().map(|(_, probes)| probes.iter().map(|(probe, _)| *probe).collect()).collect();
+            asked.iter().map(|(_, queries)| queries.iter().map(|(query, _)| *query).collect()).collect();
         let requests: Vec<Request<'_>> =
-            asked.iter().zip(&lists).map(|((id, _), probes)| Request { module: *id, probes }).collect();
+            asked.iter().zip(&lists).map(|((id, _), queries)| Request { module: *id, queries }).collect();
         let answers = self.symbolizer.resolve(&requests, depth, progress);
         let mut of = vec![None; locations.len()];
-        for (request, (_, probes)) in asked.iter().enumerate() {
-            for (at, (_, number)) in probes.iter().enumerate() {
+        for (request, (_, queries)) in asked.iter().enumerate() {
+            for (at, (_, number)) in queries.iter().enumerate() {
                 of[*number] = Some((request, at));
             }
         }
@@ -137,7 +136,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         raw_names: bool,
-        texts: &mut Texts,
+        texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         self.name_in(history.modules(), locations, depth, raw_names, texts, progress)
@@ -150,7 +149,7 @@ impl Symbols {
         locations: &[Location],
         depth: Depth,
         raw_names: bool,
-        texts: &mut Texts,
+        texts: &mut StringTable,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Code {
         let answers = self.answers(locations, depth, progress);
@@ -193,27 +192,4 @@ impl Answers {
             None => (&[], None),
         }
     }
-}
-
-/// `None` for code that nobody can look into.
-pub fn as_symbol(module: &Module, live: bool) -> Option<symbol::Module> {
-    let kind = match &module.kind {
-        session::Kind::File => symbol::Kind::File,
-        session::Kind::Kernel(reference) => symbol::Kind::Kernel { reference: reference.clone() },
-        session::Kind::KernelModule(name, start) => {
-            symbol::Kind::KernelModule { name: name.clone(), start: *start }
-        }
-        session::Kind::Vdso => symbol::Kind::Vdso,
-        session::Kind::Anonymous(pid) => symbol::Kind::Anonymous { pid: *pid },
-        session::Kind::Bpf => symbol::Kind::Bpf,
-        session::Kind::Opaque => return None,
-    };
-    Some(symbol::Module {
-        kind,
-        path: module.path.clone(),
-        build_id: module.build_id.as_deref().and_then(BuildId::new),
-        pid: module.pid.filter(|_| live),
-        mapping: module.mapping,
-        mount: module.mount,
-    })
 }

@@ -1,6 +1,6 @@
-//! Unwinding for pass 2: each module's tables and each layer's space are prepared once, when a sample first needs them.
+//! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample first needs them.
 //!
-//! Receives the session's layers and the symbolizer's files; hands on walkers, one a thread.
+//! Receives the session's epochs and the symbolizer's files; hands on walkers, one a thread.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -10,7 +10,7 @@ use super::symbols::Symbols;
 use crate::address::Avma;
 use crate::profile::sampled::trust::Ends;
 use crate::record::Parts;
-use crate::session::{History, Layer, Unwind, Walk};
+use crate::session::{Epoch, History, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
@@ -24,7 +24,7 @@ pub struct Unwinding<'a> {
     most: usize,
     less_one: bool,
     tables: Vec<OnceLock<Option<Tables>>>,
-    spaces: Mutex<FxHashMap<Layer, std::sync::Arc<Space>>>,
+    spaces: Mutex<FxHashMap<Epoch, std::sync::Arc<Space>>>,
     ends: Mutex<Tally>,
 }
 
@@ -78,20 +78,20 @@ impl<'a> Unwinding<'a> {
         self.tables.get(module as usize)?.get_or_init(read).as_ref()
     }
 
-    fn space(&self, layer: Layer) -> std::sync::Arc<Space> {
+    fn space(&self, epoch: Epoch) -> std::sync::Arc<Space> {
         let mut spaces = self.spaces.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(space) = spaces.get(&layer) {
+        if let Some(space) = spaces.get(&epoch) {
             return space.clone();
         }
         let mut space = Space::new(self.arch);
-        for mapped in self.history.mappings(layer) {
+        for mapped in self.history.mappings(epoch) {
             space.add(&mapped.mapping, self.tables(mapped.module));
         }
         if spaces.len() >= MOST_SPACES {
             spaces.clear();
         }
         let space = std::sync::Arc::new(space);
-        spaces.insert(layer, space.clone());
+        spaces.insert(epoch, space.clone());
         space
     }
 }
@@ -112,7 +112,7 @@ impl Unwind for Unwinding<'_> {
 struct OneThread<'a> {
     shared: &'a Unwinding<'a>,
     walker: Walker,
-    last: Option<(Layer, std::sync::Arc<Space>)>,
+    last: Option<(Epoch, std::sync::Arc<Space>)>,
     values: Vec<u64>,
     chain: Vec<Avma>,
     ends: Tally,
@@ -132,7 +132,7 @@ impl Drop for OneThread<'_> {
 }
 
 impl Walk for OneThread<'_> {
-    fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>) {
+    fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>) {
         let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
         self.values.clear();
         self.values.extend(recorded.values.iter());
@@ -140,10 +140,10 @@ impl Walk for OneThread<'_> {
             return;
         };
         let space = match &self.last {
-            Some((of, space)) if *of == layer => space.clone(),
+            Some((of, space)) if *of == epoch => space.clone(),
             _ => {
-                let space = self.shared.space(layer);
-                self.last = Some((layer, space.clone()));
+                let space = self.shared.space(epoch);
+                self.last = Some((epoch, space.clone()));
                 space
             }
         };
@@ -155,7 +155,7 @@ impl Walk for OneThread<'_> {
             End::Lost => self.ends.lost += 1,
             End::Long => self.ends.long += 1,
             End::NoTables(address) => {
-                let module = self.shared.history.find(layer, address).map(|mapped| mapped.module);
+                let module = self.shared.history.find(epoch, address).map(|mapped| mapped.module);
                 *self.ends.no_tables.entry(module).or_default() += 1;
             }
         }

@@ -1,8 +1,9 @@
 //! Gathers what a recording says of itself, under perf's labels.
 
+use crate::abi::attr::Flag;
+use crate::abi::{names_of, read_format, sample_type};
 use crate::perfdata::{Event, Feature, Form, Reader};
 use crate::profile::recording::{EventAsked, Recording};
-use crate::sys::attr::Flag;
 
 /// All that the header and the feature sections say.
 pub(super) fn of(reader: &Reader) -> Recording {
@@ -12,7 +13,7 @@ pub(super) fn of(reader: &Reader) -> Recording {
         events: reader.events().iter().map(event).collect(),
         build_ids: build_ids
             .map(|row| {
-                let id = row.id.iter().map(|byte| format!("{byte:02x}")).collect();
+                let id = crate::text::hex(&row.id, "");
                 (id, String::from_utf8_lossy(&row.name).into_owned())
             })
             .collect(),
@@ -78,80 +79,8 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     facts
 }
 
-/// `sample_type` bits in their order.
-const SAMPLE_TYPE: [&str; 25] = [
-    "IP",
-    "TID",
-    "TIME",
-    "ADDR",
-    "READ",
-    "CALLCHAIN",
-    "ID",
-    "CPU",
-    "PERIOD",
-    "STREAM_ID",
-    "RAW",
-    "BRANCH_STACK",
-    "REGS_USER",
-    "STACK_USER",
-    "WEIGHT",
-    "DATA_SRC",
-    "IDENTIFIER",
-    "TRANSACTION",
-    "REGS_INTR",
-    "PHYS_ADDR",
-    "AUX",
-    "CGROUP",
-    "DATA_PAGE_SIZE",
-    "CODE_PAGE_SIZE",
-    "WEIGHT_STRUCT",
-];
-const READ_FORMAT: [&str; 5] = ["TOTAL_TIME_ENABLED", "TOTAL_TIME_RUNNING", "ID", "GROUP", "LOST"];
-const FLAGS: [(Flag, &str); 36] = [
-    (Flag::Disabled, "disabled"),
-    (Flag::Inherit, "inherit"),
-    (Flag::Pinned, "pinned"),
-    (Flag::Exclusive, "exclusive"),
-    (Flag::ExcludeUser, "exclude_user"),
-    (Flag::ExcludeKernel, "exclude_kernel"),
-    (Flag::ExcludeHv, "exclude_hv"),
-    (Flag::ExcludeIdle, "exclude_idle"),
-    (Flag::Mmap, "mmap"),
-    (Flag::Comm, "comm"),
-    (Flag::Freq, "freq"),
-    (Flag::InheritStat, "inherit_stat"),
-    (Flag::EnableOnExec, "enable_on_exec"),
-    (Flag::Task, "task"),
-    (Flag::Watermark, "watermark"),
-    (Flag::MmapData, "mmap_data"),
-    (Flag::SampleIdAll, "sample_id_all"),
-    (Flag::ExcludeHost, "exclude_host"),
-    (Flag::ExcludeGuest, "exclude_guest"),
-    (Flag::ExcludeCallchainKernel, "exclude_callchain_kernel"),
-    (Flag::ExcludeCallchainUser, "exclude_callchain_user"),
-    (Flag::Mmap2, "mmap2"),
-    (Flag::CommExec, "comm_exec"),
-    (Flag::UseClockid, "use_clockid"),
-    (Flag::ContextSwitch, "context_switch"),
-    (Flag::WriteBackward, "write_backward"),
-    (Flag::Namespaces, "namespaces"),
-    (Flag::Ksymbol, "ksymbol"),
-    (Flag::BpfEvent, "bpf_event"),
-    (Flag::AuxOutput, "aux_output"),
-    (Flag::Cgroup, "cgroup"),
-    (Flag::TextPoke, "text_poke"),
-    (Flag::BuildId, "build_id"),
-    (Flag::InheritThread, "inherit_thread"),
-    (Flag::RemoveOnExec, "remove_on_exec"),
-    (Flag::Sigtrap, "sigtrap"),
-];
-
 fn event(event: &Event) -> EventAsked {
     let attr = &event.attr;
-    let names = |bits: u64, names: &[&str]| {
-        let set = names.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1);
-        set.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
-    };
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
     say("type", attr.kind().to_string());
@@ -162,12 +91,10 @@ fn event(event: &Event) -> EventAsked {
     if attr.period() != 0 {
         say("{ sample_period, sample_freq }", attr.period().to_string());
     }
-    say("sample_type", names(attr.sample_type(), &SAMPLE_TYPE));
-    say("read_format", names(attr.read_format(), &READ_FORMAT));
-    for (flag, name) in FLAGS {
-        if attr.get(flag) {
-            say(name, "1".to_owned());
-        }
+    say("sample_type", names_of(attr.sample_type(), sample_type::NAMES).join("|"));
+    say("read_format", names_of(attr.read_format(), read_format::NAMES).join("|"));
+    for flag in Flag::ALL.iter().filter(|flag| attr.get(**flag)) {
+        say(flag.name(), "1".to_owned());
     }
     if attr.precise_ip() > 0 {
         say("precise_ip", attr.precise_ip().to_string());

@@ -4,6 +4,8 @@
 
 use std::io::{BufWriter, Write, stdout};
 
+use crate::abi::Attr;
+use crate::abi::attr::kind;
 use crate::cli::info::Info;
 use crate::counter::facts::Facts;
 use crate::counter::machine::{self as probing, CoreUnit, State};
@@ -16,8 +18,6 @@ use crate::host::cpu::{Processor, Topology};
 use crate::host::holders::Holders;
 use crate::host::tracepoint::TracepointError;
 use crate::profile::machine::{self as shown, Machine};
-use crate::sys::Attr;
-use crate::sys::attr::kind;
 use crate::sys::credentials::{Capability, Limits, Seccomp};
 use crate::sys::perf::OpenTarget;
 use crate::sys::process;

@@ -2,7 +2,7 @@
 //!
 //! Wires `event::listing` (what there is), `counter::openable` (what opens) and the view; formats nothing.
 
-use std::io::{self, BufWriter, IsTerminal, Write, stdout};
+use std::io::{self, BufWriter, Write, stdout};
 
 use super::info::{cleaned, no_tracepoint, why};
 use crate::cli::list::List;
@@ -14,6 +14,7 @@ use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{self, Catalog, Encoding, Entry, Field, Opens, Unreadable};
 use crate::sys::process;
+use crate::terminal::Stream;
 use crate::text;
 use crate::view;
 
@@ -143,7 +144,7 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
         writeln!(out)?;
         return Ok(true);
     }
-    let columns = columns();
+    let columns = Stream::Output.size().map(|(columns, _)| usize::from(columns).max(60));
     let mut writer = view::list::Writer::new(out, columns, typed.long);
     let mut found = false;
     entries.try_for_each(|entry| {
@@ -164,16 +165,6 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
         process::close_behind();
     }
     Ok(found)
-}
-
-/// Columns of the terminal, if that is where the list goes.
-fn columns() -> Option<usize> {
-    let out = stdout();
-    if !out.is_terminal() {
-        return None;
-    }
-    let size = rustix::termios::tcgetwinsize(&out).ok()?;
-    Some(usize::from(size.ws_col).max(60))
 }
 
 /// Turns what is listed into entries, trying each.
@@ -249,7 +240,7 @@ impl Trier<'_> {
     fn fields(&self, name: &str) -> Vec<Field> {
         let Some((system, name)) = name.split_once(':') else { return Vec::new() };
         let fields = self.host.tracepoint_fields(system, name).unwrap_or_default();
-        let field = |field: crate::host::tracepoint::Field| Field {
+        let field = |field: crate::abi::TracepointField| Field {
             name: cleaned(&field.name),
             declaration: cleaned(&field.declaration),
             offset: field.offset,

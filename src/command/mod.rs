@@ -3,12 +3,9 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
-mod control;
 mod diff;
-mod ending;
 mod header;
 mod info;
-mod launch;
 mod list;
 mod perfalloc;
 mod plan;

@@ -1,10 +1,11 @@
 //! A bar on the terminal for whatever takes longer than half a second. Nothing is drawn elsewhere.
 
-use std::io::IsTerminal;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::terminal::Stream;
 
 /// Shorter work shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -20,8 +21,13 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(what: &'static str, total: u64) -> Self {
-        let on_terminal = std::io::stderr().is_terminal();
-        Self { what, total, began: Instant::now(), bar: OnceLock::new(), on_terminal }
+        Self {
+            what,
+            total,
+            began: Instant::now(),
+            bar: OnceLock::new(),
+            on_terminal: Stream::Error.is_screen(),
+        }
     }
 
     fn bar(&self) -> Option<&ProgressBar> {

@@ -12,11 +12,11 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::launch;
 use crate::cli;
 use crate::counter::reservation::{Finding, LockFile, Prepared, acquire};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
+use crate::recording::launch;
 use crate::sys::background::{self, Side};
 use crate::sys::signal::{self, Signals};
 

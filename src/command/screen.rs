@@ -2,13 +2,14 @@
 //! ends with it. Used by every command that has a screen.
 
 use std::fs::OpenOptions;
-use std::io::{BufWriter, IsTerminal, Write, stdin, stdout};
+use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Profile, Query};
 use crate::sys::signal::{self, Signals};
+use crate::terminal::Stream;
 use crate::tui::{self, End, EngineHandle, ExportForm, Inbox, Surroundings, Waker};
 use crate::view;
 use crate::view::report::{Form, Layout};
@@ -18,8 +19,7 @@ const PANIC: &str = "PMC_TEST_PANIC";
 
 /// Whether there is a terminal that can show more than lines.
 pub(in crate::command) fn is_there() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    stdin().is_terminal() && stdout().is_terminal() && !is_dumb
+    Stream::Input.is_terminal() && Stream::Output.is_screen()
 }
 
 /// Catches the signals that the screen must know of. To be called before any thread is started, so that none of them gets
@@ -49,7 +49,6 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
 /// When the terminal or the engine fails.
 pub(in crate::command) fn show(engine: &EngineHandle, inbox: Inbox, first: Query) -> Result<Exit> {
     let around = Surroundings {
-        has_colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         stop: signal::stop,
         panics: std::env::var_os(PANIC).is_some_and(|value| value == "draw"),
     };

@@ -19,11 +19,12 @@ use std::rc::Rc;
 
 use super::target::Cgroup;
 use super::{Allocated, Flags, Mode, allocate};
+use crate::abi::attr::{Flag, kind};
+use crate::abi::{Attr, read_format};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
-use crate::sys::attr::{Flag, kind};
-use crate::sys::perf::{EventFd, OpenTarget, format};
-use crate::sys::{Attr, errno};
+use crate::sys::errno;
+use crate::sys::perf::{EventFd, OpenTarget};
 use crate::units::Count;
 
 /// Where a bundle counts: a thread, a CPU, or a thread while it is on a CPU.
@@ -380,7 +381,7 @@ impl CounterSet {
         attr.set(Flag::Disabled, leader.is_none());
         attr.set(Flag::EnableOnExec, on_exec);
         if grouped {
-            attr.set_read_format(attr.read_format() | format::GROUP | format::ID);
+            attr.set_read_format(attr.read_format() | read_format::GROUP | read_format::ID);
         }
         match options.levels {
             Levels::AsWritten => {}

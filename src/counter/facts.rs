@@ -3,11 +3,11 @@
 //! Receives a [`Host`] (any root) and our [`Credentials`]; hands on plain values to [`super::refusal`], which is
 //! pure and is tested with snapshots of saved machines. Decides nothing.
 
+use crate::abi::Attr;
+use crate::abi::attr::kind;
 use crate::host::cpu::Processor;
 use crate::host::settings::Settings;
 use crate::host::{CpuList, Host};
-use crate::sys::Attr;
-use crate::sys::attr::kind;
 use crate::sys::credentials::{Credentials, Limits};
 
 /// A PMU as far as explanations need it.

@@ -5,8 +5,8 @@
 //! good (a watchdog, a pinned event) are not seen by that check.
 
 use super::{Flags, Mode, allocate};
+use crate::abi::attr::Flag;
 use crate::event::EventGroup;
-use crate::sys::attr::Flag;
 use crate::sys::errno;
 use crate::sys::perf::{EventFd, OpenTarget};
 

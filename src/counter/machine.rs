@@ -17,12 +17,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::facts::{Facts, KnownPmu};
+use crate::abi::attr::{Flag, kind};
+use crate::abi::{Attr, read_format};
 use crate::host::CpuList;
-use crate::sys::Attr;
 use crate::sys::arch::{self, CoreCounters};
-use crate::sys::attr::{Flag, kind};
 use crate::sys::header_page::HeaderPage;
-use crate::sys::perf::{EventFd, OpenTarget, format};
+use crate::sys::perf::{EventFd, OpenTarget};
 use crate::units::Count;
 
 /// The counters of one kind of core.
@@ -149,7 +149,7 @@ fn request(kind: u32, config: u64) -> Attr {
     attr.set(Flag::Disabled, true);
     attr.set(Flag::ExcludeKernel, true);
     attr.set(Flag::ExcludeHv, true);
-    attr.set_read_format(format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING);
+    attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
     attr
 }
 

@@ -18,10 +18,11 @@ pub mod verdict;
 
 use std::io;
 
+use crate::abi::attr::Flag;
+use crate::abi::{Attr, read_format, sample_type};
 use crate::event::{EventSpec, Source};
-use crate::sys::attr::Flag;
-use crate::sys::perf::{self, EventFd, OpenTarget};
-use crate::sys::{Attr, errno};
+use crate::sys::errno;
+use crate::sys::perf::{EventFd, OpenTarget};
 
 /// What a counter counts, and whether it samples: FreeBSD's four modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +94,8 @@ pub fn allocate(spec: &EventSpec, mode: Mode, flags: Flags, cpu: Option<u32>) ->
     if !mode.samples() {
         // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling; perf's identifier costs nothing and tells its events from others'.
         attr.set_period(0);
-        attr.set_sample_type(perf::SAMPLE_IDENTIFIER);
-        attr.set_read_format(perf::format::TOTAL_TIME_ENABLED | perf::format::TOTAL_TIME_RUNNING);
+        attr.set_sample_type(sample_type::IDENTIFIER);
+        attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
     }
     Ok(Allocated { attr })
 }
@@ -122,7 +123,7 @@ impl Allocated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::attr::kind;
+    use crate::abi::attr::kind;
 
     fn task_clock() -> EventSpec {
         EventSpec::new("task-clock", Source::Kernel(Attr::new(kind::SOFTWARE, 1)))

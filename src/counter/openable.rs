@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use super::facts::Facts;
 use super::refusal::{self, Asked, Refusal, RefusalKind};
+use crate::abi::Attr;
+use crate::abi::attr::{Flag, kind};
 use crate::event::{EventSpec, Source};
-use crate::sys::Attr;
-use crate::sys::attr::{Flag, kind};
 use crate::sys::perf::{EventFd, OpenTarget};
 
 /// Whether an event opens.

@@ -20,11 +20,12 @@ use super::Allocated;
 use super::counter_set::TargetSlot;
 use super::sampling::{self, Concessions, SampleOptions, SampleRole};
 use super::target::Cgroup;
+use crate::abi::attr::{Flag, kind};
+use crate::abi::{Attr, read_format};
 use crate::event::{EventGroup, EventSpec};
-use crate::sys::attr::{Flag, kind};
-use crate::sys::perf::{EventFd, OpenTarget, format};
+use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::ring::{Direction, Ring};
-use crate::sys::{Attr, errno, page_size};
+use crate::sys::{errno, page_size};
 
 /// What is opened once for all slots.
 #[derive(Debug)]
@@ -495,15 +496,15 @@ impl Rings {
         let Self { open, words, events, .. } = self;
         for one in open.iter() {
             let format = events[one.event].attr.read_format();
-            if format & format::LOST == 0 {
+            if format & read_format::LOST == 0 {
                 continue;
             }
             words.resize(3 + 3 * events.len(), 0);
             let Ok(got) = one.fd.read(words) else { continue };
-            let times =
-                (format & (format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING)).count_ones() as usize;
+            let times = (format & (read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING))
+                .count_ones() as usize;
             // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours among them.
-            let lost = if format & format::GROUP == 0 {
+            let lost = if format & read_format::GROUP == 0 {
                 words[..got].get(1 + times + 1)
             } else {
                 words[..got]

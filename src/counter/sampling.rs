@@ -14,10 +14,11 @@ use std::io;
 
 use super::counter_set::Levels;
 use super::{Allocated, Flags, Mode, allocate};
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::DUMMY;
+use crate::abi::{Attr, branch_sample_type, read_format, sample_type};
 use crate::event::{EventSpec, Source};
-use crate::sys::attr::{Flag, kind};
-use crate::sys::perf::{branch, format, sample};
-use crate::sys::{Attr, arch, errno};
+use crate::sys::{arch, errno};
 
 /// How often a sample is taken, for events whose text does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,29 +132,29 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
     attr.set(Flag::EnableOnExec, role.leads && role.on_exec);
     attr.set(Flag::Watermark, true);
     attr.set_wakeup(role.watermark.max(1));
-    let mut fields = sample::IP | sample::TID | options.fields;
-    let mut read_format = format::ID | format::LOST;
+    let mut fields = sample_type::IP | sample_type::TID | options.fields;
+    let mut read_format = read_format::ID | read_format::LOST;
     rate(options, attr, &mut fields);
     if options.no_samples {
         attr.set_freq(0);
     }
     if role.system {
-        fields |= sample::CPU;
+        fields |= sample_type::CPU;
     }
     if options.time && spec.qualifiers.time != Some(false) || spec.qualifiers.time == Some(true) {
-        fields |= sample::TIME;
+        fields |= sample_type::TIME;
     }
     if attr.kind() == kind::TRACEPOINT {
-        fields |= sample::RAW | sample::TIME | sample::CPU | sample::PERIOD;
+        fields |= sample_type::RAW | sample_type::TIME | sample_type::CPU | sample_type::PERIOD;
     }
-    if options.fields & sample::RAW != 0 {
-        fields |= sample::TIME | sample::CPU;
+    if options.fields & sample_type::RAW != 0 {
+        fields |= sample_type::TIME | sample_type::CPU;
     }
     if spec.sample_read || role.read_by_leader {
-        fields |= sample::READ;
+        fields |= sample_type::READ;
         if role.grouped {
             // The kernel reads a group only as it stands: not with what children have added.
-            read_format |= format::GROUP;
+            read_format |= read_format::GROUP;
             attr.set(Flag::Inherit, false);
         }
     }
@@ -161,17 +162,17 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
     branches(spec, options, attr, &mut fields);
     registers(options, attr, &mut fields);
     if options.stat {
-        read_format |= format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING;
+        read_format |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
         attr.set(Flag::InheritStat, true);
     }
     if options.running_time {
-        read_format |= format::TOTAL_TIME_ENABLED | format::TOTAL_TIME_RUNNING;
+        read_format |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
     }
     if options.cgroups {
-        fields |= sample::CGROUP;
+        fields |= sample_type::CGROUP;
     }
     if role.tracks {
-        track(options, attr, options.data_mappings || fields & sample::STACK_USER != 0);
+        track(options, attr, options.data_mappings || fields & sample_type::STACK_USER != 0);
     }
     if let Some(clock) = options.clock {
         attr.set(Flag::UseClockid, true);
@@ -193,12 +194,12 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
     }
     attr.set(Flag::WriteBackward, spec.qualifiers.overwrite.unwrap_or(options.backward));
     match options.period {
-        Some(true) => fields |= sample::PERIOD,
-        Some(false) => fields &= !sample::PERIOD,
+        Some(true) => fields |= sample_type::PERIOD,
+        Some(false) => fields &= !sample_type::PERIOD,
         None => {}
     }
     if role.with_id {
-        fields |= sample::IDENTIFIER;
+        fields |= sample_type::IDENTIFIER;
     }
     if role.read_by_leader && !role.leads {
         attr.set_freq(0);
@@ -214,8 +215,6 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
 /// # Errors
 /// As [`request`].
 pub fn tracker(options: &SampleOptions, role: SampleRole) -> io::Result<Allocated> {
-    /// `PERF_COUNT_SW_DUMMY`.
-    const DUMMY: u64 = 9;
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     attr.set_period(1);
     let spec = EventSpec::new("dummy:HG", Source::Kernel(attr));
@@ -249,7 +248,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> io::Result<Allocate
     attr.set_period(1);
     // It runs from the start: nothing that happens while we look around shall be missed.
     attr.set(Flag::Disabled, false);
-    attr.set_read_format(attr.read_format() & !format::GROUP);
+    attr.set_read_format(attr.read_format() & !read_format::GROUP);
     Ok(request)
 }
 
@@ -266,7 +265,7 @@ fn rate(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
         }
     }
     if attr.get(Flag::Freq) {
-        *fields |= sample::PERIOD;
+        *fields |= sample_type::PERIOD;
     }
 }
 
@@ -283,7 +282,7 @@ fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields
         (None, chosen) => chosen,
     };
     let Some(chosen) = chosen else { return };
-    *fields |= sample::CALLCHAIN;
+    *fields |= sample_type::CALLCHAIN;
     if let Some(frames) = spec.qualifiers.max_stack.or(options.max_stack) {
         attr.set_sample_max_stack(frames);
     }
@@ -292,16 +291,20 @@ fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields
     match chosen {
         CallGraph::Fp => {}
         CallGraph::Lbr if options.branches.is_none() => {
-            *fields |= sample::BRANCH_STACK;
-            let how =
-                branch::USER | branch::CALL_STACK | branch::NO_CYCLES | branch::NO_FLAGS | branch::HW_INDEX;
+            *fields |= sample_type::BRANCH_STACK;
+            let how = branch_sample_type::USER
+                | branch_sample_type::CALL_STACK
+                | branch_sample_type::NO_CYCLES
+                | branch_sample_type::NO_FLAGS
+                | branch_sample_type::HW_INDEX;
             attr.set_branch_sample_type(how);
         }
         // Branches of another kind were asked for: both cannot be, and perf then takes frame pointers.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) => {
             // The unwinder needs to know of data mappings, too; the address and its source are perf's way to ask for them.
-            *fields |= sample::REGS_USER | sample::STACK_USER | sample::ADDR | sample::DATA_SRC;
+            *fields |=
+                sample_type::REGS_USER | sample_type::STACK_USER | sample_type::ADDR | sample_type::DATA_SRC;
             attr.set_sample_regs_user(arch::REGISTERS);
             attr.set_sample_stack_user(bytes);
             attr.set(Flag::ExcludeCallchainUser, true);
@@ -312,18 +315,18 @@ fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields
 fn branches(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     let written = spec.qualifiers.branch_type.as_deref().and_then(|text| branch_filter(text).ok());
     if let Some(filter) = written.or(options.branches) {
-        *fields |= sample::BRANCH_STACK;
+        *fields |= sample_type::BRANCH_STACK;
         attr.set_branch_sample_type(filter);
     }
 }
 
 fn registers(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     if let Some(mask) = options.intr_regs {
-        *fields |= sample::REGS_INTR;
+        *fields |= sample_type::REGS_INTR;
         attr.set_sample_regs_intr(mask);
     }
     if let Some(mask) = options.user_regs {
-        *fields |= sample::REGS_USER;
+        *fields |= sample_type::REGS_USER;
         attr.set_sample_regs_user(attr.sample_regs_user() | mask);
     }
 }
@@ -355,10 +358,11 @@ fn track(options: &SampleOptions, attr: &mut Attr, data_mappings: bool) {
 pub fn branch_filter(text: &str) -> Result<u64, String> {
     let mut mask = 0;
     for word in text.split(',') {
-        let known = branch::FILTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
+        let known =
+            branch_sample_type::FILTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
         mask |= known.ok_or_else(|| word.to_owned())?.1;
     }
-    Ok(if mask & !branch::LEVELS == 0 { mask | branch::ANY } else { mask })
+    Ok(if mask & !branch_sample_type::LEVELS == 0 { mask | branch_sample_type::ANY } else { mask })
 }
 
 /// What was given up so that the kernel takes an event.
@@ -377,20 +381,20 @@ pub struct Concessions {
 /// What pmc asks for on its own account, the newest first: given up in this order.
 const NEWER: [fn(&mut Attr); 4] = [
     // Linux 6.0
-    |attr| attr.set_read_format(attr.read_format() & !format::LOST),
+    |attr| attr.set_read_format(attr.read_format() & !read_format::LOST),
     // Linux 5.12
     |attr| {
         attr.set(Flag::BuildId, false);
         let fields = attr.sample_type();
-        if fields & sample::WEIGHT_STRUCT != 0 {
-            attr.set_sample_type(fields & !sample::WEIGHT_STRUCT | sample::WEIGHT);
+        if fields & sample_type::WEIGHT_STRUCT != 0 {
+            attr.set_sample_type(fields & !sample_type::WEIGHT_STRUCT | sample_type::WEIGHT);
         }
     },
     // Linux 5.1
     |attr| {
         attr.set(Flag::Ksymbol, false);
         attr.set(Flag::BpfEvent, false);
-        attr.set_branch_sample_type(attr.branch_sample_type() & !branch::HW_INDEX);
+        attr.set_branch_sample_type(attr.branch_sample_type() & !branch_sample_type::HW_INDEX);
     },
     // Linux 3.16
     |attr| attr.set(Flag::CommExec, false),
@@ -494,11 +498,14 @@ mod tests {
         let dwarf = SampleOptions { call_graph: Some(CallGraph::Dwarf(4096)), ..options() };
         let one = attr("cpu-clock", &dwarf, role);
         assert_eq!((one.sample_stack_user(), one.sample_regs_user()), (4096, arch::REGISTERS));
-        assert!(one.get(Flag::ExcludeCallchainUser) && one.sample_type() & sample::STACK_USER != 0);
+        assert!(one.get(Flag::ExcludeCallchainUser) && one.sample_type() & sample_type::STACK_USER != 0);
         let own = attr("cpu-clock/call-graph=no/", &dwarf, role);
-        assert_eq!(own.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), 0);
+        assert_eq!(own.sample_type() & (sample_type::CALLCHAIN | sample_type::STACK_USER), 0);
         let fp = attr("cpu-clock", &SampleOptions { call_graph: Some(CallGraph::Fp), ..options() }, role);
-        assert_eq!(fp.sample_type() & (sample::CALLCHAIN | sample::STACK_USER), sample::CALLCHAIN);
+        assert_eq!(
+            fp.sample_type() & (sample_type::CALLCHAIN | sample_type::STACK_USER),
+            sample_type::CALLCHAIN
+        );
     }
 
     #[test]
@@ -511,13 +518,13 @@ mod tests {
         }
         let alone = tracker(&options(), SampleRole { with_id: true, ..SampleRole::default() }).unwrap();
         assert!(!alone.attr().get(Flag::Disabled) && alone.attr().get(Flag::Mmap2));
-        assert_ne!(alone.attr().sample_type() & sample::IDENTIFIER, 0);
+        assert_ne!(alone.attr().sample_type() & sample_type::IDENTIFIER, 0);
     }
 
     #[test]
     fn branch_kinds_have_names() {
-        assert_eq!(branch_filter("any_call,u"), Ok(1 << 4 | branch::USER));
-        assert_eq!(branch_filter("u"), Ok(branch::ANY | branch::USER));
+        assert_eq!(branch_filter("any_call,u"), Ok(1 << 4 | branch_sample_type::USER));
+        assert_eq!(branch_filter("u"), Ok(branch_sample_type::ANY | branch_sample_type::USER));
         assert_eq!(branch_filter("any,sideways"), Err("sideways".to_owned()));
     }
 

@@ -17,8 +17,9 @@ use std::io;
 
 use super::facts::Facts;
 use super::refusal::{self, Asked, Call, Refusal};
-use crate::sys::Attr;
-use crate::sys::attr::{Flag, kind};
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{CPU_CLOCK, CPU_CYCLES};
+use crate::abi::{Attr, branch_sample_type, sample_type};
 use crate::sys::header_page::HeaderPage;
 use crate::sys::perf::{EventFd, OpenTarget};
 
@@ -132,16 +133,10 @@ const SMALL_RING_PAGES: usize = 8;
 /// Samples a second asked for.
 const FREQUENCY: u64 = 1000;
 
-/// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN`.
-const SAMPLE: u64 = 0x27;
-/// `PERF_SAMPLE_REGS_USER | STACK_USER`.
-const SAMPLE_STACK: u64 = 0x3000;
+/// The fields of every sample.
+const SAMPLE: u64 = sample_type::IP | sample_type::TID | sample_type::TIME | sample_type::CALLCHAIN;
 /// One register that every architecture has by this number.
 const ANY_REGISTER: u64 = 1 << 8;
-/// `PERF_SAMPLE_BRANCH_STACK`, and all branches of user mode.
-const SAMPLE_BRANCHES: u64 = 1 << 11;
-const USER_BRANCHES: u64 = 1 | 1 << 3;
-
 /// Tries every use. `tracepoint`: the id of a common one, or why there is none.
 pub fn verdicts(kernel: &mut dyn Kernel, facts: &Facts, tracepoint: &Result<u64, Refusal>) -> Vec<Verdict> {
     USES.iter()
@@ -150,7 +145,7 @@ pub fn verdicts(kernel: &mut dyn Kernel, facts: &Facts, tracepoint: &Result<u64,
             let usable = match (use_, tracepoint) {
                 (Use::Tracepoint, Err(refusal)) => judge.lacks("", refusal.clone()),
                 (Use::Tracepoint, Ok(id)) => judge.tries("", &Attr::new(kind::TRACEPOINT, *id)),
-                (Use::Branches, _) => judge.tries("", &judge.request(kind::HARDWARE, 0, true)),
+                (Use::Branches, _) => judge.tries("", &judge.request(kind::HARDWARE, CPU_CYCLES, true)),
                 _ => judge.climb(),
             };
             let ability = match (usable, judge.missing.is_empty()) {
@@ -192,7 +187,7 @@ impl Judge<'_> {
                 self.lacks("kernel mode", first);
             }
         }
-        let hardware = self.request(kind::HARDWARE, 0, user_only);
+        let hardware = self.request(kind::HARDWARE, CPU_CYCLES, user_only);
         self.tries("hardware events", &hardware);
         true
     }
@@ -224,13 +219,13 @@ impl Judge<'_> {
         let mut sample = SAMPLE;
         match self.use_ {
             Use::CopyStack => {
-                sample |= SAMPLE_STACK;
+                sample |= sample_type::REGS_USER | sample_type::STACK_USER;
                 attr.set_sample_regs_user(ANY_REGISTER);
                 attr.set_sample_stack_user(8192);
             }
             Use::Branches => {
-                sample |= SAMPLE_BRANCHES;
-                attr.set_branch_sample_type(USER_BRANCHES);
+                sample |= sample_type::BRANCH_STACK;
+                attr.set_branch_sample_type(branch_sample_type::USER | branch_sample_type::ANY);
             }
             _ => {}
         }
@@ -250,9 +245,6 @@ impl Judge<'_> {
         })
     }
 }
-
-/// `PERF_COUNT_SW_CPU_CLOCK`.
-const CPU_CLOCK: u64 = 0;
 
 #[cfg(test)]
 mod tests {

@@ -6,13 +6,13 @@
 use super::error::Fault;
 use super::resolve::fits;
 use super::syntax::{self, Word};
-use super::{freebsd, generic};
+use super::{Tool, freebsd};
+use crate::abi::generic;
 use crate::host::Host;
 
 /// Every name this machine knows, for a guess.
 pub(super) fn event_names(host: &Host) -> Vec<String> {
-    let mut names: Vec<String> =
-        generic::GENERIC.iter().flat_map(|g| g.names).map(|&n| n.to_owned()).collect();
+    let mut names: Vec<String> = fixed_names().into_iter().map(str::to_owned).collect();
     names.extend(cache_names());
     for pmu in host.pmu_names() {
         if let Some(pmu) = host.pmu(&pmu) {
@@ -52,10 +52,15 @@ pub(super) fn unknown_pmu(host: &Host, word: Word<'_>) -> Fault {
     let mut pmus: Vec<String> = host.pmu_names().iter().map(|name| stem(name).to_owned()).collect();
     pmus.dedup();
     let list = if pmus.is_empty() { "none".to_owned() } else { pmus.join(", ") };
-    let generic = generic::GENERIC.iter().flat_map(|g| g.names.iter().copied());
     Fault::at(&word.span(), format!("this machine has no PMU called `{}`", word.text))
         .expected(format!("one of its PMUs ({list})"))
-        .meant(word.text, pmus.iter().map(String::as_str).chain(generic))
+        .meant(word.text, pmus.iter().map(String::as_str).chain(fixed_names()))
+}
+
+/// The names that are the same on every machine, but for those of the cache events.
+fn fixed_names() -> Vec<&'static str> {
+    let tools = Tool::ALL.iter().map(|(_, name, _)| *name);
+    generic::GENERIC.iter().flat_map(|generic| generic.names.iter().copied()).chain(tools).collect()
 }
 
 /// The usual names of the cache events.

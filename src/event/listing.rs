@@ -3,7 +3,8 @@
 //! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints are read only as
 //! they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
 
-use super::{freebsd, generic};
+use super::{Tool, freebsd};
+use crate::abi::{attr, generic};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
 
@@ -120,7 +121,9 @@ impl Listed {
 /// The entries of a kind. Tracepoints are empty where tracefs cannot be read: [`Host::tracefs`] says why.
 pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_> {
     match kind {
-        Kind::Hardware | Kind::Software | Kind::Tool => Box::new(generic_events(kind)),
+        Kind::Hardware => Box::new(generic_events(kind, attr::kind::HARDWARE)),
+        Kind::Software => Box::new(generic_events(kind, attr::kind::SOFTWARE)),
+        Kind::Tool => Box::new(Tool::ALL.iter().map(|(_, name, text)| Listed::new(Kind::Tool, *name, *text))),
         Kind::Cache => {
             Box::new(generic::cache_events().map(|(name, _, text)| Listed::new(Kind::Cache, name, text)))
         }
@@ -157,13 +160,8 @@ fn is_record_only(host: &Host, name: &str) -> bool {
         .is_some_and(|(system, name)| system == "ftrace" && host.tracepoint_id(system, name).is_err())
 }
 
-fn generic_events(kind: Kind) -> impl Iterator<Item = Listed> {
-    let wanted = move |what: generic::What| match what {
-        generic::What::Hardware(_) => Kind::Hardware,
-        generic::What::Software(_) => Kind::Software,
-        generic::What::Tool(_) => Kind::Tool,
-    } == kind;
-    generic::GENERIC.iter().filter(move |event| wanted(event.what)).map(move |event| {
+fn generic_events(kind: Kind, attr_kind: u32) -> impl Iterator<Item = Listed> {
+    generic::GENERIC.iter().filter(move |event| event.kind == attr_kind).map(move |event| {
         let (name, aliases) = event.names.split_first().unwrap_or((&"", &[]));
         Listed { aliases, ..Listed::new(kind, *name, event.text) }
     })

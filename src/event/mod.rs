@@ -15,7 +15,6 @@
 
 mod error;
 mod freebsd;
-pub mod generic;
 pub mod glob;
 mod guess;
 pub mod listing;
@@ -26,8 +25,8 @@ mod resolve;
 mod syntax;
 mod terms;
 
+use crate::abi::Attr;
 use crate::host::CpuList;
-use crate::sys::Attr;
 
 pub use error::{ParseError, Span};
 pub use resolve::{Parser, parse};
@@ -112,6 +111,20 @@ pub enum Tool {
     SystemTime,
 }
 
+impl Tool {
+    /// Each with its name and what it measures, in one line.
+    pub(crate) const ALL: [(Self, &'static str, &'static str); 3] = [
+        (Self::DurationTime, "duration_time", "wall-clock time, nanoseconds"),
+        (Self::UserTime, "user_time", "time the command spent in user mode, nanoseconds"),
+        (Self::SystemTime, "system_time", "time the command spent in the kernel, nanoseconds"),
+    ];
+
+    /// The one of this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, own, _)| *own == name).map(|(tool, ..)| *tool)
+    }
+}
+
 /// Qualifiers that concern opening, not counting. `None` and `false`: not said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qualifiers {
@@ -176,11 +189,11 @@ impl EventSpec {
     /// An event of the kernel. As perf does, guests are left out unless the text asks for them.
     fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
         let mut attr = Attr::new(kind, config);
-        attr.set(crate::sys::attr::Flag::ExcludeGuest, true);
+        attr.set(crate::abi::attr::Flag::ExcludeGuest, true);
         let spec = Self::new(name, Source::Kernel(attr));
         // The two clocks of the kernel count nanoseconds; perf shows milliseconds.
         match (kind, config) {
-            (crate::sys::attr::kind::SOFTWARE, 0 | 1) => Self { scale: 1e-6, unit: "msec".into(), ..spec },
+            (crate::abi::attr::kind::SOFTWARE, 0 | 1) => Self { scale: 1e-6, unit: "msec".into(), ..spec },
             _ => spec,
         }
     }
@@ -188,7 +201,7 @@ impl EventSpec {
     /// Whether it takes one of the hardware's counters, which are few and shared: what a reservation is about. PMUs that only
     /// read a register which counts anyway (time stamps, energy, residency) or hook into the kernel do not.
     pub fn takes_counter(&self) -> bool {
-        use crate::sys::attr::kind;
+        use crate::abi::attr::kind;
         const WITHOUT: [&str; 8] =
             ["software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr", "power", "persistent"];
         let Some(attr) = self.attr() else { return false };

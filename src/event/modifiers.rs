@@ -9,7 +9,7 @@
 use super::error::{Fault, Result};
 use super::syntax::Word;
 use super::{EventSpec, Source};
-use crate::sys::attr::Flag;
+use crate::abi::attr::Flag;
 
 /// What each letter means; shown when a letter is wrong.
 const LETTERS: &str = "u user, k kernel, h hypervisor, I not idle, G guest, H host, p (to ppp) precise, P most precise, \

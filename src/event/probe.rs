@@ -13,9 +13,9 @@ use object::{Endianness, Object, ObjectSegment, ObjectSymbol, ReadCache, ReadRef
 use super::error::{Fault, Result, Span};
 use super::syntax::{Word, number};
 use super::{EventSpec, Source, glob};
+use crate::abi::attr::kind;
 use crate::host::Host;
 use crate::host::tracepoint::TracepointError;
-use crate::sys::attr::kind;
 
 /// A breakpoint: `access` is some of `rwx`, read and write where it is not said.
 pub(super) fn breakpoint(

@@ -9,11 +9,11 @@
 //! ```
 
 use super::error::{Fault, Result};
-use super::generic::{self, What};
 use super::syntax::{self, Term, Word, number};
 use super::{EventSpec, Source, probe, terms};
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic;
 use crate::host::Host;
-use crate::sys::attr::{Flag, kind};
 
 /// The modifiers that qualifiers say in words.
 pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
@@ -132,7 +132,7 @@ fn field(host: &Host, spec: &mut EventSpec, name: &str, qualifier: &Term<'_>) ->
             let wanted = attr.config() & 0xffff_ffff;
             let names = generic::GENERIC
                 .iter()
-                .find(|g| g.what == What::Hardware(wanted))
+                .find(|g| (g.kind, g.config) == (kind::HARDWARE, wanted))
                 .map_or(&[][..], |g| g.names);
             let Some(name) = names.iter().find(|name| pmu.event(name).is_some()) else {
                 return cannot("the machine does not say which code it has");

@@ -13,13 +13,13 @@
 //! ```
 
 use super::error::{Fault, ParseError, Result};
-use super::generic::{self, NoCacheEvent, What};
 use super::modifiers::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
-use super::{EventGroup, EventSpec, Source, freebsd, glob, guess, probe, qualify, terms};
+use super::{EventGroup, EventSpec, Source, Tool, freebsd, glob, guess, probe, qualify, terms};
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{self, NoCacheEvent};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
-use crate::sys::attr::{Flag, kind};
 
 /// Requests that one text may stand for: more than any kernel would open, less than memory holds.
 const MOST_EVENTS: usize = 100_000;
@@ -170,13 +170,16 @@ impl<'h> Parser<'h> {
 
     /// A word that means the same on every machine: generic, cache and raw events.
     fn everywhere(&mut self, word: &str, name: &str) -> Option<Vec<EventSpec>> {
+        if let Some(tool) = Tool::named(word) {
+            return Some(vec![EventSpec {
+                unit: "ns".to_owned(),
+                ..EventSpec::new(name, Source::Tool(tool))
+            }]);
+        }
         if let Some(generic) = generic::find(word) {
-            return Some(match generic.what {
-                What::Software(config) => vec![EventSpec::kernel(name, kind::SOFTWARE, config)],
-                What::Tool(tool) => {
-                    vec![EventSpec { unit: "ns".to_owned(), ..EventSpec::new(name, Source::Tool(tool)) }]
-                }
-                What::Hardware(config) => self.on_cores(kind::HARDWARE, config, name),
+            return Some(match generic.kind {
+                kind::SOFTWARE => vec![EventSpec::kernel(name, kind::SOFTWARE, generic.config)],
+                _ => self.on_cores(generic.kind, generic.config, name),
             });
         }
         // perf's names in any case; but `LLC-MISSES` in capitals is FreeBSD's word for another event.
@@ -344,7 +347,8 @@ impl<'h> Parser<'h> {
                 _ => vec![EventSpec::kernel(event.text.text, kind, config)],
             });
         }
-        let known = generic::find(first.text).is_some()
+        let known = Tool::named(first.text).is_some()
+            || generic::find(first.text).is_some()
             || generic::cache(first.text).is_ok()
             || terms::raw_code(first.text).is_some();
         if known {

@@ -11,12 +11,12 @@
 //! Values of one field given twice are OR-ed, as perf does it.
 
 use super::error::{Fault, Result, Span};
-use super::generic::{self, What};
 use super::syntax::{Term, number, numbered_word, plain_digits};
 use super::{EventSpec, Source};
+use crate::abi::attr::kind;
+use crate::abi::generic;
 use crate::host::Host;
 use crate::host::pmu::Pmu;
-use crate::sys::attr::kind;
 
 /// The terms that every event takes, for messages and completion.
 pub(super) const COMMON: &[&str] = &[
@@ -138,9 +138,9 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
                 "config3" => Some(16),
                 "config4" => Some(17),
                 _ => match numbered_word(name) {
-                    Some(word) if word < crate::sys::attr::WORDS => Some(word),
+                    Some(word) if word < crate::abi::attr::WORDS => Some(word),
                     Some(_) => {
-                        let last = crate::sys::attr::WORDS - 1;
+                        let last = crate::abi::attr::WORDS - 1;
                         return Err(Fault::at(&term.span, format!("the request has no word `{name}`"))
                             .expected(format!("attr0 to attr{last}")));
                     }
@@ -390,10 +390,7 @@ pub(super) fn raw_code(name: &str) -> Option<u64> {
 /// Type and config of a generic hardware or cache event.
 pub(super) fn generic_code(name: &str) -> Option<(u32, u64)> {
     if let Some(generic) = generic::find(name) {
-        return match generic.what {
-            What::Hardware(config) => Some((kind::HARDWARE, config)),
-            _ => None,
-        };
+        return (generic.kind == kind::HARDWARE).then_some((generic.kind, generic.config));
     }
     Some((kind::HW_CACHE, generic::cache(name).ok()?))
 }

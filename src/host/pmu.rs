@@ -41,7 +41,7 @@ pub struct Pmu {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// Index of the u64 in `perf_event_attr`: see [`crate::sys::attr`].
+    /// Index of the u64 in `perf_event_attr`: see [`crate::abi::attr`].
     pub word: usize,
     /// The bits that belong to the term.
     pub mask: u64,
@@ -260,7 +260,7 @@ impl std::str::FromStr for Format {
                 "config2" => 8,
                 "config3" => 16,
                 "config4" => 17,
-                _ => word.strip_prefix("attr")?.parse().ok().filter(|&w| w < crate::sys::attr::WORDS)?,
+                _ => word.strip_prefix("attr")?.parse().ok().filter(|&w| w < crate::abi::attr::WORDS)?,
             };
             let mut mask = 0u64;
             for range in bits.split(',') {

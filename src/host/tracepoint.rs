@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use super::{Host, pmu::names_in};
+use crate::abi::TracepointField;
 
 /// Where tracefs is mounted: its own place, or below debugfs as before Linux 4.1.
 const MOUNTS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"];
@@ -23,21 +24,6 @@ pub enum TracepointError {
     /// There is no such tracepoint.
     #[error("there is no such tracepoint")]
     Absent,
-}
-
-/// One field of a tracepoint's record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Its name, as filters use it.
-    pub name: String,
-    /// The C declaration without the name's position: `char comm[16]`.
-    pub declaration: String,
-    /// Bytes from the start of the record.
-    pub offset: u32,
-    /// Bytes.
-    pub size: u32,
-    /// Whether numbers in it are signed.
-    pub signed: bool,
 }
 
 impl Host {
@@ -113,9 +99,13 @@ impl Host {
     ///
     /// # Errors
     /// Any of [`TracepointError`].
-    pub fn tracepoint_fields(&self, system: &str, name: &str) -> Result<Vec<Field>, TracepointError> {
+    pub fn tracepoint_fields(
+        &self,
+        system: &str,
+        name: &str,
+    ) -> Result<Vec<TracepointField>, TracepointError> {
         let text = self.tracepoint_file(system, name, "format")?;
-        Ok(text.lines().filter_map(field).filter(|field| !field.name.starts_with("common_")).collect())
+        Ok(text.lines().filter_map(TracepointField::parse).filter(|field| !field.is_common()).collect())
     }
 
     fn tracepoint_file(&self, system: &str, name: &str, file: &str) -> Result<String, TracepointError> {
@@ -142,30 +132,5 @@ fn readable(folder: &std::path::Path) -> Result<(), TracepointError> {
             Err(TracepointError::Denied(folder.display().to_string()))
         }
         _ => Ok(()),
-    }
-}
-
-/// Reads `field:char prev_comm[16];  offset:8;  size:16;  signed:0;`.
-fn field(line: &str) -> Option<Field> {
-    let mut parts = line.trim().split(';').map(str::trim);
-    let declaration = parts.next()?.strip_prefix("field:")?.to_owned();
-    let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse::<u32>().ok();
-    let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:")?);
-    let last = declaration.split([' ', '*']).next_back()?;
-    let name = last.split('[').next()?.to_owned();
-    (!name.is_empty()).then_some(Field { name, declaration, offset, size, signed: signed != 0 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_read() {
-        let got = field("\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;").unwrap();
-        assert_eq!((got.name.as_str(), got.offset, got.size, got.signed), ("prev_comm", 8, 16, false));
-        let got = field("field:const char * name;\toffset:8;\tsize:8;\tsigned:1;").unwrap();
-        assert_eq!((got.name.as_str(), got.signed), ("name", true));
-        assert_eq!(field("print fmt: \"x\""), None);
     }
 }

@@ -14,6 +14,7 @@ mod wire;
 pub use wire::{EventDesc, Raw};
 use wire::{Fields, Wire, wire};
 
+use crate::abi::misc;
 use crate::record::Cursor;
 
 wire! {
@@ -234,16 +235,20 @@ pub struct BuildIds(pub Vec<BuildIdEntry>);
 
 impl Wire for BuildIds {
     fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
-        use crate::record::misc::BUILD_ID_SIZE;
         let mut rows = Vec::new();
         while !f.is_empty() {
             let (_kind, misc, size) = (f.u32()?, f.u16()?, f.u16()?);
             let pid = f.u32()? as i32;
             let field = f.take(24)?;
             let name = f.take(usize::from(size).checked_sub(36)?)?;
-            let len = if misc & BUILD_ID_SIZE != 0 { usize::from(field[20]).min(20) } else { 20 };
+            let len = if misc & misc::BUILD_ID_SIZE != 0 { usize::from(field[20]).min(20) } else { 20 };
             let name = crate::record::bytes::until_nul(name).to_vec();
-            rows.push(BuildIdEntry { pid, misc: misc & !BUILD_ID_SIZE, id: field[..len].to_vec(), name });
+            rows.push(BuildIdEntry {
+                pid,
+                misc: misc & !misc::BUILD_ID_SIZE,
+                id: field[..len].to_vec(),
+                name,
+            });
         }
         Some(Self(rows))
     }
@@ -263,7 +268,7 @@ impl BuildIdEntry {
         let padded = (name.len() + 1).next_multiple_of(64);
         let id = &self.id[..self.id.len().min(20)];
         out.extend(kind.to_ne_bytes());
-        out.extend((self.misc | crate::record::misc::BUILD_ID_SIZE).to_ne_bytes());
+        out.extend((self.misc | misc::BUILD_ID_SIZE).to_ne_bytes());
         out.extend(((36 + padded) as u16).to_ne_bytes());
         out.extend(self.pid.to_ne_bytes());
         let mut field = [0; 24];

@@ -9,8 +9,8 @@
 
 use super::Error;
 use super::source::Source;
+use crate::abi::Attr;
 use crate::record::{Cursor, attr};
-use crate::sys::Attr;
 
 /// The magic number, as it lies in a file of a machine with our byte order.
 pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";

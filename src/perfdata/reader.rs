@@ -13,6 +13,7 @@ use super::header::{FILE_HEADER, Header, Section};
 use super::scan::{self, Buffer, Chunk, Index, Order, Segment};
 use super::source::Source;
 use super::{Error, Event, Form, Note};
+use crate::abi::misc;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 
 /// An open recording.
@@ -324,7 +325,7 @@ fn add_build_id(record: &RawRecord<'_>, features: &mut Features) {
     let rows = &mut features.build_ids.get_or_insert_default().0;
     rows.push(super::feature::BuildIdEntry {
         pid: row.pid,
-        misc: row.misc & !crate::record::misc::BUILD_ID_SIZE,
+        misc: row.misc & !misc::BUILD_ID_SIZE,
         id: row.id.to_vec(),
         name: row.name.to_vec(),
     });

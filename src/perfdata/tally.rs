@@ -14,8 +14,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::record::sample::CONTEXT_MAX;
-use crate::record::{CpuMode, FileId, Layouts, Mmap, RawRecord, Record, kind, misc};
+use crate::abi::{CpuMode, context, misc};
+use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
 use crate::units::PerfTime;
 
 /// Bytes of the smallest page of any machine: mappings begin and end at multiples of it.
@@ -123,7 +123,7 @@ impl Tally {
             let in_kernel = sample.cpu_mode() == CpuMode::Kernel;
             self.hit(if in_kernel { -1 } else { pid }, ip);
         }
-        for address in sample.callchain().unwrap_or_default().iter().filter(|&address| address < CONTEXT_MAX)
+        for address in sample.callchain().unwrap_or_default().iter().filter(|&address| address < context::MAX)
         {
             self.hit(if address >= KERNEL { -1 } else { pid }, address);
         }
@@ -225,10 +225,10 @@ fn key_of(file: &File) -> Identity<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::Attr;
+    use crate::abi::sample_type;
     use crate::record::encode::Encoder;
     use crate::record::{Mmap2, Records, Task, Thread};
-    use crate::sys::Attr;
-    use crate::sys::perf::sample;
 
     fn thread(pid: i32) -> Thread {
         Thread { pid, tid: pid }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn files_are_hit_by_samples_of_their_process_and_its_children() {
         let mut attr = Attr::new(1, 0);
-        attr.set_sample_type(sample::IP | sample::TID | sample::CALLCHAIN);
+        attr.set_sample_type(sample_type::IP | sample_type::TID | sample_type::CALLCHAIN);
         let layouts = Layouts::new([(&attr, &[][..])]);
         let mut told = Encoder::new(0);
         told.mmap2(&map(1, 0x10_0000, b"/bin/parent", &[1]));

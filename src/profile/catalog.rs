@@ -77,9 +77,9 @@ pub struct Field {
     /// Its C declaration.
     pub declaration: String,
     /// Bytes from the start of the record.
-    pub offset: u32,
+    pub offset: usize,
     /// Bytes.
-    pub size: u32,
+    pub size: usize,
 }
 
 /// The whole list, as JSON has it.

@@ -6,6 +6,7 @@
 use super::counts::Role;
 use super::expression::Expression;
 use super::metrics::Definition;
+use crate::abi::generic;
 
 /// A metric with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,17 +104,6 @@ const ROLES: &[(&str, Role)] = &[
     ("iTLB-load-misses", Role::ItlbLoadMisses),
 ];
 
-/// Generic names with an operator in them that have no role of their own.
-const OTHERS: &[&str] = &[
-    "context-switches",
-    "cpu-migrations",
-    "page-faults",
-    "minor-faults",
-    "major-faults",
-    "alignment-faults",
-    "emulation-faults",
-];
-
 /// The role of a generic event name.
 pub fn role_of(name: &str) -> Option<Role> {
     ROLES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, role)| *role)
@@ -121,7 +111,8 @@ pub fn role_of(name: &str) -> Option<Role> {
 
 /// Generic names that contain `-`: an expression takes them as names without quotes.
 pub fn hyphenated() -> impl Iterator<Item = &'static str> {
-    ROLES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied()).filter(|name| name.contains('-'))
+    let generic = generic::GENERIC.iter().flat_map(|event| event.names.iter().copied());
+    ROLES.iter().map(|(name, _)| *name).chain(generic).filter(|name| name.contains('-'))
 }
 
 #[cfg(test)]

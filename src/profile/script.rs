@@ -3,9 +3,8 @@
 //! Plain data: the command fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of it.
 
 /// What samples and other records hold, for those who print it.
-pub use crate::session::parts::{
-    BranchFlags, DataSource, FileId, Record, Registers, Weight, kind, misc, page_size,
-};
+use crate::record::decode::{BranchFlags, DataSource};
+use crate::record::sample::{Registers, Weight};
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

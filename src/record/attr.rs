@@ -2,7 +2,7 @@
 //!
 //! Hands on [`Attr`]; words that a newer kernel added are dropped, words that an older one lacked are zero.
 
-use crate::sys::{Attr, attr::WORDS};
+use crate::abi::attr::{Attr, WORDS};
 
 /// `PERF_ATTR_SIZE_VER0`: the smallest attr there is.
 pub const SMALLEST: usize = 64;

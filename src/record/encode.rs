@@ -8,7 +8,8 @@
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
 //! ```
 
-use super::{FileId, HEADER, Mmap2, Namespaces, Task, Thread, kind, misc};
+use super::{FileId, HEADER, Mmap2, Namespaces, Task, Thread, kind};
+use crate::abi::misc;
 
 /// The longest text that leaves room for everything else in a record.
 const LONGEST_TEXT: usize = 1 << 15;

@@ -3,7 +3,8 @@
 //! Each struct says what `perf_event_open(2)` says, with its field order; `parse` receives a cursor behind the header
 //! and hands on the fields. The `sample_id` behind them is read by [`super::Layouts::sample_id`].
 
-use super::{Cursor, Words, misc};
+use super::{Cursor, Words};
+use crate::abi::misc;
 use crate::units::PerfTime;
 
 /// A thread and its process.

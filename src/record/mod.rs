@@ -26,71 +26,16 @@ pub mod unwound;
 mod user;
 mod walk;
 
+use crate::abi::CpuMode;
 pub use bytes::{Cursor, Words};
 pub use kernel::*;
 pub use layout::{Layouts, SampleId, SampleLayout};
-pub use sample::{ChainEntry, Context, Parts, Sample};
+pub use sample::{ChainEntry, Parts, Sample};
 pub use user::*;
 pub use walk::walk;
 
 /// Bytes of a record's header.
 pub const HEADER: usize = 8;
-
-/// `misc` bits (`PERF_RECORD_MISC_*`).
-pub mod misc {
-    /// Bits 0–2: see [`super::CpuMode`].
-    pub const CPUMODE_MASK: u16 = 7;
-    /// Reading `/proc/PID/maps` took too long: mappings are missing.
-    pub const PROC_MAP_PARSE_TIMEOUT: u16 = 1 << 12;
-    /// On `MMAP*`: not executable.
-    pub const MMAP_DATA: u16 = 1 << 13;
-    /// On `COMM`: because of exec.
-    pub const COMM_EXEC: u16 = 1 << 13;
-    /// On `FORK`: perf made it for an exec.
-    pub const FORK_EXEC: u16 = 1 << 13;
-    /// On `SWITCH*`: away from the task.
-    pub const SWITCH_OUT: u16 = 1 << 13;
-    /// On `SAMPLE`: the address is exact.
-    pub const EXACT_IP: u16 = 1 << 14;
-    /// On `SWITCH*`: the task could have gone on.
-    pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-    /// On `MMAP2`: a build-id stands where device and inode would.
-    pub const MMAP_BUILD_ID: u16 = 1 << 14;
-    /// On `HEADER_BUILD_ID`: the build-id's size is given.
-    pub const BUILD_ID_SIZE: u16 = 1 << 15;
-}
-
-/// Where the CPU was: bits 0–2 of `misc`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CpuMode {
-    /// The kernel did not say.
-    Unknown,
-    /// In the kernel.
-    Kernel,
-    /// In a process.
-    User,
-    /// In the hypervisor.
-    Hypervisor,
-    /// In a guest's kernel.
-    GuestKernel,
-    /// In a guest's process.
-    GuestUser,
-}
-
-impl CpuMode {
-    /// The mode in a record's `misc`.
-    #[inline]
-    pub fn of(misc: u16) -> Self {
-        match misc & misc::CPUMODE_MASK {
-            1 => Self::Kernel,
-            2 => Self::User,
-            3 => Self::Hypervisor,
-            4 => Self::GuestKernel,
-            5 => Self::GuestUser,
-            _ => Self::Unknown,
-        }
-    }
-}
 
 /// One record, its header read, its body not.
 #[derive(Debug, Clone, Copy)]

@@ -8,16 +8,10 @@
 //!          | interrupt regs | phys_addr | cgroup | data page | code page | aux
 //! ```
 
-use super::layout::{Front, SampleLayout, bits, split};
-use super::{CpuMode, Cursor, Thread, Words, misc};
-use crate::sys::perf::format;
+use super::layout::{Front, SampleLayout, split};
+use super::{Cursor, Thread, Words};
+use crate::abi::{Context, CpuMode, branch_sample_type, misc, read_format, sample_type};
 use crate::units::PerfTime;
-
-/// `PERF_SAMPLE_BRANCH_*` bits that change the record's shape.
-pub(super) mod branch {
-    pub(in crate::record) const HW_INDEX: u64 = 1 << 17;
-    pub(in crate::record) const COUNTERS: u64 = 1 << 19;
-}
 
 /// One sample. Numbers are `None` when the event did not select them.
 #[derive(Debug, Clone, Copy)]
@@ -98,11 +92,11 @@ impl<'a> Sample<'a> {
     /// The call chain, innermost first, with context markers: see [`chain_entries`]. `None` when there is none.
     #[inline]
     pub fn callchain(&self) -> Option<Words<'a>> {
-        if self.layout.sample_type & bits::CALLCHAIN == 0 {
+        if self.layout.sample_type & sample_type::CALLCHAIN == 0 {
             return None;
         }
         let mut c = self.variable()?;
-        if self.layout.sample_type & bits::READ != 0 {
+        if self.layout.sample_type & sample_type::READ != 0 {
             ReadValues::parse(&mut c, self.layout.read_format)?;
         }
         let count = c.u64()?;
@@ -115,40 +109,40 @@ impl<'a> Sample<'a> {
         let has = |bit: u64| sample_type & bit != 0;
         let mut c = self.variable()?;
         let mut parts = Parts::default();
-        if has(bits::READ) {
+        if has(sample_type::READ) {
             parts.read = Some(ReadValues::parse(&mut c, read_format)?);
         }
-        if has(bits::CALLCHAIN) {
+        if has(sample_type::CALLCHAIN) {
             let count = c.u64()?;
             parts.callchain = Some(c.words(count)?);
         }
-        if has(bits::RAW) {
+        if has(sample_type::RAW) {
             let size = c.u32()?;
             parts.raw = Some(c.take(usize::try_from(size).ok()?)?);
         }
-        if has(bits::BRANCH_STACK) {
+        if has(sample_type::BRANCH_STACK) {
             parts.branches = Some(Branches::parse(&mut c, branch_sample_type)?);
         }
-        if has(bits::REGS_USER) {
+        if has(sample_type::REGS_USER) {
             parts.user_regs = Registers::parse(&mut c, self.layout.user_regs)?;
         }
-        if has(bits::STACK_USER) {
+        if has(sample_type::STACK_USER) {
             parts.user_stack = UserStack::parse(&mut c)?;
         }
         let mut word = |bit: u64| if has(bit) { c.u64().map(Some) } else { Some(None) };
-        parts.weight = word(bits::WEIGHT | bits::WEIGHT_STRUCT)?
-            .map(|word| Weight { word, is_struct: has(bits::WEIGHT_STRUCT) });
-        parts.data_src = word(bits::DATA_SRC)?;
-        parts.transaction = word(bits::TRANSACTION)?;
-        if has(bits::REGS_INTR) {
+        parts.weight = word(sample_type::WEIGHT | sample_type::WEIGHT_STRUCT)?
+            .map(|word| Weight { word, is_struct: has(sample_type::WEIGHT_STRUCT) });
+        parts.data_src = word(sample_type::DATA_SRC)?;
+        parts.transaction = word(sample_type::TRANSACTION)?;
+        if has(sample_type::REGS_INTR) {
             parts.intr_regs = Registers::parse(&mut c, self.layout.intr_regs)?;
         }
         let mut word = |bit: u64| if has(bit) { c.u64().map(Some) } else { Some(None) };
-        parts.phys_addr = word(bits::PHYS_ADDR)?;
-        parts.cgroup = word(bits::CGROUP)?;
-        parts.data_page_size = word(bits::DATA_PAGE_SIZE)?;
-        parts.code_page_size = word(bits::CODE_PAGE_SIZE)?;
-        if has(bits::AUX) {
+        parts.phys_addr = word(sample_type::PHYS_ADDR)?;
+        parts.cgroup = word(sample_type::CGROUP)?;
+        parts.data_page_size = word(sample_type::DATA_PAGE_SIZE)?;
+        parts.code_page_size = word(sample_type::CODE_PAGE_SIZE)?;
+        if has(sample_type::AUX) {
             let size = c.u64()?;
             parts.aux = Some(c.take(usize::try_from(size).ok()?)?);
         }
@@ -191,22 +185,6 @@ pub struct Parts<'a> {
     pub aux: Option<&'a [u8]>,
 }
 
-/// What stands before a run of addresses in a call chain (`PERF_CONTEXT_*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the kernel's names")]
-pub enum Context {
-    Hypervisor,
-    Kernel,
-    User,
-    /// The user part follows in a `CALLCHAIN_DEFERRED` record with the cookie that is the next entry.
-    UserDeferred,
-    Guest,
-    GuestKernel,
-    GuestUser,
-    /// A number in the range of markers that Linux 6.18 does not use.
-    Unknown,
-}
-
 /// One entry of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainEntry {
@@ -216,25 +194,10 @@ pub enum ChainEntry {
     Address(u64),
 }
 
-/// The smallest number that is a marker, not an address (`PERF_CONTEXT_MAX`, −4095).
-pub const CONTEXT_MAX: u64 = -4095i64 as u64;
-
 impl From<u64> for ChainEntry {
     #[inline]
     fn from(word: u64) -> Self {
-        if word < CONTEXT_MAX {
-            return Self::Address(word);
-        }
-        Self::Context(match word as i64 {
-            -32 => Context::Hypervisor,
-            -128 => Context::Kernel,
-            -512 => Context::User,
-            -640 => Context::UserDeferred,
-            -2048 => Context::Guest,
-            -2176 => Context::GuestKernel,
-            -2560 => Context::GuestUser,
-            _ => Context::Unknown,
-        })
+        Context::of(word).map_or(Self::Address(word), Self::Context)
     }
 }
 
@@ -265,9 +228,9 @@ impl<'a> ReadValues<'a> {
     /// Takes as many words as the `read_format` bits say.
     pub fn parse(c: &mut Cursor<'a>, read_format: u64) -> Option<Self> {
         let has = |bit: u64| u64::from(read_format & bit != 0);
-        let each = 1 + has(format::ID) + has(format::LOST);
-        let times = has(format::TOTAL_TIME_ENABLED) + has(format::TOTAL_TIME_RUNNING);
-        let count = if read_format & format::GROUP != 0 {
+        let each = 1 + has(read_format::ID) + has(read_format::LOST);
+        let times = has(read_format::TOTAL_TIME_ENABLED) + has(read_format::TOTAL_TIME_RUNNING);
+        let count = if read_format & read_format::GROUP != 0 {
             let members = c.rest().first_chunk().map(|w| u64::from_ne_bytes(*w))?;
             members.checked_mul(each)?.checked_add(1 + times)?
         } else {
@@ -281,30 +244,31 @@ impl<'a> ReadValues<'a> {
         if self.format & wanted == 0 {
             return None;
         }
-        let second = wanted == format::TOTAL_TIME_RUNNING && self.format & format::TOTAL_TIME_ENABLED != 0;
+        let second =
+            wanted == read_format::TOTAL_TIME_RUNNING && self.format & read_format::TOTAL_TIME_ENABLED != 0;
         self.words.get(1 + usize::from(second))
     }
     /// Nanoseconds enabled.
     pub fn enabled_ns(&self) -> Option<u64> {
-        self.time(format::TOTAL_TIME_ENABLED)
+        self.time(read_format::TOTAL_TIME_ENABLED)
     }
     /// Nanoseconds on a counter.
     pub fn running_ns(&self) -> Option<u64> {
-        self.time(format::TOTAL_TIME_RUNNING)
+        self.time(read_format::TOTAL_TIME_RUNNING)
     }
     /// Whether this is a whole group's reading.
     pub fn is_group(&self) -> bool {
-        self.format & format::GROUP != 0
+        self.format & read_format::GROUP != 0
     }
 
     /// The values: of the event, or of the group's members, leader first.
     pub fn iter(&self) -> impl Iterator<Item = ReadValue> + use<'a> {
         let Self { format, words } = *self;
-        let (has_id, has_lost) = (format & format::ID != 0, format & format::LOST != 0);
-        let times = usize::from(format & format::TOTAL_TIME_ENABLED != 0)
-            + usize::from(format & format::TOTAL_TIME_RUNNING != 0);
+        let (has_id, has_lost) = (format & read_format::ID != 0, format & read_format::LOST != 0);
+        let times = usize::from(format & read_format::TOTAL_TIME_ENABLED != 0)
+            + usize::from(format & read_format::TOTAL_TIME_RUNNING != 0);
         let each = 1 + usize::from(has_id) + usize::from(has_lost);
-        let group = format & format::GROUP != 0;
+        let group = format & read_format::GROUP != 0;
         let count = if group { words.len().saturating_sub(1 + times) / each } else { 1 };
         (0..count).map_while(move |member| {
             // A single value stands before the times, its id behind them; a group's members stand behind, whole.
@@ -347,9 +311,11 @@ pub struct Branch {
 impl<'a> Branches<'a> {
     pub(super) fn parse(c: &mut Cursor<'a>, branch_sample_type: u64) -> Option<Self> {
         let count = c.u64()?;
-        let hw_index = if branch_sample_type & branch::HW_INDEX != 0 { Some(c.u64()?) } else { None };
+        let hw_index =
+            if branch_sample_type & branch_sample_type::HW_INDEX != 0 { Some(c.u64()?) } else { None };
         let entries = c.words(count.checked_mul(3)?)?;
-        let counters = if branch_sample_type & branch::COUNTERS != 0 { Some(c.words(count)?) } else { None };
+        let counters =
+            if branch_sample_type & branch_sample_type::COUNTERS != 0 { Some(c.words(count)?) } else { None };
         Some(Self { hw_index, entries, counters })
     }
 

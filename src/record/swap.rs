@@ -12,9 +12,9 @@
 //! ```
 
 use super::decode::BranchFlags;
-use super::layout::{bits, halves_back};
-use super::{HEADER, Layouts, SampleLayout, attr, kind, misc};
-use crate::sys::perf::format;
+use super::layout::halves_back;
+use super::{HEADER, Layouts, SampleLayout, attr, kind};
+use crate::abi::{branch_sample_type, misc, read_format, sample_type};
 
 /// What follows the fields of fixed width.
 #[derive(Clone, Copy, PartialEq)]
@@ -182,68 +182,82 @@ fn cpus(t: &mut Turner<'_>) -> Option<()> {
 
 fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
     let has = |bit: u64| layout.sample_type & bit != 0;
-    for bit in [bits::IDENTIFIER, bits::IP, bits::TID, bits::TIME, bits::ADDR, bits::ID, bits::STREAM_ID] {
+    for bit in [
+        sample_type::IDENTIFIER,
+        sample_type::IP,
+        sample_type::TID,
+        sample_type::TIME,
+        sample_type::ADDR,
+        sample_type::ID,
+        sample_type::STREAM_ID,
+    ] {
         match bit {
             _ if !has(bit) => {}
-            bits::TID => t.halves()?,
+            sample_type::TID => t.halves()?,
             _ => drop(t.u64()?),
         }
     }
-    if has(bits::CPU) {
+    if has(sample_type::CPU) {
         t.halves()?;
     }
-    if has(bits::PERIOD) {
+    if has(sample_type::PERIOD) {
         t.u64()?;
     }
-    if has(bits::READ) {
+    if has(sample_type::READ) {
         let each = 1
-            + u64::from(layout.read_format & format::ID != 0)
-            + u64::from(layout.read_format & format::LOST != 0);
-        let times = u64::from(layout.read_format & format::TOTAL_TIME_ENABLED != 0)
-            + u64::from(layout.read_format & format::TOTAL_TIME_RUNNING != 0);
-        if layout.read_format & format::GROUP != 0 {
+            + u64::from(layout.read_format & read_format::ID != 0)
+            + u64::from(layout.read_format & read_format::LOST != 0);
+        let times = u64::from(layout.read_format & read_format::TOTAL_TIME_ENABLED != 0)
+            + u64::from(layout.read_format & read_format::TOTAL_TIME_RUNNING != 0);
+        if layout.read_format & read_format::GROUP != 0 {
             let members = t.u64()?;
             t.words(members.checked_mul(each)?.checked_add(times)?)?;
         } else {
             t.words(each + times)?;
         }
     }
-    if has(bits::CALLCHAIN) {
+    if has(sample_type::CALLCHAIN) {
         let count = t.u64()?;
         t.words(count)?;
     }
-    if has(bits::RAW) {
+    if has(sample_type::RAW) {
         let size = t.u32()?;
         t.take(size as usize)?;
     }
-    if has(bits::BRANCH_STACK) {
+    if has(sample_type::BRANCH_STACK) {
         branches(t, layout.branch_sample_type)?;
     }
-    if has(bits::REGS_USER) && t.u64()? != 0 {
+    if has(sample_type::REGS_USER) && t.u64()? != 0 {
         t.words(layout.user_regs.count_ones().into())?;
     }
-    if has(bits::STACK_USER) {
+    if has(sample_type::STACK_USER) {
         let size = t.u64()?;
         if size != 0 {
             t.take(usize::try_from(size).ok()?)?;
             t.u64()?;
         }
     }
-    if has(bits::WEIGHT | bits::WEIGHT_STRUCT) {
+    if has(sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) {
         // The parts of the struct are declared in the other order there: as a number it is the same.
         t.u64()?;
     }
-    t.words(u64::from(has(bits::DATA_SRC)) + u64::from(has(bits::TRANSACTION)))?;
-    if has(bits::REGS_INTR) && t.u64()? != 0 {
+    t.words(u64::from(has(sample_type::DATA_SRC)) + u64::from(has(sample_type::TRANSACTION)))?;
+    if has(sample_type::REGS_INTR) && t.u64()? != 0 {
         t.words(layout.intr_regs.count_ones().into())?;
     }
-    let numbers = [bits::PHYS_ADDR, bits::CGROUP, bits::DATA_PAGE_SIZE, bits::CODE_PAGE_SIZE, bits::AUX];
+    let numbers = [
+        sample_type::PHYS_ADDR,
+        sample_type::CGROUP,
+        sample_type::DATA_PAGE_SIZE,
+        sample_type::CODE_PAGE_SIZE,
+        sample_type::AUX,
+    ];
     t.words(numbers.iter().filter(|&&bit| has(bit)).count() as u64)
 }
 
 fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
     let count = t.u64()?;
-    if branch_sample_type & super::sample::branch::HW_INDEX != 0 {
+    if branch_sample_type & branch_sample_type::HW_INDEX != 0 {
         t.u64()?;
     }
     for _ in 0..count {
@@ -252,7 +266,7 @@ fn branches(t: &mut Turner<'_>, branch_sample_type: u64) -> Option<()> {
         // The flags are bit fields, which a machine of the other order fills from the other end.
         t.replace_word(BranchFlags::from_foreign(flags).0);
     }
-    if branch_sample_type & super::sample::branch::COUNTERS != 0 {
+    if branch_sample_type & branch_sample_type::COUNTERS != 0 {
         t.words(count)?;
     }
     Some(())

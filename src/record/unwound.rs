@@ -14,18 +14,15 @@
 //! A sample that could not be unwound in time stays as it is and belongs to a *twin* of its event: the same request,
 //! with ids of its own ([`twin_id`]), under which the file holds samples with their copies.
 
-use super::layout::bits;
-use super::sample::{CONTEXT_MAX, ReadValues};
-use super::{CpuMode, Cursor, HEADER, RawRecord, Sample};
-use crate::sys::Attr;
-use crate::sys::attr::Flag;
+use super::sample::ReadValues;
+use super::{Cursor, HEADER, RawRecord, Sample};
+use crate::abi::attr::Flag;
+use crate::abi::{Attr, CpuMode, context, sample_type};
 
 /// What is taken out of samples.
-const COPY: u64 = bits::REGS_USER | bits::STACK_USER;
+const COPY: u64 = sample_type::REGS_USER | sample_type::STACK_USER;
 /// The bit that makes an instance's id its twin's. The kernel counts ids up from 1.
 const TWIN: u64 = 1 << 62;
-/// The marker before the addresses of a process: `PERF_CONTEXT_USER`.
-const USER: u64 = -512i64 as u64;
 
 /// What samples lose when they are unwound, as `sample_type` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,14 +34,14 @@ impl Lost {
     /// `wants_data`: whether addresses and sources of data were asked for by themselves; `wants_registers`: whether the
     /// process's registers were.
     pub fn new(wants_data: bool, wants_registers: bool) -> Self {
-        let data = if wants_data { 0 } else { bits::ADDR | bits::DATA_SRC };
-        let registers = if wants_registers { 0 } else { bits::REGS_USER };
-        Self { fields: data | registers | bits::STACK_USER }
+        let data = if wants_data { 0 } else { sample_type::ADDR | sample_type::DATA_SRC };
+        let registers = if wants_registers { 0 } else { sample_type::REGS_USER };
+        Self { fields: data | registers | sample_type::STACK_USER }
     }
 
     /// Whether addresses of data, and with them mappings of data, stay.
     pub fn keeps_data(self) -> bool {
-        self.fields & bits::ADDR == 0
+        self.fields & sample_type::ADDR == 0
     }
 
     /// The request as if call chains had been asked for; `None` for an event whose samples hold no copy.
@@ -53,9 +50,9 @@ impl Lost {
             return None;
         }
         let mut plain = attr.clone();
-        plain.set_sample_type(attr.sample_type() & !self.fields | bits::CALLCHAIN);
+        plain.set_sample_type(attr.sample_type() & !self.fields | sample_type::CALLCHAIN);
         plain.set_sample_stack_user(0);
-        if self.fields & bits::REGS_USER != 0 {
+        if self.fields & sample_type::REGS_USER != 0 {
             plain.set_sample_regs_user(0);
         }
         plain.set(Flag::ExcludeCallchainUser, false);
@@ -84,7 +81,7 @@ impl Lost {
         out.extend_from_slice(raw.bytes.get(..HEADER)?);
         // The front: one word each.
         let front = body.get(..layout.front)?;
-        match layout.place_of_addr().filter(|_| !keeps(bits::ADDR)) {
+        match layout.place_of_addr().filter(|_| !keeps(sample_type::ADDR)) {
             Some(at) => {
                 out.extend_from_slice(&front[..at]);
                 out.extend_from_slice(&front[at + 8..]);
@@ -94,11 +91,11 @@ impl Lost {
         let mut c = Cursor::new(&body[layout.front..]);
         let all = c.rest();
         let at = |c: &Cursor<'_>| all.len() - c.rest().len();
-        if has(bits::READ) {
+        if has(sample_type::READ) {
             ReadValues::parse(&mut c, layout.read_format)?;
         }
         out.extend_from_slice(&all[..at(&c)]);
-        let kernel = if has(bits::CALLCHAIN) {
+        let kernel = if has(sample_type::CALLCHAIN) {
             let count = c.u64()?;
             c.words(count)?
         } else {
@@ -109,34 +106,34 @@ impl Lost {
         whole.iter().for_each(|word| out.extend(word.to_ne_bytes()));
         // Raw data and branches.
         let from = at(&c);
-        if has(bits::RAW) {
+        if has(sample_type::RAW) {
             let size = c.u32()?;
             c.take(usize::try_from(size).ok()?)?;
         }
-        if has(bits::BRANCH_STACK) {
+        if has(sample_type::BRANCH_STACK) {
             super::sample::Branches::parse(&mut c, layout.branch_sample_type)?;
         }
         out.extend_from_slice(&all[from..at(&c)]);
         let from = at(&c);
-        if has(bits::REGS_USER) {
+        if has(sample_type::REGS_USER) {
             super::sample::Registers::parse(&mut c, layout.user_regs)?;
         }
-        if keeps(bits::REGS_USER) {
+        if keeps(sample_type::REGS_USER) {
             out.extend_from_slice(&all[from..at(&c)]);
         }
-        if has(bits::STACK_USER) {
+        if has(sample_type::STACK_USER) {
             super::sample::UserStack::parse(&mut c)?;
         }
         let from = at(&c);
-        if has(bits::WEIGHT | bits::WEIGHT_STRUCT) {
+        if has(sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) {
             c.u64()?;
         }
         out.extend_from_slice(&all[from..at(&c)]);
         let from = at(&c);
-        if has(bits::DATA_SRC) {
+        if has(sample_type::DATA_SRC) {
             c.u64()?;
         }
-        if keeps(bits::DATA_SRC) {
+        if keeps(sample_type::DATA_SRC) {
             out.extend_from_slice(&all[from..at(&c)]);
         }
         out.extend_from_slice(c.rest());
@@ -164,7 +161,9 @@ pub(super) fn without_twin(id: u64) -> Option<u64> {
 pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
     let first = raw.bytes.get(HEADER..HEADER + 8).and_then(|word| word.first_chunk());
     let id = first.map(|word| u64::from_ne_bytes(*word));
-    let Some(id) = id.filter(|_| sample.layout().sample_type & bits::IDENTIFIER != 0) else { return false };
+    let Some(id) = id.filter(|_| sample.layout().sample_type & sample_type::IDENTIFIER != 0) else {
+        return false;
+    };
     out.extend_from_slice(&raw.bytes[..HEADER]);
     out.extend(twin_id(id).to_ne_bytes());
     out.extend_from_slice(&raw.bytes[HEADER + 8..]);
@@ -175,7 +174,7 @@ pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -
 fn whole_chain(sample: &Sample<'_>, kernel: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
     let mut whole: Vec<u64> = kernel.collect();
     // A marker with nothing behind it says nothing.
-    while whole.last().is_some_and(|&word| word >= CONTEXT_MAX) {
+    while whole.last().is_some_and(|&word| word >= context::MAX) {
         whole.pop();
     }
     let own = [sample.ip().unwrap_or(0)];
@@ -184,7 +183,7 @@ fn whole_chain(sample: &Sample<'_>, kernel: impl Iterator<Item = u64>, user: &[u
         (user, _) => user,
     };
     if !user.is_empty() {
-        whole.push(USER);
+        whole.push(context::USER);
         whole.extend(user);
     }
     whole
@@ -195,22 +194,22 @@ mod tests {
     use super::*;
     use crate::record::{Layouts, Parts, kind};
 
-    const ALL: u64 = bits::IDENTIFIER
-        | bits::IP
-        | bits::TID
-        | bits::TIME
-        | bits::ADDR
-        | bits::CPU
-        | bits::PERIOD
-        | bits::READ
-        | bits::CALLCHAIN
-        | bits::RAW
-        | bits::REGS_USER
-        | bits::STACK_USER
-        | bits::WEIGHT
-        | bits::DATA_SRC
-        | bits::TRANSACTION
-        | bits::CGROUP;
+    const ALL: u64 = sample_type::IDENTIFIER
+        | sample_type::IP
+        | sample_type::TID
+        | sample_type::TIME
+        | sample_type::ADDR
+        | sample_type::CPU
+        | sample_type::PERIOD
+        | sample_type::READ
+        | sample_type::CALLCHAIN
+        | sample_type::RAW
+        | sample_type::REGS_USER
+        | sample_type::STACK_USER
+        | sample_type::WEIGHT
+        | sample_type::DATA_SRC
+        | sample_type::TRANSACTION
+        | sample_type::CGROUP;
 
     fn attr(sample_type: u64) -> Attr {
         let mut attr = Attr::new(1, 0);
@@ -270,7 +269,10 @@ mod tests {
                 assert_eq!((sample.id(), sample.ip(), sample.period()), (Some(77), Some(0x1000), Some(1000)));
                 assert_eq!(sample.addr(), data.then_some(0xadd7));
                 let chain: Vec<u64> = parts.callchain.unwrap().iter().collect();
-                assert_eq!(chain, [-128i64 as u64, 0x1000, 0x2000, USER, 0x7000, 0x7100]);
+                assert_eq!(
+                    chain,
+                    [context::marker(CpuMode::Kernel), 0x1000, 0x2000, context::USER, 0x7000, 0x7100]
+                );
                 assert_eq!(parts.raw.map(<[u8]>::len), Some(12));
                 assert_eq!(parts.user_regs.map(|r| r.values.len()), registers.then_some(3));
                 assert!(parts.user_stack.is_none());
@@ -327,6 +329,6 @@ mod tests {
             let written = Lost::new(false, false).write(&raw, &sample, &[1], &mut out);
             assert_eq!(written, !out.is_empty());
         }
-        assert!(Lost::new(false, false).attr(&attr(bits::IP)).is_none());
+        assert!(Lost::new(false, false).attr(&attr(sample_type::IP)).is_none());
     }
 }

@@ -3,8 +3,8 @@
 //! Shapes follow `tools/lib/perf/include/perf/event.h` (Linux 6.18) and stay readable for files of older perfs, whose
 //! records are shorter. `parse` receives a cursor behind the header.
 
-use super::{Cursor, Thread, Words, attr, bytes::until_nul, misc};
-use crate::sys::Attr;
+use super::{Cursor, Thread, Words, attr, bytes::until_nul};
+use crate::abi::{Attr, misc};
 
 /// An event's request and the ids of its instances (`HEADER_ATTR`).
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::{Moment, Session};
+use super::{Session, Timestamp};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::{RawRecord, kind};
 
@@ -20,11 +20,11 @@ pub(super) fn walk<T: Send>(
     session: &Session,
     workers: usize,
     new: impl Fn() -> T + Sync,
-    look: impl Fn(&mut T, &RawRecord<'_>, Moment) + Sync,
+    look: impl Fn(&mut T, &RawRecord<'_>, Timestamp) + Sync,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Vec<T>, perfdata::Error> {
     let mut start = 0;
-    let chunks: Vec<(Moment, &Chunk)> = session
+    let chunks: Vec<(Timestamp, &Chunk)> = session
         .index
         .chunks
         .iter()

@@ -11,13 +11,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::intern::Lists;
-use crate::record::{ChainEntry, Context, Words};
+use super::intern::Interner;
+use crate::abi::Context;
+use crate::record::{ChainEntry, Words};
 
 /// The parts that came later.
 #[derive(Debug, Default)]
 pub struct Deferred {
-    chains: Lists,
+    chains: Interner,
     /// By thread and number.
     of: FxHashMap<(i32, u64), u32>,
 }

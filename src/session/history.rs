@@ -4,28 +4,29 @@
 //! for any moment and in any order of asking: which space a process had, which name a thread had, what lay at an address.
 //!
 //! ```text
-//! process 71   |  layer 4 (forked: parent's maps)   | exec: layer 5, grows as libraries come  | dlopen over old: layer 9
+//! process 71   |  epoch 4 (forked: parent's maps)   | exec: epoch 5, grows as libraries come  | dlopen over old: epoch 9
 //!              '-----------------------------------+-----------------------------------------+------------------ time
 //! ```
-//! A [`Layer`] is a stretch of a process's life in which no address changed its meaning: an address list that is seen
-//! twice in a layer means the same both times. New mappings beside the old ones only make the layer know more.
+//! An [`Epoch`] is a stretch of a process's life in which no address changed its meaning: an address list that is seen
+//! twice in an epoch means the same both times. New mappings beside the old ones only make the epoch know more.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Own, Root, Spaces};
+use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{Comm, CpuMode, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task, misc};
+use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task};
 
 /// A moment of a recording: its time, or where its events have none, the place in the file.
-pub type Moment = u64;
+pub type Timestamp = u64;
 
 /// A stretch of a process's life, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Layer(pub u32);
+pub struct Epoch(pub u32);
 
-impl Layer {
+impl Epoch {
     /// The kernel's space, which all processes share.
     pub const KERNEL: Self = Self(0);
     /// Of processes of which nothing is known.
@@ -37,22 +38,22 @@ impl Layer {
 pub struct CommId(pub u32);
 
 /// Values that hold from a moment on. Most processes have two: from their fork, and from their exec.
-type Timeline<T> = SmallVec<[(Moment, T); 2]>;
+type Timeline<T> = SmallVec<[(Timestamp, T); 2]>;
 
 /// What holds at a moment; before the first, the first.
-fn at<T: Copy>(timeline: &Timeline<T>, moment: Moment) -> Option<T> {
-    let after = timeline.partition_point(|(from, _)| *from <= moment);
+fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Option<T> {
+    let after = timeline.partition_point(|(from, _)| *from <= timestamp);
     timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
 }
 
 #[derive(Debug, Clone, Copy)]
-struct LayerOf {
+struct EpochOf {
     root: Root,
-    /// What of the space no other layer shares.
+    /// What of the space no other epoch shares.
     own: Own,
     pid: i32,
-    /// The latest layer of data of this layer's time.
-    data: Option<Layer>,
+    /// The latest epoch of data of this epoch's time.
+    data: Option<Epoch>,
 }
 
 /// What is known of a thread.
@@ -68,10 +69,10 @@ pub struct TaskAbout {
 #[derive(Debug)]
 pub struct History {
     spaces: Spaces,
-    layers: Vec<LayerOf>,
-    processes: FxHashMap<i32, Timeline<Layer>>,
+    epochs: Vec<EpochOf>,
+    processes: FxHashMap<i32, Timeline<Epoch>>,
     /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
-    data: Option<FxHashMap<i32, Timeline<Layer>>>,
+    data: Option<FxHashMap<i32, Timeline<Epoch>>>,
     comms_of: FxHashMap<i32, Timeline<CommId>>,
     tasks: FxHashMap<i32, TaskAbout>,
     comms: Vec<Box<[u8]>>,
@@ -88,10 +89,10 @@ pub struct History {
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |pid| LayerOf { root: Root::EMPTY, own: Own::NONE, pid, data: None };
+        let nobody = |pid| EpochOf { root: Root::EMPTY, own: Own::NONE, pid, data: None };
         let mut history = Self {
             spaces: Spaces::default(),
-            layers: vec![nobody(-1), nobody(-1)],
+            epochs: vec![nobody(-1), nobody(-1)],
             processes: FxHashMap::default(),
             data: None,
             comms_of: FxHashMap::default(),
@@ -108,7 +109,7 @@ impl History {
         history
     }
 
-    fn name(&mut self, tid: i32, moment: Moment, comm: &[u8]) {
+    fn name(&mut self, tid: i32, timestamp: Timestamp, comm: &[u8]) {
         let id = match self.comm_ids.get(comm) {
             Some(id) => *id,
             None => {
@@ -118,39 +119,39 @@ impl History {
                 id
             }
         };
-        self.comms_of.entry(tid).or_default().push((moment, id));
+        self.comms_of.entry(tid).or_default().push((timestamp, id));
     }
 
-    fn begin(&mut self, pid: i32, moment: Moment, root: Root) -> Layer {
-        let layer = Layer(self.layers.len() as u32);
-        self.layers.push(LayerOf { root, own: self.spaces.own(), pid, data: self.current_data(pid) });
-        self.processes.entry(pid).or_default().push((moment, layer));
-        layer
+    fn begin(&mut self, pid: i32, timestamp: Timestamp, root: Root) -> Epoch {
+        let epoch = Epoch(self.epochs.len() as u32);
+        self.epochs.push(EpochOf { root, own: self.spaces.own(), pid, data: self.current_data(pid) });
+        self.processes.entry(pid).or_default().push((timestamp, epoch));
+        epoch
     }
 
-    fn current(&self, pid: i32) -> Option<Layer> {
-        self.processes.get(&pid)?.last().map(|(_, layer)| *layer)
+    fn current(&self, pid: i32) -> Option<Epoch> {
+        self.processes.get(&pid)?.last().map(|(_, epoch)| *epoch)
     }
 
     /// Takes a record of the side-band; others are no news to it. Moments must not go back.
-    pub(super) fn record(&mut self, moment: Moment, raw: &RawRecord<'_>) {
+    pub(super) fn record(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>) {
         if let Some(record) = raw.parse() {
-            self.take(moment, raw, &record);
+            self.take(timestamp, raw, &record);
         }
     }
 
     /// As [`History::record`], of a record that was parsed already.
-    pub(super) fn take(&mut self, moment: Moment, raw: &RawRecord<'_>, record: &Record<'_>) {
+    pub(super) fn take(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>, record: &Record<'_>) {
         let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
         match record {
-            Record::Mmap(map) => self.map(moment, map, None, in_kernel),
+            Record::Mmap(map) => self.map(timestamp, map, None, in_kernel),
             Record::Mmap2(map) => {
                 let mut plain = map.map;
                 plain.is_data = map.is_data();
-                self.map(moment, &plain, Some(map.file), in_kernel);
+                self.map(timestamp, &plain, Some(map.file), in_kernel);
             }
-            Record::Comm(comm) => self.take_name(moment, comm),
-            Record::Fork(task) => self.fork(moment, task, raw.misc & misc::FORK_EXEC == 0),
+            Record::Comm(comm) => self.take_name(timestamp, comm),
+            Record::Fork(task) => self.fork(timestamp, task, raw.misc & misc::FORK_EXEC == 0),
             Record::Ksymbol(symbol) => self.ksymbol(symbol),
             Record::Namespaces(namespaces) => self.namespaces(namespaces),
             _ => {}
@@ -158,36 +159,36 @@ impl History {
     }
 
     /// A thread took a name; an exec empties the process's space.
-    pub(super) fn take_name(&mut self, moment: Moment, comm: &Comm<'_>) {
-        self.name(comm.thread.tid, moment, comm.comm);
+    pub(super) fn take_name(&mut self, timestamp: Timestamp, comm: &Comm<'_>) {
+        self.name(comm.thread.tid, timestamp, comm.comm);
         self.tasks.entry(comm.thread.tid).or_insert(TaskAbout { pid: comm.thread.pid, parent: None });
-        if comm.is_exec && self.current(comm.thread.pid).is_some_and(|layer| self.root(layer) != Root::EMPTY)
+        if comm.is_exec && self.current(comm.thread.pid).is_some_and(|epoch| self.root(epoch) != Root::EMPTY)
         {
-            self.begin(comm.thread.pid, moment, Root::EMPTY);
+            self.begin(comm.thread.pid, timestamp, Root::EMPTY);
         }
         if comm.is_exec && self.data.is_some() {
-            self.begin_data(comm.thread.pid, moment, Root::EMPTY);
+            self.begin_data(comm.thread.pid, timestamp, Root::EMPTY);
         }
     }
 
     /// A thread began. `inherits`: a new process begins with its parent's space.
-    pub(super) fn fork(&mut self, moment: Moment, task: &Task, inherits: bool) {
+    pub(super) fn fork(&mut self, timestamp: Timestamp, task: &Task, inherits: bool) {
         let about = TaskAbout { pid: task.thread.pid, parent: Some(task.parent.pid) };
         self.tasks.insert(task.thread.tid, about);
         let comm = self.comms_of.get(&task.parent.tid).and_then(|names| names.last());
         if let Some(&(_, comm)) = comm {
-            self.comms_of.entry(task.thread.tid).or_default().push((moment, comm));
+            self.comms_of.entry(task.thread.tid).or_default().push((timestamp, comm));
         }
         if task.thread.pid != task.parent.pid {
             if let Some(&mount) = self.mounts.get(&task.parent.pid) {
                 self.mounts.insert(task.thread.pid, mount);
             }
             let parent = if inherits { self.current(task.parent.pid) } else { None };
-            let root = parent.map_or(Root::EMPTY, |layer| self.share(layer));
-            self.begin(task.thread.pid, moment, root);
-            if let Some(layer) = self.current_data(task.parent.pid).filter(|_| inherits) {
-                let root = self.share(layer);
-                self.begin_data(task.thread.pid, moment, root);
+            let root = parent.map_or(Root::EMPTY, |epoch| self.share(epoch));
+            self.begin(task.thread.pid, timestamp, root);
+            if let Some(epoch) = self.current_data(task.parent.pid).filter(|_| inherits) {
+                let root = self.share(epoch);
+                self.begin_data(task.thread.pid, timestamp, root);
             }
         }
     }
@@ -202,7 +203,13 @@ impl History {
     }
 
     /// Something was mapped.
-    pub(super) fn map(&mut self, moment: Moment, map: &Mmap<'_>, file: Option<FileId<'_>>, in_kernel: bool) {
+    pub(super) fn map(
+        &mut self,
+        timestamp: Timestamp,
+        map: &Mmap<'_>,
+        file: Option<FileId<'_>>,
+        in_kernel: bool,
+    ) {
         let pid = map.thread.pid;
         let mut mapping = Mapping { start: Avma(map.addr), len: map.len, offset: FileOffset(map.pgoff) };
         if in_kernel || pid == -1 {
@@ -227,14 +234,14 @@ impl History {
         let module =
             self.modules.add(kind, map.name, file, pid as u32, mapping, self.mounts.get(&pid).copied());
         let new = Mapped { mapping, module };
-        self.map_data(pid, moment, new);
+        self.map_data(pid, timestamp, new);
         if map.is_data {
             return;
         }
         let last = self.current(pid);
-        if !last.is_some_and(|layer| self.add(layer, new)) {
-            let root = self.spaces.map(last.map_or(Root::EMPTY, |layer| self.root(layer)), new);
-            self.begin(pid, moment, root);
+        if !last.is_some_and(|epoch| self.add(epoch, new)) {
+            let root = self.spaces.map(last.map_or(Root::EMPTY, |epoch| self.root(epoch)), new);
+            self.begin(pid, timestamp, root);
         }
     }
 
@@ -243,30 +250,30 @@ impl History {
         self.data.get_or_insert_default();
     }
 
-    fn current_data(&self, pid: i32) -> Option<Layer> {
-        self.data.as_ref()?.get(&pid)?.last().map(|(_, layer)| *layer)
+    fn current_data(&self, pid: i32) -> Option<Epoch> {
+        self.data.as_ref()?.get(&pid)?.last().map(|(_, epoch)| *epoch)
     }
 
-    /// Data has layers of its own: what comes and goes there must not end those of the code.
-    fn map_data(&mut self, pid: i32, moment: Moment, new: Mapped) {
+    /// Data has epochs of its own: what comes and goes there must not end those of the code.
+    fn map_data(&mut self, pid: i32, timestamp: Timestamp, new: Mapped) {
         if self.data.is_none() {
             return;
         }
         let last = self.current_data(pid);
-        if !last.is_some_and(|layer| self.add(layer, new)) {
-            let root = self.spaces.map(last.map_or(Root::EMPTY, |layer| self.root(layer)), new);
-            self.begin_data(pid, moment, root);
+        if !last.is_some_and(|epoch| self.add(epoch, new)) {
+            let root = self.spaces.map(last.map_or(Root::EMPTY, |epoch| self.root(epoch)), new);
+            self.begin_data(pid, timestamp, root);
         }
     }
 
-    fn begin_data(&mut self, pid: i32, moment: Moment, root: Root) {
-        let layer = Layer(self.layers.len() as u32);
-        self.layers.push(LayerOf { root, own: self.spaces.own(), pid, data: None });
+    fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: Root) {
+        let epoch = Epoch(self.epochs.len() as u32);
+        self.epochs.push(EpochOf { root, own: self.spaces.own(), pid, data: None });
         if let Some(data) = &mut self.data {
-            data.entry(pid).or_default().push((moment, layer));
+            data.entry(pid).or_default().push((timestamp, epoch));
         }
         if let Some(code) = self.current(pid) {
-            self.layers[code.0 as usize].data = Some(layer);
+            self.epochs[code.0 as usize].data = Some(epoch);
         }
     }
 
@@ -282,9 +289,9 @@ impl History {
         }
     }
 
-    /// Lets a layer know more; `false`, and nothing is done, where an address would change its meaning.
-    fn add(&mut self, layer: Layer, new: Mapped) -> bool {
-        let at = &mut self.layers[layer.0 as usize];
+    /// Lets an epoch know more; `false`, and nothing is done, where an address would change its meaning.
+    fn add(&mut self, epoch: Epoch, new: Mapped) -> bool {
+        let at = &mut self.epochs[epoch.0 as usize];
         let grown = self.spaces.add(at.root, at.own, new);
         if let Some(root) = grown {
             at.root = root;
@@ -292,15 +299,15 @@ impl History {
         grown.is_some()
     }
 
-    /// The kernel has one layer, whatever changes in it.
+    /// The kernel has one epoch, whatever changes in it.
     fn add_to_kernel(&mut self, new: Mapped) {
-        let kernel = &mut self.layers[Layer::KERNEL.0 as usize];
+        let kernel = &mut self.epochs[Epoch::KERNEL.0 as usize];
         kernel.root = self.spaces.map(kernel.root, new);
     }
 
-    /// A layer's space as it is now, for another layer to go on from.
-    fn share(&mut self, layer: Layer) -> Root {
-        let at = &mut self.layers[layer.0 as usize];
+    /// An epoch's space as it is now, for another epoch to go on from.
+    fn share(&mut self, epoch: Epoch) -> Root {
+        let at = &mut self.epochs[epoch.0 as usize];
         at.own = self.spaces.own();
         at.root
     }
@@ -320,7 +327,7 @@ impl History {
 
     /// Where the recorder said nothing of the kernel, the upper half of the addresses is the kernel's.
     pub(super) fn complete(&mut self) {
-        if self.root(Layer::KERNEL) == Root::EMPTY {
+        if self.root(Epoch::KERNEL) == Root::EMPTY {
             let half = 1 << 63;
             let mapping = Mapping { start: Avma(half), len: half, offset: FileOffset(0) };
             let module = self.modules.add(Kind::Kernel(None), b"[kernel.kallsyms]", None, 0, mapping, None);
@@ -329,84 +336,88 @@ impl History {
     }
 
     /// Forgets what was before this moment, and the processes and threads of which `lives` says that they are no more.
-    /// Layers get new numbers, which are handed back by the old ones: those that are not among them must not be asked about
+    /// Epochs get new numbers, which are handed back by the old ones: those that are not among them must not be asked about
     /// any longer. Modules and names stay.
-    pub(super) fn forget(&mut self, before: Moment, lives: impl Fn(i32) -> bool) -> FxHashMap<Layer, Layer> {
-        fn past<T: Copy>(timeline: &mut Timeline<T>, before: Moment) {
+    pub(super) fn forget(
+        &mut self,
+        before: Timestamp,
+        lives: impl Fn(i32) -> bool,
+    ) -> FxHashMap<Epoch, Epoch> {
+        fn past<T: Copy>(timeline: &mut Timeline<T>, before: Timestamp) {
             let after = timeline.partition_point(|(from, _)| *from <= before);
             timeline.drain(..after.saturating_sub(1));
             timeline.shrink_to_fit();
         }
         // What is younger may belong to a process that began while we looked.
-        let is_young = |from: Option<Moment>| from.is_some_and(|from| from > before);
-        self.processes.retain(|pid, layers| lives(*pid) || is_young(layers.last().map(|(from, _)| *from)));
+        let is_young = |from: Option<Timestamp>| from.is_some_and(|from| from > before);
+        self.processes.retain(|pid, epochs| lives(*pid) || is_young(epochs.last().map(|(from, _)| *from)));
         self.comms_of
             .retain(|tid, names| *tid == 0 || lives(*tid) || is_young(names.last().map(|(from, _)| *from)));
         self.comms_of.values_mut().for_each(|names| past(names, before));
-        // Of these nobody asks once the process has no layer and the thread no name.
+        // Of these nobody asks once the process has no epoch and the thread no name.
         self.mounts.retain(|pid, _| self.processes.contains_key(pid));
         self.tasks.retain(|tid, _| self.comms_of.contains_key(tid));
-        let old = std::mem::take(&mut self.layers);
-        self.layers = old[..2].to_vec();
-        let mut moved: FxHashMap<Layer, Layer> =
-            [Layer::KERNEL, Layer::NOBODY].into_iter().map(|layer| (layer, layer)).collect();
-        for layers in self.processes.values_mut() {
-            past(layers, before);
-            for (_, layer) in layers {
-                *layer = *moved.entry(*layer).or_insert_with(|| {
-                    self.layers.push(old[layer.0 as usize]);
-                    Layer(self.layers.len() as u32 - 1)
+        let old = std::mem::take(&mut self.epochs);
+        self.epochs = old[..2].to_vec();
+        let mut moved: FxHashMap<Epoch, Epoch> =
+            [Epoch::KERNEL, Epoch::NOBODY].into_iter().map(|epoch| (epoch, epoch)).collect();
+        for epochs in self.processes.values_mut() {
+            past(epochs, before);
+            for (_, epoch) in epochs {
+                *epoch = *moved.entry(*epoch).or_insert_with(|| {
+                    self.epochs.push(old[epoch.0 as usize]);
+                    Epoch(self.epochs.len() as u32 - 1)
                 });
             }
         }
-        self.spaces.keep(self.layers.iter_mut().map(|layer| &mut layer.root));
+        self.spaces.keep(self.epochs.iter_mut().map(|epoch| &mut epoch.root));
         let own = self.spaces.own();
-        self.layers.iter_mut().for_each(|layer| layer.own = own);
+        self.epochs.iter_mut().for_each(|epoch| epoch.own = own);
         moved
     }
 
     /// How much there is to forget: grows with every mapping, process and name.
     pub(super) fn burden(&self) -> usize {
-        self.spaces.len() + self.layers.len() + self.comms_of.len()
+        self.spaces.len() + self.epochs.len() + self.comms_of.len()
     }
 
-    fn root(&self, layer: Layer) -> Root {
-        self.layers[layer.0 as usize].root
+    fn root(&self, epoch: Epoch) -> Root {
+        self.epochs[epoch.0 as usize].root
     }
 
-    /// The layer that a process is in.
-    pub fn layer(&self, pid: i32, moment: Moment) -> Layer {
-        self.processes.get(&pid).and_then(|layers| at(layers, moment)).unwrap_or(Layer::NOBODY)
+    /// The epoch that a process is in.
+    pub fn epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
+        self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
     }
 
-    /// The layer in which a process's data are looked up: that of its code where the recording has no data mappings.
-    pub fn data_layer(&self, pid: i32, moment: Moment) -> Layer {
-        let layers = self.data.as_ref().and_then(|data| data.get(&pid));
-        layers.and_then(|layers| at(layers, moment)).unwrap_or_else(|| self.layer(pid, moment))
+    /// The epoch in which a process's data are looked up: that of its code where the recording has no data mappings.
+    pub fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
+        let epochs = self.data.as_ref().and_then(|data| data.get(&pid));
+        epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
     }
 
-    /// The process a layer belongs to; −1 for the kernel.
-    pub fn pid(&self, layer: Layer) -> i32 {
-        self.layers[layer.0 as usize].pid
+    /// The process an epoch belongs to; −1 for the kernel.
+    pub fn pid(&self, epoch: Epoch) -> i32 {
+        self.epochs[epoch.0 as usize].pid
     }
 
     /// The name that a thread has; its process's where it has none of its own.
-    pub fn comm(&self, pid: i32, tid: i32, moment: Moment) -> Option<CommId> {
+    pub fn comm(&self, pid: i32, tid: i32, timestamp: Timestamp) -> Option<CommId> {
         // The kernel's number for a task that is about to vanish: it may be any.
         if tid == -1 {
             return None;
         }
-        let of = |id| self.comms_of.get(&id).and_then(|names| at(names, moment));
+        let of = |id| self.comms_of.get(&id).and_then(|names| at(names, timestamp));
         of(tid).or_else(|| of(pid))
     }
 
-    /// Since when a thread has its last name, and its process its last layer: what is asked for later moments has one answer.
-    pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Moment {
+    /// Since when a thread has its last name, and its process its last epoch: what is asked for later moments has one answer.
+    pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
         let last = |names: Option<&Timeline<CommId>>| {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
         };
-        let layers = self.processes.get(&pid).and_then(|layers| layers.last()).map_or(0, |(from, _)| *from);
-        last(self.comms_of.get(&tid)).max(last(self.comms_of.get(&pid))).max(layers)
+        let epochs = self.processes.get(&pid).and_then(|epochs| epochs.last()).map_or(0, |(from, _)| *from);
+        last(self.comms_of.get(&tid)).max(last(self.comms_of.get(&pid))).max(epochs)
     }
 
     /// All threads that records named, in no order.
@@ -419,17 +430,17 @@ impl History {
         self.comms.iter().map(|comm| &**comm)
     }
 
-    /// What lies at an address of a layer: code, else data where that was recorded.
-    pub fn find(&self, layer: Layer, address: Avma) -> Option<&Mapped> {
-        self.spaces.find(self.root(layer), address).or_else(|| {
-            let data = self.layers[layer.0 as usize].data?;
+    /// What lies at an address of an epoch: code, else data where that was recorded.
+    pub fn find(&self, epoch: Epoch, address: Avma) -> Option<&Mapped> {
+        self.spaces.find(self.root(epoch), address).or_else(|| {
+            let data = self.epochs[epoch.0 as usize].data?;
             self.spaces.find(self.root(data), address)
         })
     }
 
-    /// All that is mapped in a layer, by start.
-    pub fn mappings(&self, layer: Layer) -> impl Iterator<Item = &Mapped> {
-        self.spaces.iter(self.root(layer))
+    /// All that is mapped in an epoch, by start.
+    pub fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
+        self.spaces.iter(self.root(epoch))
     }
 
     /// All modules, by the number in [`Mapped::module`].
@@ -448,21 +459,21 @@ mod tests {
         History::new(Modules::default())
     }
 
-    fn map(history: &mut History, moment: Moment, pid: i32, addr: u64, len: u64, name: &str) {
+    fn map(history: &mut History, timestamp: Timestamp, pid: i32, addr: u64, len: u64, name: &str) {
         let thread = Thread { pid, tid: pid };
         let map = Mmap { thread, addr, len, pgoff: 0, is_data: false, name: name.as_bytes() };
-        history.map(moment, &map, None, false);
+        history.map(timestamp, &map, None, false);
     }
 
-    fn found(history: &History, pid: i32, moment: Moment, address: u64) -> String {
-        let layer = history.layer(pid, moment);
-        let module = history.find(layer, Avma(address)).map(|m| &history.modules()[m.module as usize]);
+    fn found(history: &History, pid: i32, timestamp: Timestamp, address: u64) -> String {
+        let epoch = history.epoch(pid, timestamp);
+        let module = history.find(epoch, Avma(address)).map(|m| &history.modules()[m.module as usize]);
         module.map_or("-".to_owned(), Module::short_name)
     }
 
-    fn task(pid: i32, tid: i32, ppid: i32, moment: Moment) -> Task {
+    fn task(pid: i32, tid: i32, ppid: i32, timestamp: Timestamp) -> Task {
         let thread = |pid, tid| Thread { pid, tid };
-        Task { thread: thread(pid, tid), parent: thread(ppid, ppid), time: PerfTime(moment) }
+        Task { thread: thread(pid, tid), parent: thread(ppid, ppid), time: PerfTime(timestamp) }
     }
 
     fn exec(pid: i32, comm: &[u8]) -> Comm<'_> {
@@ -484,25 +495,25 @@ mod tests {
         // What the parent mapped after the fork is not the child's.
         assert_eq!(found(&h, 2, 35, 0x8000), "-");
         assert_eq!(found(&h, 1, 35, 0x8000), "x.so");
-        let name = |pid, moment| h.comm(pid, pid, moment).map(|c| h.comms().nth(c.0 as usize).unwrap());
+        let name = |pid, timestamp| h.comm(pid, pid, timestamp).map(|c| h.comms().nth(c.0 as usize).unwrap());
         assert_eq!((name(2, 15), name(2, 25)), (Some(&b"sh"[..]), Some(&b"ls"[..])));
         assert_eq!(name(99, 1), None);
     }
 
     #[test]
-    fn a_layer_lasts_until_an_address_changes_its_meaning() {
+    fn a_epoch_lasts_until_an_address_changes_its_meaning() {
         let mut h = history();
         map(&mut h, 1, 1, 0x1000, 0x1000, "/a");
         map(&mut h, 2, 1, 0x3000, 0x1000, "/b");
-        assert_eq!(h.layer(1, 1), h.layer(1, 2));
+        assert_eq!(h.epoch(1, 1), h.epoch(1, 2));
         map(&mut h, 3, 1, 0x3000, 0x800, "/c");
-        assert_ne!(h.layer(1, 2), h.layer(1, 3));
+        assert_ne!(h.epoch(1, 2), h.epoch(1, 3));
         assert_eq!(found(&h, 1, 2, 0x3400), "b");
         assert_eq!(found(&h, 1, 3, 0x3400), "c");
         assert_eq!(found(&h, 1, 3, 0x3900), "b");
         // Generated code is replaced all the time; its names come by address, so nothing changes.
         map(&mut h, 4, 1, 0x9000, 0x1000, "//anon");
-        let before = h.layer(1, 4);
+        let before = h.epoch(1, 4);
         let again = Mmap {
             pgoff: 77,
             ..Mmap {
@@ -515,7 +526,7 @@ mod tests {
             }
         };
         h.map(5, &again, None, false);
-        assert_eq!(before, h.layer(1, 5));
+        assert_eq!(before, h.epoch(1, 5));
     }
 
     #[test]
@@ -547,14 +558,14 @@ mod tests {
         map(&mut h, 1, 1, 0x1000, 0x1000, "/a");
         h.fork(5, &task(1, 7, 1, 5), true);
         assert_eq!(h.comm(1, 7, 6), h.comm(1, 1, 6));
-        assert_eq!(h.layer(1, 6), h.layer(1, 1));
+        assert_eq!(h.epoch(1, 6), h.epoch(1, 1));
     }
 
     #[test]
     fn the_kernel_is_there_even_if_nobody_said_so() {
         let mut h = history();
         h.complete();
-        assert!(h.find(Layer::KERNEL, Avma(0xffff_ffff_8100_0000)).is_some());
-        assert!(h.find(Layer::KERNEL, Avma(0x1000)).is_none());
+        assert!(h.find(Epoch::KERNEL, Avma(0xffff_ffff_8100_0000)).is_some());
+        assert!(h.find(Epoch::KERNEL, Avma(0x1000)).is_none());
     }
 }

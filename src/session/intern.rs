@@ -1,87 +1,71 @@
-//! Equal lists of bytes, kept once each under a small number: stacks, mostly.
+//! Equal values, kept once each under a small number (0, 1, … in the order in which they came).
 //!
-//! Receives bytes that borrow from a record; hands on a number that is the same for equal lists with an equal tag.
-//! Most samples repeat a stack that was seen before: one hash and one comparison each, no allocation.
-//! [`Shared`] lets several threads add at a time: the hash says which of its parts is locked for that moment.
+//! [`Interner`] keeps lists of bytes (stacks, mostly) behind one another, [`SharedInterner`] lets several threads add at a
+//! time, [`Distinct`] keeps values of one size. Most samples repeat what was seen before: one hash and one comparison each, no
+//! allocation. What is kept is untrusted (addresses, names): every table is hashed with [`Keys`] of its own, so that no
+//! recording can choose where its values lie.
 
-use std::hash::Hasher;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustc_hash::FxHasher;
+use hashbrown::HashTable;
 
 use crate::record::Words;
 
-/// Interned lists.
+/// The keys of a hash: other ones in each table and each run.
+pub type Keys = hashbrown::DefaultHashBuilder;
+
+/// A map whose keys are untrusted.
+pub type KeyedMap<K, V> = std::collections::HashMap<K, V, Keys>;
+
+/// Interned lists of bytes, each with a tag: lists are equal where both are.
 ///
 /// ```text
-///   slots  | 0 | 3 | 0 | 1 | 2 |…   number + 1 at the place that the hash says, or behind it; 0: free
+///   table  | hash -> number
 ///   lists  | (tag, hash, end) …     number -> where its bytes end
 ///   bytes  | …                      all lists, one behind the other
 /// ```
-#[derive(Debug, Clone)]
-pub struct Lists {
-    slots: Vec<u32>,
-    lists: Vec<Entry>,
+#[derive(Debug, Clone, Default)]
+pub struct Interner {
+    keys: Keys,
+    table: HashTable<u32>,
+    lists: Vec<List>,
     bytes: Vec<u8>,
 }
 
-fn hash(tag: u32, bytes: &[u8]) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write_u32(tag);
-    hasher.write(bytes);
-    hasher.finish()
-}
-
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct List {
     hash: u64,
     end: usize,
     tag: u32,
 }
 
-impl Default for Lists {
-    fn default() -> Self {
-        Self { slots: vec![0; 1024], lists: Vec::new(), bytes: Vec::new() }
-    }
+fn hash(keys: &Keys, tag: u32, bytes: &[u8]) -> u64 {
+    let mut hasher = keys.build_hasher();
+    hasher.write_u32(tag);
+    hasher.write(bytes);
+    hasher.finish()
 }
 
-impl Lists {
+impl Interner {
     /// The number of a list with a tag.
     pub fn add(&mut self, tag: u32, bytes: &[u8]) -> u32 {
-        self.add_hashed(hash(tag, bytes), tag, bytes)
+        self.add_hashed(hash(&self.keys, tag, bytes), tag, bytes)
     }
 
     fn add_hashed(&mut self, hash: u64, tag: u32, bytes: &[u8]) -> u32 {
-        let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        while self.slots[slot] != 0 {
-            let number = self.slots[slot] - 1;
-            let entry = self.lists[number as usize];
-            if entry.hash == hash && entry.tag == tag && self.bytes_of(number) == bytes {
-                return number;
-            }
-            slot = (slot + 1) & mask;
+        let is_it = |number: &u32| {
+            let list = &self.lists[*number as usize];
+            list.hash == hash && list.tag == tag && self.bytes_of(*number) == bytes
+        };
+        if let Some(number) = self.table.find(hash, is_it) {
+            return *number;
         }
+        let number = self.lists.len() as u32;
         self.bytes.extend_from_slice(bytes);
-        self.lists.push(Entry { hash, end: self.bytes.len(), tag });
-        self.slots[slot] = self.lists.len() as u32;
-        if self.lists.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        self.lists.len() as u32 - 1
-    }
-
-    fn grow(&mut self) {
-        let mask = self.slots.len() * 2 - 1;
-        let mut slots = vec![0; mask + 1];
-        for (number, entry) in self.lists.iter().enumerate() {
-            let mut slot = entry.hash as usize & mask;
-            while slots[slot] != 0 {
-                slot = (slot + 1) & mask;
-            }
-            slots[slot] = number as u32 + 1;
-        }
-        self.slots = slots;
+        self.lists.push(List { hash, end: self.bytes.len(), tag });
+        self.table.insert_unique(hash, number, |number| self.lists[*number as usize].hash);
+        number
     }
 
     fn bytes_of(&self, number: u32) -> &[u8] {
@@ -93,7 +77,7 @@ impl Lists {
     /// The tag and the bytes of a list.
     ///
     /// # Panics
-    /// When the number is another collection's.
+    /// When the number is another interner's.
     pub fn get(&self, number: u32) -> (u32, &[u8]) {
         (self.lists[number as usize].tag, self.bytes_of(number))
     }
@@ -119,34 +103,37 @@ impl Lists {
     }
 }
 
-/// Parts of [`Shared`]: enough that threads seldom meet.
+/// Parts of a [`SharedInterner`]: enough that threads seldom meet.
 const PARTS: usize = 64;
 
-/// Lists that several threads add to.
+/// An interner that several threads add to: the hash says which of its parts is locked for that moment.
 #[derive(Debug)]
-pub struct Shared {
-    parts: Vec<Mutex<Lists>>,
+pub struct SharedInterner {
+    keys: Keys,
+    parts: Vec<Mutex<Interner>>,
 }
 
-impl Default for Shared {
+impl Default for SharedInterner {
     fn default() -> Self {
-        Self { parts: (0..PARTS).map(|_| Mutex::default()).collect() }
+        let one = Interner::default();
+        let parts = (0..PARTS).map(|_| Mutex::new(one.clone())).collect();
+        Self { keys: one.keys, parts }
     }
 }
 
-impl Shared {
-    /// A provisional number: see [`Shared::finish`].
+impl SharedInterner {
+    /// A provisional number: see [`SharedInterner::finish`].
     pub fn add(&self, tag: u32, bytes: &[u8]) -> u32 {
-        let hash = hash(tag, bytes);
-        // The low bits choose the slot inside the part.
-        let part = (hash >> 58) as usize % PARTS;
-        let mut lists = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
-        lists.add_hashed(hash, tag, bytes) * PARTS as u32 + part as u32
+        let hash = hash(&self.keys, tag, bytes);
+        // The part's table looks at the highest and the lowest bits.
+        let part = (hash >> 40) as usize % PARTS;
+        let mut interner = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+        interner.add_hashed(hash, tag, bytes) * PARTS as u32 + part as u32
     }
 
-    /// The parts, one behind the other, and what turns provisional numbers into places in that row.
-    pub fn finish(self) -> (Vec<Lists>, impl Fn(u32) -> u32) {
-        let parts: Vec<Lists> = self
+    /// The parts, and what turns provisional numbers into numbers that count through all parts.
+    pub fn finish(self) -> (Vec<Interner>, impl Fn(u32) -> u32) {
+        let parts: Vec<Interner> = self
             .parts
             .into_iter()
             .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -164,7 +151,48 @@ impl Shared {
     }
 }
 
-/// The bytes of words that are in memory, as [`Lists::add`] takes them.
+/// Distinct values by number.
+#[derive(Debug, Clone)]
+pub struct Distinct<T> {
+    keys: Keys,
+    table: HashTable<u32>,
+    all: Arc<Vec<T>>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self { keys: Keys::default(), table: HashTable::new(), all: Arc::default() }
+    }
+}
+
+impl<T: Hash + Eq + Clone> Distinct<T> {
+    /// The number of a value.
+    #[inline]
+    pub fn add(&mut self, value: T) -> u32 {
+        let Self { keys, table, all } = self;
+        let hash = keys.hash_one(&value);
+        if let Some(number) = table.find(hash, |number| all[*number as usize] == value) {
+            return *number;
+        }
+        let number = all.len() as u32;
+        Arc::make_mut(all).push(value);
+        table.insert_unique(hash, number, |number| keys.hash_one(&all[*number as usize]));
+        number
+    }
+
+    /// The number of a value that may be there.
+    #[inline]
+    pub fn find(&self, value: &T) -> Option<u32> {
+        self.table.find(self.keys.hash_one(value), |number| self.all[*number as usize] == *value).copied()
+    }
+
+    /// All, by number. A clone of it stays what it is: what comes later goes into a copy.
+    pub fn all(&self) -> &Arc<Vec<T>> {
+        &self.all
+    }
+}
+
+/// The bytes of words that are in memory, as [`Interner::add`] takes them.
 pub fn bytes(words: &[u64], scratch: &mut Vec<u8>) {
     scratch.clear();
     scratch.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
@@ -186,7 +214,7 @@ mod tests {
 
     #[test]
     fn equal_lists_have_one_number() {
-        let mut lists = Lists::default();
+        let mut lists = Interner::default();
         let mut scratch = Vec::new();
         let mut found = Vec::new();
         for round in 0..2 {
@@ -205,7 +233,7 @@ mod tests {
 
     #[test]
     fn threads_agree_on_the_numbers() {
-        let shared = Shared::default();
+        let shared = SharedInterner::default();
         let add = || (0..3000u32).map(|n| shared.add(n % 5, &n.to_ne_bytes())).collect::<Vec<_>>();
         let (one, other) = std::thread::scope(|scope| {
             let (one, other) = (scope.spawn(add), scope.spawn(add));
@@ -213,7 +241,7 @@ mod tests {
         });
         assert_eq!(one, other);
         let (parts, place) = shared.finish();
-        let all: Vec<(u32, &[u8])> = parts.iter().flat_map(Lists::iter).collect();
+        let all: Vec<(u32, &[u8])> = parts.iter().flat_map(Interner::iter).collect();
         assert_eq!(all.len(), 3000);
         for (n, number) in one.into_iter().enumerate() {
             let (tag, bytes) = all[place(number) as usize];

@@ -1,71 +1,15 @@
-//! From raw stacks to stacks of locations: each address becomes a module and a place in it.
+//! From an address to a module and a place in it.
 //!
-//! Receives the interned stacks of pass 2, each with the layer it was seen in; hands on distinct [`Location`]s and
-//! distinct stacks of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
+//! Receives addresses as they were recorded, each with the epoch it was seen in; hands on [`Location`]s. Knows what of a raw
+//! chain is an address, and whose.
 
+use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
-use std::sync::Arc;
 
-use rayon::iter::Either;
-use rustc_hash::FxHashMap;
-
-use super::intern::{Lists, bytes, numbers};
-use super::samples::{Extra, Key, Samples, Value, join};
-use super::{History, Kind, Layer};
+use super::{Epoch, History, Kind};
+use crate::abi::CpuMode;
 use crate::address::Avma;
-use crate::record::{ChainEntry, Context, CpuMode, Words};
-
-/// In which privilege the code ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "they say it themselves")]
-pub enum Level {
-    User,
-    Kernel,
-    Hypervisor,
-    GuestUser,
-    GuestKernel,
-    Unknown,
-}
-
-impl Level {
-    /// The letter that perf puts before a symbol.
-    pub fn letter(self) -> char {
-        match self {
-            Self::User => '.',
-            Self::Kernel => 'k',
-            Self::Hypervisor => 'H',
-            Self::GuestUser => 'u',
-            Self::GuestKernel => 'g',
-            Self::Unknown => '?',
-        }
-    }
-}
-
-impl From<Context> for Level {
-    fn from(context: Context) -> Self {
-        match context {
-            Context::Hypervisor => Self::Hypervisor,
-            Context::Kernel => Self::Kernel,
-            Context::User | Context::UserDeferred => Self::User,
-            Context::Guest | Context::GuestUser => Self::GuestUser,
-            Context::GuestKernel => Self::GuestKernel,
-            Context::Unknown => Self::Unknown,
-        }
-    }
-}
-
-impl From<CpuMode> for Level {
-    fn from(mode: CpuMode) -> Self {
-        match mode {
-            CpuMode::Unknown => Self::Unknown,
-            CpuMode::Kernel => Self::Kernel,
-            CpuMode::User => Self::User,
-            CpuMode::Hypervisor => Self::Hypervisor,
-            CpuMode::GuestKernel => Self::GuestKernel,
-            CpuMode::GuestUser => Self::GuestUser,
-        }
-    }
-}
+use crate::record::{ChainEntry, Words};
 
 /// A place in the code. Many thousands of them are kept, so they are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,17 +22,12 @@ pub struct Location {
     /// The number and one.
     module: Option<NonZeroU32>,
     /// Where the code ran.
-    pub level: Level,
+    pub level: CpuMode,
 }
 
 const _: () = assert!(size_of::<Location>() == 24);
 
 impl Location {
-    fn new(module: Option<u32>, level: Level, place: u64) -> Self {
-        let module = module.and_then(|number| NonZeroU32::new(number.wrapping_add(1)));
-        Self { place, data: None, module, level }
-    }
-
     /// Number of the module in [`History::modules`]; `None` where nothing was mapped.
     pub fn module(&self) -> Option<u32> {
         self.module.map(|number| number.get() - 1)
@@ -100,68 +39,76 @@ impl Location {
     }
 }
 
-/// Stacks by their number.
-#[derive(Debug, Clone)]
-pub enum Stacks {
-    /// Lists of numbers of locations, innermost first, four bytes each.
-    Lists(Arc<Lists>),
-    /// Nobody asked for callers: the number of a location is that of the stack which is it alone.
-    Leaves,
+/// An address as it was recorded, in its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampledAddress {
+    /// The epoch of the process; the kernel's for its addresses.
+    pub epoch: Epoch,
+    /// In which privilege it was seen.
+    pub level: CpuMode,
+    /// The address itself.
+    pub address: u64,
+    /// It is data, not code.
+    pub is_data: bool,
+    /// The call before it is meant: it is where that call returns to.
+    pub in_call: bool,
 }
 
-impl Default for Stacks {
-    fn default() -> Self {
-        Self::Lists(Arc::default())
+impl SampledAddress {
+    /// An address of code.
+    pub fn code(epoch: Epoch, level: CpuMode, address: u64) -> Self {
+        let epoch = if level == CpuMode::User { epoch } else { Epoch::KERNEL };
+        Self { epoch, level, address, is_data: false, in_call: false }
+    }
+
+    /// An address that says itself whether it is the kernel's, as those of branches and data do.
+    pub fn by_half(epoch: Epoch, address: u64, is_data: bool) -> Self {
+        let level = if address >> 63 == 0 { CpuMode::User } else { CpuMode::Kernel };
+        Self { is_data, ..Self::code(epoch, level, address) }
+    }
+
+    /// The same as where a call returns to, if it is.
+    pub fn returned_to(self, in_call: bool) -> Self {
+        Self { in_call, ..self }
     }
 }
 
-impl From<Lists> for Stacks {
-    fn from(lists: Lists) -> Self {
-        Self::Lists(lists.into())
+impl Hash for SampledAddress {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let kind = u64::from(self.in_call) << 1 | u64::from(self.is_data);
+        state.write_u64(self.address);
+        state.write_u64(u64::from(self.epoch.0) << 8 | (self.level as u64) << 2 | kind);
     }
-}
-
-/// Stacks whose addresses were looked up.
-#[derive(Debug, Default)]
-pub struct Resolved {
-    /// Each place once.
-    pub locations: Arc<Vec<Location>>,
-    /// The stacks: see [`Resolved::stack`].
-    pub stacks: Stacks,
-    /// The rows of pass 2, their stacks being numbers in `stacks`.
-    pub rows: Vec<(Key, Value)>,
 }
 
 /// Looks up one address.
-pub fn locate(history: &History, layer: Layer, level: Level, address: u64, is_caller: bool) -> Location {
-    let address = if is_caller { address.saturating_sub(1) } else { address };
-    let layer = match level {
-        Level::User => Some(layer),
-        Level::Kernel => Some(Layer::KERNEL),
-        _ => None,
+pub fn locate(history: &History, at: SampledAddress) -> Location {
+    let address = if at.in_call { at.address.saturating_sub(1) } else { at.address };
+    let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
+    let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
+    let Some(mapped) = history.find(at.epoch, Avma(address)).filter(|_| is_known) else {
+        return Location { place: address, data, module: None, level: at.level };
     };
-    let found = layer.and_then(|layer| history.find(layer, Avma(address)));
-    match found {
-        Some(mapped) => {
-            let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
-            let offset = mapped.mapping.file_offset(Avma(address)).map(|offset| offset.0);
-            let place = if by_offset { offset.unwrap_or(address) } else { address };
-            Location::new(Some(mapped.module), level, place)
-        }
-        None => Location::new(None, level, address),
+    let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
+    let offset = mapped.mapping.file_offset(Avma(address)).filter(|_| by_offset);
+    Location {
+        place: offset.map_or(address, |offset| offset.0),
+        data,
+        module: NonZeroU32::new(mapped.module.wrapping_add(1)),
+        level: at.level,
     }
 }
 
 /// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most `most`
 /// addresses are shown.
-pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, bool)) {
-    let mut level = Level::Unknown;
+pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
+    let mut level = CpuMode::Unknown;
     let mut is_caller = false;
     let mut count = 0;
     for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
-                level = context.into();
+                level = context.mode();
                 // The first address of a context is where it was left, not a return address.
                 is_caller = false;
             }
@@ -174,93 +121,5 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(Level, u64, boo
                 is_caller = true;
             }
         }
-    }
-}
-
-impl Resolved {
-    /// The locations of a stack, innermost first.
-    pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
-        match &self.stacks {
-            Stacks::Lists(lists) => Either::Left(numbers(lists.get(number).1)),
-            Stacks::Leaves => Either::Right(std::iter::once(number)),
-        }
-    }
-
-    /// Sorts the rows again, and adds up those that have become the same.
-    pub fn rejoin(&mut self) {
-        join(&mut self.rows);
-    }
-}
-
-/// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
-pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
-    let (mut locations, mut stacks) = (Vec::new(), Lists::default());
-    // Each distinct address of each layer is looked up once.
-    let mut known: FxHashMap<(Layer, Level, u64, bool), u32> = FxHashMap::default();
-    let mut places: FxHashMap<Location, u32> = FxHashMap::default();
-    let mut stack_of: Vec<u32> = Vec::new();
-    let mut scratch = Vec::new();
-    for part in std::mem::take(&mut samples.stacks) {
-        for (layer, list) in part.iter() {
-            scratch.clear();
-            walk(Words::new(list), most, |level, address, is_caller| {
-                let layer = if level == Level::User { Layer(layer) } else { Layer::KERNEL };
-                let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
-                    let location = locate(history, layer, level, address, is_caller);
-                    *places.entry(location).or_insert_with(|| {
-                        locations.push(location);
-                        locations.len() as u32 - 1
-                    })
-                });
-                scratch.extend(number.to_ne_bytes());
-            });
-            stack_of.push(stacks.add(0, &scratch));
-        }
-    }
-    let mut rows = std::mem::take(&mut samples.rows);
-    for (key, _) in &mut rows {
-        key.stack = stack_of[key.stack as usize];
-    }
-    if !samples.places.is_empty() {
-        resolve_extras(history, samples, &mut places, &mut locations, &mut rows);
-    }
-    join(&mut rows);
-    Resolved { locations: locations.into(), stacks: stacks.into(), rows }
-}
-
-/// Puts numbers of locations where the extras have addresses.
-fn resolve_extras(
-    history: &History,
-    samples: &mut Samples,
-    places: &mut FxHashMap<Location, u32>,
-    locations: &mut Vec<Location>,
-    rows: &mut [(Key, Value)],
-) {
-    let mut resolved = Lists::default();
-    let mut number_of: Vec<u32> = Vec::new();
-    let mut scratch = Vec::new();
-    for (layer, list) in samples.extras.iter() {
-        let mut words: Vec<u64> = Words::new(list).iter().collect();
-        for (at, extra) in &samples.places {
-            let Some(word) = words.get_mut(*at).filter(|word| **word != u64::MAX) else { continue };
-            let (layer, level) = match *word >> 63 {
-                0 => (Layer(layer), Level::User),
-                _ => (Layer::KERNEL, Level::Kernel),
-            };
-            let location = Location {
-                data: NonZeroU64::new(!*word).filter(|_| *extra != Extra::From),
-                ..locate(history, layer, level, *word, false)
-            };
-            *word = u64::from(*places.entry(location).or_insert_with(|| {
-                locations.push(location);
-                locations.len() as u32 - 1
-            }));
-        }
-        bytes(&words, &mut scratch);
-        number_of.push(resolved.add(0, &scratch));
-    }
-    samples.extras = resolved;
-    for (key, _) in rows {
-        key.extra = number_of.get(key.extra as usize).copied().unwrap_or(0);
     }
 }

@@ -5,23 +5,23 @@
 //! process, thread name and mapping a sample belongs to. Names of functions are left to `symbol`, adding up by name to `profile`.
 //!
 //! ```text
-//!   records --pass 1--> side-band, sorted by time --> History (layers, names, modules)
+//!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
 //!      |                                                 |
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
 //! ```
 
 pub mod addresses;
+pub mod attribute;
 mod chunks;
 pub mod deferred;
-pub mod extra;
 pub mod history;
 pub mod intern;
 pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;
-pub mod parts;
 pub mod present;
+pub mod resolver;
 pub mod samples;
 mod sideband;
 pub mod space;
@@ -29,15 +29,16 @@ pub mod stacker;
 
 use rustc_hash::FxHashMap;
 
-pub use history::{CommId, History, Layer, Moment};
-pub use location::{Level, Location, Resolved, Stacks};
+pub use history::{CommId, Epoch, History, Timestamp};
+pub use location::Location;
 pub use module::{Kind, Module};
 pub use present::Present;
-pub use samples::{Samples, Unwind, Value, Walk, Wanted};
+pub use resolver::{Resolved, Stacks};
+pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
 
+use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};
 use crate::record::Thread;
-use crate::record::layout::bits;
 
 /// What the side-band says about the quality of the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +93,7 @@ impl Session {
     /// # Errors
     /// When the file cannot be read.
     pub fn open(reader: Reader) -> Result<Self, perfdata::Error> {
-        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & bits::TIME != 0);
+        let has_time = reader.layouts().iter().all(|layout| layout.sample_type() & sample_type::TIME != 0);
         let mut collected = sideband::Sideband::new(has_time);
         let index = reader.scan(|raw| collected.add(raw, reader.layouts()))?;
         let list = reader.features().build_ids.iter().flat_map(|list| &list.0);

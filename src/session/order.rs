@@ -11,7 +11,7 @@
 //! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks, the
 //! order of the file, or all at once.
 
-use super::{Moment, Session};
+use super::{Session, Timestamp};
 use crate::perfdata::{Buffer, Error};
 use crate::record::{RawRecord, kind};
 
@@ -20,11 +20,11 @@ use crate::record::{RawRecord, kind};
 struct Held {
     bytes: Vec<u8>,
     /// Time, place in the file, start in `bytes`.
-    order: Vec<(u64, Moment, usize)>,
+    order: Vec<(u64, Timestamp, usize)>,
 }
 
 impl Held {
-    fn add(&mut self, time: u64, position: Moment, raw: &[u8]) {
+    fn add(&mut self, time: u64, position: Timestamp, raw: &[u8]) {
         self.order.push((time, position, self.bytes.len()));
         self.bytes.extend_from_slice(raw);
     }
@@ -33,7 +33,7 @@ impl Held {
     fn release<E>(
         &mut self,
         limit: u64,
-        visit: &mut impl FnMut(&RawRecord<'_>, Moment) -> Result<(), E>,
+        visit: &mut impl FnMut(&RawRecord<'_>, Timestamp) -> Result<(), E>,
     ) -> Result<(), E> {
         self.order.sort_unstable();
         let ripe = self.order.partition_point(|(time, ..)| *time <= limit);
@@ -61,7 +61,7 @@ impl Held {
 pub fn records<E: From<Error>>(
     session: &Session,
     wants: impl Fn(u32) -> bool,
-    mut visit: impl FnMut(&RawRecord<'_>, Moment) -> Result<(), E>,
+    mut visit: impl FnMut(&RawRecord<'_>, Timestamp) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut held = Held::default();
     let (mut limit, mut youngest) = (0, 0);

@@ -11,8 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::module::{self, Kind, Module, Modules};
 use super::space::Mapped;
+use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
-use crate::record::{CpuMode, FileId, Mmap, RawRecord, Record, Task, kind, misc};
+use crate::record::{FileId, Mmap, RawRecord, Record, Task, kind};
 
 /// [`Mapped::module`] of code without a file.
 pub const NO_FILE: u32 = u32::MAX;

@@ -7,29 +7,28 @@
 //! ```text
 //!   chunk 0  chunk 2  …  -> worker A: rows --+--> one set of rows
 //!   chunk 1  chunk 3  …  -> worker B: rows --'
-//!                            '-- both --> stacks, extras, payloads (intern::Shared)
+//!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
-pub use super::extra::Extra;
-pub(super) use super::extra::{Told, tell, weight_of};
+pub use super::attribute::SampleAttribute;
+pub(super) use super::attribute::{Occurrence, attribute_words, weight_of};
 pub use super::stacker::{Stacker, Unwind, Walk};
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::intern::{Lists, Shared, bytes};
-use super::stacker::marker;
-use super::{CommId, Layer, Moment, Session, chunks};
+use super::intern::{Interner, SharedInterner, bytes};
+use super::{CommId, Epoch, Session, Timestamp, chunks};
+use crate::abi::{CpuMode, context, sample_type};
 use crate::perfdata;
-use crate::record::layout::bits;
 use crate::record::sample::Branch;
-use crate::record::{CpuMode, Layouts, RawRecord, Sample, Thread, Words};
+use crate::record::{Layouts, RawRecord, Sample, Thread, Words};
 
 /// What is asked of pass 2.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct SampleQuery {
     /// What rows are told apart by, besides event, stack and name.
-    pub extras: Vec<Extra>,
+    pub attributes: Vec<SampleAttribute>,
     /// Take no notice of names: all rows have the same.
     pub ignore_comms: bool,
     /// Take no notice of callers.
@@ -50,7 +49,7 @@ pub struct Wanted {
     pub comms: Option<FxHashSet<CommId>>,
 }
 
-impl Wanted {
+impl SampleQuery {
     /// Whether time and CPU of a sample are asked for.
     pub fn takes(&self, sample: &Sample<'_>, time: Option<u64>) -> bool {
         let at = time.unwrap_or(0);
@@ -109,8 +108,8 @@ pub struct Key {
     /// The thread's name ([`CommId`]); [`NAMELESS`] and the thread's number where nobody said it; [`ANY_COMM`] where
     /// names are not wanted.
     pub comm: u32,
-    /// Number of the list of extras.
-    pub extra: u32,
+    /// Number of the list of attributes.
+    pub attributes: u32,
 }
 
 /// What pass 2 found.
@@ -118,15 +117,15 @@ pub struct Key {
 pub struct Samples {
     /// The sums.
     pub rows: Vec<(Key, Value)>,
-    /// The stacks: tag is the layer, words are as in a record (context markers and addresses, innermost first). Numbers
+    /// The stacks: tag is the epoch, words are as in a record (context markers and addresses, innermost first). Numbers
     /// count through all parts.
-    pub stacks: Vec<Lists>,
-    /// The extras of rows, in the order of [`Wanted::extras`]. The tag is the layer where one is an address.
-    pub extras: Lists,
-    /// Which of the extras are addresses that become locations.
-    pub places: Vec<(usize, Extra)>,
+    pub stacks: Vec<Interner>,
+    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch where one is an address.
+    pub attributes: Interner,
+    /// Which of the attributes are addresses that become locations.
+    pub places: Vec<(usize, SampleAttribute)>,
     /// Payloads of tracepoints; the tag is their event.
-    pub payloads: Lists,
+    pub payloads: Interner,
     /// Sums of each event, filtered samples included.
     pub totals: Vec<Value>,
     /// What the filters of pid, tid and name took out.
@@ -145,47 +144,47 @@ pub struct Samples {
 /// When the file cannot be read.
 pub fn collect(
     session: &Session,
-    wanted: &Wanted,
+    query: &SampleQuery,
     unwind: Option<&dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Samples, perfdata::Error> {
-    let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::READ != 0);
+    let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
     // Counter values are differences to the reading before: those need the file's order.
     let workers = if reads { 1 } else { rayon::current_num_threads() };
     let shared = Interned::default();
     let parts = chunks::walk(
         session,
         workers,
-        || Worker::new(session, wanted, unwind, reads, &shared),
+        || Worker::new(session, query, unwind, reads, &shared),
         |worker, raw, position| worker.sample(raw, position),
         progress,
     )?;
     let parts = parts.into_iter().map(Worker::finish).collect();
-    Ok(merge(parts, shared, wanted))
+    Ok(merge(parts, shared, query))
 }
 
 /// What all workers intern.
 #[derive(Default)]
 struct Interned {
-    stacks: Shared,
-    extras: Shared,
-    payloads: Shared,
+    stacks: SharedInterner,
+    attributes: SharedInterner,
+    payloads: SharedInterner,
 }
 
 /// Which event a sample is of, and when it was taken.
 struct About {
     event: usize,
     time: Option<u64>,
-    moment: Moment,
+    timestamp: Timestamp,
 }
 
 /// What is remembered of the thread whose sample came last: the next is often its too.
 #[derive(Clone, Copy)]
 struct Last {
     pid: i32,
-    layer: Layer,
-    /// The span in which `layer` holds.
-    from: Moment,
+    epoch: Epoch,
+    /// The span in which `epoch` holds.
+    from: Timestamp,
 }
 
 /// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what each
@@ -218,7 +217,7 @@ impl Readings {
 
 struct Worker<'a> {
     session: &'a Session,
-    wanted: &'a Wanted,
+    query: &'a SampleQuery,
     layouts: &'a Layouts,
     stacker: Stacker<'a>,
     reads: bool,
@@ -234,7 +233,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(
         session: &'a Session,
-        wanted: &'a Wanted,
+        query: &'a SampleQuery,
         unwind: Option<&'a dyn Unwind>,
         reads: bool,
         interned: &'a Interned,
@@ -247,9 +246,9 @@ impl<'a> Worker<'a> {
         };
         Self {
             session,
-            wanted,
+            query,
             layouts: session.reader.layouts(),
-            stacker: Stacker::new(wanted, unwind).joining(&session.deferred),
+            stacker: Stacker::new(query, unwind).joining(&session.deferred),
             reads,
             readings: Readings::default(),
             last: None,
@@ -261,24 +260,24 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn sample(&mut self, raw: &RawRecord<'_>, position: Moment) {
+    fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp) {
         let Some((event, sample)) = self.layouts.sample(raw) else {
             self.out.unknown += 1;
             return;
         };
         let time = sample.time().map(|time| time.0);
-        if !self.wanted.takes(&sample, time) {
+        if !self.query.takes(&sample, time) {
             return;
         }
         if let Some(time) = time {
             let (first, last) = self.out.span.unwrap_or((time, time));
             self.out.span = Some((first.min(time), last.max(time)));
         }
-        if self.wanted.branches {
+        if self.query.branches {
             self.branches(event, &sample, time, position);
             return;
         }
-        if self.reads && sample.layout().sample_type() & bits::READ != 0 {
+        if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
             let Some(members) = self.readings.of(self.layouts, event, &sample) else {
                 self.out.unknown += 1;
                 return;
@@ -293,83 +292,96 @@ impl<'a> Worker<'a> {
     }
 
     /// Each branch counts once, as a stack of its target alone.
-    fn branches(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment) {
+    fn branches(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Timestamp) {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
-        let about = About { event, time, moment: self.moment(time, position) };
+        let about = About { event, time, timestamp: self.timestamp(time, position) };
         for branch in branches.iter() {
             let value = Value::of(1, branch.flags.cycles().into());
-            let Some((comm, layer)) = self.owner(&about, sample, value) else { continue };
+            let Some((comm, epoch)) = self.owner(&about, sample, value) else { continue };
             let mode = if branch.to >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User };
-            bytes(&[marker(mode), branch.to], &mut self.scratch);
-            let stack = self.interned.stacks.add(layer.0, &self.scratch);
-            let extra = self.extra(&about, sample, value, Some(branch));
-            let key = Key { event: event as u32, stack, comm, extra };
+            bytes(&[context::marker(mode), branch.to], &mut self.scratch);
+            let stack = self.interned.stacks.add(epoch.0, &self.scratch);
+            let attributes = self.attributes(&about, sample, value, Some(branch));
+            let key = Key { event: event as u32, stack, comm, attributes };
             *self.rows.entry(key).or_default() += value;
         }
     }
 
-    fn moment(&self, time: Option<u64>, position: Moment) -> Moment {
+    fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
         if self.session.has_time { time.unwrap_or(0) } else { position }
     }
 
-    fn add(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Moment, period: u64) {
-        let about = About { event, time, moment: self.moment(time, position) };
+    fn add(
+        &mut self,
+        event: usize,
+        sample: &Sample<'_>,
+        time: Option<u64>,
+        position: Timestamp,
+        period: u64,
+    ) {
+        let about = About { event, time, timestamp: self.timestamp(time, position) };
         let weight = weight_of(sample);
-        let value = Value::of(if self.wanted.by_weight { weight.max(1) } else { period }, weight);
-        let Some((comm, layer)) = self.owner(&about, sample, value) else { return };
-        let stack = self.interned.stacks.add(layer.0, self.stacker.chain(sample, layer).as_bytes());
-        let extra = self.extra(&about, sample, value, None);
-        let key = Key { event: event as u32, stack, comm, extra };
+        let value = Value::of(if self.query.by_weight { weight.max(1) } else { period }, weight);
+        let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
+        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).as_bytes());
+        let attributes = self.attributes(&about, sample, value, None);
+        let key = Key { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
     }
 
-    /// Counts the sample; whose it is, and in which layer, unless a filter takes it out.
-    fn owner(&mut self, about: &About, sample: &Sample<'_>, value: Value) -> Option<(u32, Layer)> {
+    /// Counts the sample; whose it is, and in which epoch, unless a filter takes it out.
+    fn owner(&mut self, about: &About, sample: &Sample<'_>, value: Value) -> Option<(u32, Epoch)> {
         let thread = sample.thread().unwrap_or_default();
         self.out.totals[about.event] += value;
-        let comm = if self.wanted.ignore_comms && self.wanted.comms.is_none() {
+        let comm = if self.query.ignore_comms && self.query.comms.is_none() {
             None
         } else {
-            self.session.history.comm(thread.pid, thread.tid, about.moment)
+            self.session.history.comm(thread.pid, thread.tid, about.timestamp)
         };
-        if !self.wanted.takes_thread(thread, comm) {
+        if !self.query.takes_thread(thread, comm) {
             self.out.filtered[about.event] += value;
             return None;
         }
         let comm = match comm {
-            _ if self.wanted.ignore_comms => ANY_COMM,
+            _ if self.query.ignore_comms => ANY_COMM,
             comm => comm_key(comm, thread),
         };
-        Some((comm, self.layer(thread.pid, about.moment)))
+        Some((comm, self.epoch(thread.pid, about.timestamp)))
     }
 
-    fn layer(&mut self, pid: i32, moment: Moment) -> Layer {
+    fn epoch(&mut self, pid: i32, timestamp: Timestamp) -> Epoch {
         match self.last {
             // Within a chunk time goes on: asking again for the same moment is common, for an earlier one rare.
-            Some(last) if last.pid == pid && last.from == moment => last.layer,
+            Some(last) if last.pid == pid && last.from == timestamp => last.epoch,
             _ => {
-                let layer = self.session.history.layer(pid, moment);
-                self.last = Some(Last { pid, layer, from: moment });
-                layer
+                let epoch = self.session.history.epoch(pid, timestamp);
+                self.last = Some(Last { pid, epoch, from: timestamp });
+                epoch
             }
         }
     }
 
-    fn extra(&mut self, about: &About, sample: &Sample<'_>, value: Value, branch: Option<Branch>) -> u32 {
-        if self.wanted.extras.is_empty() {
+    fn attributes(
+        &mut self,
+        about: &About,
+        sample: &Sample<'_>,
+        value: Value,
+        branch: Option<Branch>,
+    ) -> u32 {
+        if self.query.attributes.is_empty() {
             return 0;
         }
-        let told = Told { time: about.time, period: value.period, weight: value.weight, branch };
+        let occurrence = Occurrence { time: about.time, period: value.period, weight: value.weight, branch };
         let payloads = &self.interned.payloads;
-        tell(&self.wanted.extras, sample, told, &mut self.words, |raw| {
+        attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {
             u64::from(payloads.add(about.event as u32, raw))
         });
-        let has_places = self.wanted.extras.iter().any(|extra| extra.is_place());
-        // The layer of data knows code too.
+        let has_places = self.query.attributes.iter().any(|attribute| attribute.is_place());
+        // The epoch of data knows code too.
         let thread = sample.thread().unwrap_or_default();
-        let layer = has_places.then(|| self.session.history.data_layer(thread.pid, about.moment));
+        let epoch = has_places.then(|| self.session.history.data_epoch(thread.pid, about.timestamp));
         bytes(&self.words, &mut self.scratch);
-        self.interned.extras.add(layer.map_or(0, |layer| layer.0), &self.scratch)
+        self.interned.attributes.add(epoch.map_or(0, |epoch| epoch.0), &self.scratch)
     }
 
     fn finish(mut self) -> Samples {
@@ -385,7 +397,7 @@ pub(super) fn comm_key(comm: Option<CommId>, thread: Thread) -> u32 {
 }
 
 /// Joins what the workers found.
-fn merge(parts: Vec<Samples>, interned: Interned, wanted: &Wanted) -> Samples {
+fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Samples {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
     for part in parts {
@@ -401,27 +413,27 @@ fn merge(parts: Vec<Samples>, interned: Interned, wanted: &Wanted) -> Samples {
     }
     let (stacks, stack_place) = interned.stacks.finish();
     let (payloads, payload_place) = interned.payloads.finish();
-    for (tag, payload) in payloads.iter().flat_map(Lists::iter) {
+    for (tag, payload) in payloads.iter().flat_map(Interner::iter) {
         all.payloads.add(tag, payload);
     }
-    let (extras, extra_place) = interned.extras.finish();
-    let payload_at = wanted.extras.iter().position(|extra| *extra == Extra::Payload);
+    let (attributes, attributes_place) = interned.attributes.finish();
+    let payload_at = query.attributes.iter().position(|attribute| *attribute == SampleAttribute::Payload);
     let mut scratch = Vec::new();
-    for (tag, list) in extras.iter().flat_map(Lists::iter) {
+    for (tag, list) in attributes.iter().flat_map(Interner::iter) {
         let mut words: Vec<u64> = Words::new(list).iter().collect();
         if let Some(word) = payload_at.and_then(|at| words.get_mut(at)).filter(|word| **word != u64::MAX) {
             *word = payload_place(*word as u32).into();
         }
         bytes(&words, &mut scratch);
-        all.extras.add(tag, &scratch);
+        all.attributes.add(tag, &scratch);
     }
     all.stacks = stacks;
-    let kinds = wanted.extras.iter().copied().enumerate();
-    all.places = kinds.filter(|(_, extra)| extra.is_place()).collect();
-    let has_extras = !wanted.extras.is_empty();
+    let kinds = query.attributes.iter().copied().enumerate();
+    all.places = kinds.filter(|(_, attribute)| attribute.is_place()).collect();
+    let has_attributes = !query.attributes.is_empty();
     for (key, _) in &mut all.rows {
         key.stack = stack_place(key.stack);
-        key.extra = if has_extras { extra_place(key.extra) } else { 0 };
+        key.attributes = if has_attributes { attributes_place(key.attributes) } else { 0 };
     }
     join(&mut all.rows);
     all

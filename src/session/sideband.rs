@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::deferred::Deferred;
-use super::history::{History, Moment};
+use super::history::{History, Timestamp};
 use super::module::Modules;
 use super::{Facts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
@@ -18,8 +18,8 @@ pub(super) struct Sideband {
     /// Bytes of records walked over: the moment where there are no times.
     position: u64,
     bytes: Vec<u8>,
-    /// Moment, start in `bytes`.
-    order: Vec<(Moment, usize)>,
+    /// Timestamp, start in `bytes`.
+    order: Vec<(Timestamp, usize)>,
     facts: Facts,
     cgroups: FxHashMap<u64, Vec<u8>>,
     reads: Vec<ThreadCount>,
@@ -60,10 +60,10 @@ impl Sideband {
         match raw.kind {
             kind::SAMPLE => {}
             kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::KSYMBOL | kind::NAMESPACES => {
-                let moment =
+                let timestamp =
                     if self.has_time { layouts.sample_id(raw).time.map_or(0, |time| time.0) } else { at };
                 self.has_data = self.has_data || maps_data(raw);
-                self.order.push((moment, self.bytes.len()));
+                self.order.push((timestamp, self.bytes.len()));
                 self.bytes.extend_from_slice(raw.bytes);
             }
             kind::LOST
@@ -113,9 +113,9 @@ impl Sideband {
         if self.has_data {
             history.keep_data();
         }
-        for (moment, start) in self.order {
+        for (timestamp, start) in self.order {
             let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
-            history.record(moment, &raw);
+            history.record(timestamp, &raw);
         }
         history.complete();
         Found {

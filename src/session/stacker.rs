@@ -5,10 +5,9 @@
 
 use super::deferred::Deferred;
 use super::intern::bytes;
-use super::{Layer, Wanted};
-use crate::record::layout::bits;
-use crate::record::sample::CONTEXT_MAX;
-use crate::record::{CpuMode, Parts, Sample, Words};
+use super::{Epoch, SampleQuery};
+use crate::abi::{CpuMode, context, sample_type};
+use crate::record::{Parts, Sample, Words};
 
 /// Makes [`Walk`]s.
 pub trait Unwind: Sync {
@@ -19,7 +18,7 @@ pub trait Unwind: Sync {
 /// Turns registers and a copy of the stack into a call chain.
 pub trait Walk: Send {
     /// Appends the chain, innermost first, return addresses as they are.
-    fn walk(&mut self, layer: Layer, parts: &Parts<'_>, chain: &mut Vec<u64>);
+    fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
 
 /// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was copied.
@@ -33,11 +32,11 @@ pub struct Stacker<'a> {
 
 impl<'a> Stacker<'a> {
     /// One for a thread.
-    pub fn new(wanted: &Wanted, unwind: Option<&'a dyn Unwind>) -> Self {
+    pub fn new(query: &SampleQuery, unwind: Option<&'a dyn Unwind>) -> Self {
         Self {
             walker: unwind.map(Unwind::walker),
             deferred: None,
-            ignore_callers: wanted.ignore_stacks,
+            ignore_callers: query.ignore_stacks,
             chain: Vec::new(),
             scratch: Vec::new(),
         }
@@ -49,24 +48,24 @@ impl<'a> Stacker<'a> {
     }
 
     /// Context markers and addresses, innermost first; without a copy where the record has them so.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, layer: Layer) -> Words<'s> {
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, epoch: Epoch) -> Words<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
-        let has_copy = sample.layout().sample_type() & bits::STACK_USER != 0 && !self.ignore_callers;
+        let has_copy = sample.layout().sample_type() & sample_type::STACK_USER != 0 && !self.ignore_callers;
         let awaited = chain.and_then(Deferred::awaited);
         if !has_copy
             && awaited.is_none()
             && let Some(chain) = chain
         {
-            let starts_well = chain.get(0).is_some_and(|word| word >= CONTEXT_MAX)
-                && chain.get(1).is_some_and(|word| word < CONTEXT_MAX && ip.is_none_or(|ip| ip == word));
+            let starts_well = chain.get(0).is_some_and(|word| word >= context::MAX)
+                && chain.get(1).is_some_and(|word| word < context::MAX && ip.is_none_or(|ip| ip == word));
             if starts_well {
                 return chain;
             }
         }
         self.chain.clear();
-        self.chain.extend([marker(mode), ip.unwrap_or(0)]);
+        self.chain.extend([context::marker(mode), ip.unwrap_or(0)]);
         if let Some(chain) = chain {
             // The last two words are then no addresses.
             let own = if awaited.is_some() { chain.first(chain.len() - 2) } else { chain };
@@ -75,18 +74,18 @@ impl<'a> Stacker<'a> {
         if let (Some(cookie), Some(deferred)) = (awaited, self.deferred) {
             let tid = sample.thread().map_or(0, |thread| thread.tid);
             if let Some(part) = deferred.part(tid, cookie) {
-                let first = part.iter().position(|word| word < CONTEXT_MAX).unwrap_or(part.len());
+                let first = part.iter().position(|word| word < context::MAX).unwrap_or(part.len());
                 if mode == CpuMode::User {
                     // The sample was taken in the process: its part begins with the sampled address.
                     self.chain.extend(part.iter().skip(first + 1));
                 } else {
-                    self.chain.push(marker(CpuMode::User));
+                    self.chain.push(context::marker(CpuMode::User));
                     self.chain.extend(part.iter().skip(first));
                 }
             }
         }
         if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
-            unwound(walker.as_mut(), layer, &parts, mode, &mut self.chain);
+            unwound(walker.as_mut(), epoch, &parts, mode, &mut self.chain);
         }
         bytes(&self.chain, &mut self.scratch);
         Words::new(&self.scratch)
@@ -94,7 +93,7 @@ impl<'a> Stacker<'a> {
 
     /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly so).
     fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
-        let first = chain.iter().position(|word| word < CONTEXT_MAX);
+        let first = chain.iter().position(|word| word < context::MAX);
         let Some(first) = first else { return };
         let same_context = first == 0 || chain.get(first - 1) == self.chain.first().copied();
         let mut rest = chain.iter().skip(first);
@@ -113,33 +112,20 @@ impl<'a> Stacker<'a> {
     }
 }
 
-/// The marker that stands before addresses of this mode.
-pub(super) fn marker(mode: CpuMode) -> u64 {
-    let number: i64 = match mode {
-        CpuMode::Unknown => -4000,
-        CpuMode::Kernel => -128,
-        CpuMode::User => -512,
-        CpuMode::Hypervisor => -32,
-        CpuMode::GuestKernel => -2176,
-        CpuMode::GuestUser => -2560,
-    };
-    number as u64
-}
-
 /// Adds the user part, unwound from the copied stack, behind the kernel's.
-fn unwound(walker: &mut dyn Walk, layer: Layer, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
+fn unwound(walker: &mut dyn Walk, epoch: Epoch, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
     if mode == CpuMode::User {
         // The walk begins with the sampled address itself.
         let ip = chain.get(1).copied().unwrap_or(0);
         chain.truncate(1);
-        walker.walk(layer, parts, chain);
+        walker.walk(epoch, parts, chain);
         if chain.len() == 1 {
             chain.push(ip);
         }
     } else {
-        chain.push(marker(CpuMode::User));
+        chain.push(context::marker(CpuMode::User));
         let before = chain.len();
-        walker.walk(layer, parts, chain);
+        walker.walk(epoch, parts, chain);
         if chain.len() == before {
             chain.pop();
         }

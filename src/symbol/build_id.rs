@@ -19,7 +19,8 @@ impl BuildId {
     /// The longest that is kept.
     pub const MOST: usize = 20;
 
-    /// From raw bytes; longer ones are cut as the kernel does. `None` when empty or all zero, which stands for "unknown".
+    /// From raw bytes; longer ones are cut as the kernel does. `None` when empty or all zero, which stands
+    /// for "unknown".
     pub fn new(raw: &[u8]) -> Option<Self> {
         let raw = &raw[..raw.len().min(Self::MOST)];
         if raw.iter().all(|byte| *byte == 0) {
@@ -65,7 +66,8 @@ impl BuildId {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Where folders keyed by build-id keep it: `ab/cdef...` (`/usr/lib/debug/.build-id`, `~/.debug/.build-id`).
+    /// Where folders keyed by build-id keep it: `ab/cdef...` (`/usr/lib/debug/.build-id`,
+    /// `~/.debug/.build-id`).
     pub fn path(&self) -> String {
         let hex = self.to_string();
         let (folder, rest) = hex.split_at(2);
@@ -81,7 +83,7 @@ impl BuildId {
 
 impl fmt::Display for BuildId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&crate::text::hex(self.bytes(), ""))
     }
 }
 

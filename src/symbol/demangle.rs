@@ -1,8 +1,9 @@
 //! From the linker's names to the programmer's.
 //!
-//! The shape of a name decides whose it is, since a C++ program may hold Rust and the other way round. Receives names out of hostile
-//! files: length, depth and output are bounded, and what cannot be read stays as it is. Parameters and return types are left out, as
-//! perf leaves them out; the hash of Rust names is dropped.
+//! The shape of a name decides whose it is, since a C++ program may hold Rust and the other way round.
+//! Receives names out of hostile files: length, depth and output are bounded, and what cannot be read stays
+//! as it is. Parameters and return types are left out, as perf leaves them out; the hash of Rust names is
+//! dropped.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -16,8 +17,9 @@ const MOST_DEEP: u32 = 128;
 
 /// The name as the programmer wrote it; `None` when that is the name itself, or it cannot be read.
 ///
-/// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept, but for the number that LLVM gives
-/// a local function when it moves it between files (`.llvm.123`): that says nothing, and differs from build to build.
+/// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept, but for the number that
+/// LLVM gives a local function when it moves it between files (`.llvm.123`): that says nothing, and differs
+/// from build to build.
 pub fn demangle(raw: &str) -> Option<String> {
     if raw.len() > MOST_IN {
         return None;
@@ -48,7 +50,8 @@ fn without_llvm(raw: &str) -> Cow<'_, str> {
     (raw[..at].to_owned() + rest).into()
 }
 
-/// `_R…` is Rust's own scheme; the old one borrows C++'s and ends in `17h`, sixteen hexadecimal digits and `E`.
+/// `_R…` is Rust's own scheme; the old one borrows C++'s and ends in `17h`, sixteen hexadecimal digits and
+/// `E`.
 fn looks_rust(name: &str) -> bool {
     let has_hash = || {
         name.match_indices("17h").any(|(at, _)| {

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::ModuleId;
 use super::demangle::demangle;
+use super::tables::table::OwnedSymbol;
 
 /// A function's number in [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,8 +29,8 @@ pub struct Function {
     pub name: Arc<str>,
     /// The name as the symbol table or the debug information has it, for matching.
     pub raw: Arc<str>,
-    /// Where its code starts, in the module's own numbering ([`Answer::address`]); `None` when only inlined copies were seen
-    /// or the start is not known.
+    /// Where its code starts, in the module's own numbering ([`Answer::address`]); `None` when only inlined
+    /// copies were seen or the start is not known.
     pub start: Option<u64>,
     /// Bytes of code; 0 when not known.
     pub size: u64,
@@ -140,8 +141,8 @@ impl Names {
         &self.files
     }
 
-    /// The number of a function: the same name, start and module give the same number. Its name stays as it is in the file until
-    /// [`Names::demangle_from`].
+    /// The number of a function: the same name, start and module give the same number. Its name stays as it
+    /// is in the file until [`Names::demangle_from`].
     pub(super) fn add_function(
         &mut self,
         module: ModuleId,
@@ -154,6 +155,11 @@ impl Names {
             self.functions.push(Function { module, name: raw.clone(), raw, start, size });
             FunctionId(self.functions.len() as u32 - 1)
         })
+    }
+
+    /// The number of a function that a symbol table names.
+    pub(super) fn add_symbol(&mut self, module: ModuleId, symbol: &OwnedSymbol) -> FunctionId {
+        self.add_function(module, &symbol.name, Some(symbol.start), symbol.end - symbol.start)
     }
 
     /// Works out the names that a programmer reads, of the functions from this number on, side by side.

@@ -1,14 +1,16 @@
 //! Symbols: from addresses in modules to functions, source lines and inlined frames.
 //!
-//! Receives modules as a recording names them ([`Module`]) and sorted addresses in them ([`Request`]); finds the files that belong to them,
-//! whatever mount namespace they live in, and hands on [`Frame`]s, with the reasons where names are missing ([`DataQuality`]).
-//! Decides which file is believed (the build-id decides) and which name stands at an address.
-//! Leaves reading of recordings to `session`, adding up to `profile`, and wording to `view`.
+//! Receives modules as a recording names them ([`Module`]) and sorted addresses in them ([`Request`]); finds
+//! the files that belong to them, whatever mount namespace they live in, and hands on [`Frame`]s, with the
+//! reasons where names are missing ([`DataQuality`]). Decides which file is believed (the build-id decides)
+//! and which name stands at an address. Leaves reading of recordings to `session`, adding up to `profile`,
+//! and wording to `view`.
 //!
 //! ```text
-//!   Module --locate--> files --elf, kernel, perf_map, jitdump--> Table      stage 1: names
-//!                        '-----lines (DWARF, split, dwz)-------> inlines    stage 2: lines and inlined functions
-//!                                                                 '--cache--> next time at once
+//!   Module --files--> Image --tables, kernel, generated--> Table     stage 1: names
+//!                       '-----dwarf (split, dwz too)-----> inlines   stage 2: lines and inlined functions
+//!                       |                                     '--cache--> next time at once
+//!                       '-----code-----------------------> instructions
 //! ```
 
 pub mod build_id;
@@ -20,9 +22,9 @@ pub mod frame;
 pub mod generated;
 pub mod kernel;
 pub mod module;
-mod module_sources;
 pub mod options;
 pub mod quality;
+mod sources;
 pub mod symbolizer;
 pub mod tables;
 

@@ -1,12 +1,14 @@
 //! What a recording knows of a piece of code: which file, whose build-id, seen in which process.
 //!
-//! Received from the reader of a recording, before any file is touched; the [`Symbolizer`](super::Symbolizer) finds
-//! the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in a module.
+//! Received from the reader of a recording, before any file is touched; the [`Symbolizer`](super::Symbolizer)
+//! finds the file that belongs to it. A [`SymbolQuery`] is the number under which an address is looked up in
+//! a module.
 
 use std::path::PathBuf;
 
 use super::BuildId;
 use crate::address::{Avma, FileOffset, Mapping};
+use crate::session;
 
 /// A module's number, given by [`Symbolizer::add`](super::Symbolizer::add).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,13 +23,39 @@ pub struct Module {
     pub path: PathBuf,
     /// The build-id that the recording holds.
     pub build_id: Option<BuildId>,
-    /// A process that had it mapped: the way to its file when that lives in another mount namespace or was deleted.
-    /// `None` when the recording was made on another machine, or the processes are known to be gone.
+    /// A process that had it mapped: the way to its file when that lives in another mount namespace or was
+    /// deleted. `None` when the recording was made on another machine, or the processes are known to be gone.
     pub pid: Option<u32>,
     /// Where the process had it mapped: the way to the bytes of a deleted file (`/proc/PID/map_files`).
     pub mapping: Option<Mapping>,
     /// Number (inode) of that process's mount namespace, where the recording says it.
     pub mount: Option<u64>,
+}
+
+impl Module {
+    /// A module of a recording or of what runs; `None` for code that nobody can look into. `live`: its process may be
+    /// asked for its files.
+    pub fn of(module: &session::Module, live: bool) -> Option<Self> {
+        let kind = match &module.kind {
+            session::Kind::File => Kind::File,
+            session::Kind::Kernel(reference) => Kind::Kernel { reference: reference.clone() },
+            session::Kind::KernelModule(name, start) => {
+                Kind::KernelModule { name: name.clone(), start: *start }
+            }
+            session::Kind::Vdso => Kind::Vdso,
+            session::Kind::Anonymous(pid) => Kind::Anonymous { pid: *pid },
+            session::Kind::Bpf => Kind::Bpf,
+            session::Kind::Opaque => return None,
+        };
+        Some(Self {
+            kind,
+            path: module.path.clone(),
+            build_id: module.build_id.as_deref().and_then(BuildId::new),
+            pid: module.pid.filter(|_| live),
+            mapping: module.mapping,
+            mount: module.mount,
+        })
+    }
 }
 
 /// The kinds of code, each looked up in its own way.
@@ -37,8 +65,8 @@ pub enum Kind {
     File,
     /// The kernel's own text.
     Kernel {
-        /// A symbol and its address while the recording was made (perf's `[kernel.kallsyms]_text` and `pgoff`):
-        /// the kernel may lie elsewhere after a reboot.
+        /// A symbol and its address while the recording was made (perf's `[kernel.kallsyms]_text` and
+        /// `pgoff`): the kernel may lie elsewhere after a reboot.
         reference: Option<(String, Avma)>,
     },
     /// A loadable module of the kernel.
@@ -72,7 +100,7 @@ impl Kind {
     /// How to ask for an address seen in a mapping of a module of this kind.
     ///
     /// For a caller's frame give the return address less one, so that the call's line is found.
-    pub fn probe(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
+    pub fn query(&self, mapping: &Mapping, address: Avma) -> Option<SymbolQuery> {
         if self.by_file_offset() {
             mapping.file_offset(address).map(SymbolQuery::from)
         } else {

@@ -19,7 +19,8 @@ pub struct Options {
     pub vmlinux: Option<PathBuf>,
     /// Where results are kept from one run to the next; `None` keeps nothing (`--no-cache`).
     pub cache: Option<PathBuf>,
-    /// Keep no symbol tables of files: names are looked up as they are asked for, and nothing else is ([`Depth::Names`]).
+    /// Keep no symbol tables of files: names are looked up as they are asked for, and nothing else is
+    /// ([`Depth::Names`]).
     ///
     /// [`Depth::Names`]: super::Depth::Names
     pub sparse: bool,

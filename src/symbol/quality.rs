@@ -127,8 +127,8 @@ impl Missing {
 /// Debian's package with the debug file of an installed file; `None` elsewhere, and for files of no package.
 fn debug_package(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
-    // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or without /usr.
-    // It is asked for both at once, since it reads the lists of all packages each time.
+    // The package manager knows a file by the name it was shipped under: on merged-/usr systems with or
+    // without /usr. It is asked for both at once, since it reads the lists of all packages each time.
     let shipped = real.strip_prefix("/usr").ok().map(|rest| Path::new("/").join(rest));
     let mut ask = Command::new("dpkg-query");
     let output = ask.arg("--search").arg(&real).args(shipped).stdin(Stdio::null()).output().ok()?;

@@ -1,8 +1,9 @@
 //! The symbolizer: modules in, frames out.
 //!
-//! Receives modules and batches of addresses; opens each module's files once, when it is first asked about; resolves modules side by side
-//! and one huge module in several threads. [`Depth::Names`] answers from symbol tables alone, for a first picture;
-//! [`Depth::Inlines`] adds lines and inlined functions. Both name the function that has the code alike.
+//! Receives modules and batches of addresses; opens each module's files once, when it is first asked about;
+//! resolves modules side by side and one huge module in several threads. [`Depth::Names`] answers from symbol
+//! tables alone, for a first picture; [`Depth::Inlines`] adds lines and inlined functions. Both name the
+//! function that has the code alike.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -11,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::dwarf::lines::{self, LineFrame};
-use super::module_sources::{Loaded, Shared};
-use super::tables::table::Symbol;
+use super::sources::{ModuleSources, SharedSources};
+use super::tables::table::{OwnedSymbol, Symbol};
 use super::{Answer, DataQuality, Frame, Module, ModuleId, Names, Options, Source, SymbolQuery};
 use crate::address::Avma;
 
@@ -22,7 +23,7 @@ pub struct Request<'a> {
     /// The module.
     pub module: ModuleId,
     /// What is asked for; the answer has the same order.
-    pub probes: &'a [SymbolQuery],
+    pub queries: &'a [SymbolQuery],
 }
 
 /// How much is asked for.
@@ -48,27 +49,17 @@ pub struct Progress {
 /// Finds symbols.
 #[derive(Debug)]
 pub struct Symbolizer {
-    modules: Vec<(Module, OnceLock<Loaded>)>,
+    modules: Vec<(Module, OnceLock<ModuleSources>)>,
     names: Names,
-    shared: Shared,
+    shared: SharedSources,
     pool: rayon::ThreadPool,
 }
 
-/// One module's answer before its names have numbers.
-struct Local {
-    items: Vec<Item>,
-}
-
-struct Item {
+/// What stands at an address before its names have numbers.
+struct Resolved {
     address: u64,
-    symbol: Option<Named>,
+    symbol: Option<OwnedSymbol>,
     lines: Vec<LineFrame>,
-}
-
-struct Named {
-    start: u64,
-    size: u64,
-    name: Box<str>,
 }
 
 impl Symbolizer {
@@ -82,7 +73,7 @@ impl Symbolizer {
             .thread_name(|number| format!("symbol-{number}"))
             .build()
             .map_err(|error| crate::error::Error::new(format!("starting threads for symbols: {error}")))?;
-        Ok(Self { modules: Vec::new(), names: Names::default(), shared: Shared::new(options), pool })
+        Ok(Self { modules: Vec::new(), names: Names::default(), shared: SharedSources::new(options), pool })
     }
 
     /// Makes a module known; nothing is read yet.
@@ -109,15 +100,15 @@ impl Symbolizer {
         &self.modules[id.0 as usize].0
     }
 
-    /// Whether the name at a probe is known without reading any file.
-    pub fn knows(&self, id: ModuleId, probe: SymbolQuery) -> bool {
-        self.modules[id.0 as usize].1.get().is_some_and(|loaded| loaded.knows(probe))
+    /// Whether the name at a query is known without reading any file.
+    pub fn knows(&self, id: ModuleId, query: SymbolQuery) -> bool {
+        self.modules[id.0 as usize].1.get().is_some_and(|sources| sources.knows(query))
     }
 
-    /// The probes around this one for which [`Depth::Names`] has the same answer, first and first behind, as far as that is
-    /// known by now.
-    pub fn around(&self, id: ModuleId, probe: SymbolQuery) -> Option<(u64, u64)> {
-        self.modules[id.0 as usize].1.get()?.around(probe)
+    /// The queries around this one for which [`Depth::Names`] has the same answer, first and first behind, as
+    /// far as that is known by now.
+    pub fn around(&self, id: ModuleId, query: SymbolQuery) -> Option<(u64, u64)> {
+        self.modules[id.0 as usize].1.get()?.around(query)
     }
 
     /// Forgets what was read for a module: the next question reads its files again.
@@ -131,59 +122,60 @@ impl Symbolizer {
     }
 
     /// What was found and what is missing; looks for the module's files if nobody asked about it yet.
-    pub fn trust(&self, id: ModuleId) -> DataQuality {
-        self.loaded(id).trust()
+    pub fn quality(&self, id: ModuleId) -> DataQuality {
+        self.sources(id).quality()
     }
 
     /// The module's own file, verified; for unwinding, disassembly and the like.
     pub fn binary(&self, id: ModuleId) -> Option<&super::Image> {
-        self.loaded(id).binary()
+        self.sources(id).binary()
     }
 
     /// The module's separate debug file.
     pub fn debug(&self, id: ModuleId) -> Option<&super::Image> {
-        self.loaded(id).debug()
+        self.sources(id).debug()
     }
 
-    /// The address in the module's own numbering that a probe means.
-    pub fn address(&self, id: ModuleId, probe: SymbolQuery) -> Option<u64> {
-        self.loaded(id).address(probe)
+    /// The address in the module's own numbering that a query means.
+    pub fn address(&self, id: ModuleId, query: SymbolQuery) -> Option<u64> {
+        self.sources(id).address(query)
     }
 
-    /// The function at a single probe, by symbol tables alone, and the distance from its start.
-    pub fn find(&self, id: ModuleId, probe: SymbolQuery) -> Option<(&str, u64)> {
-        let loaded = self.loaded(id);
-        let symbol = loaded.find(probe)?;
-        Some((symbol.name, loaded.address(probe)?.wrapping_sub(symbol.start)))
+    /// The function at a single query, by symbol tables alone, and the distance from its start.
+    pub fn find(&self, id: ModuleId, query: SymbolQuery) -> Option<(&str, u64)> {
+        let sources = self.sources(id);
+        let symbol = sources.find(query)?;
+        Some((symbol.name, sources.address(query)?.wrapping_sub(symbol.start)))
     }
 
     /// All functions of a module, by start: address, end, raw name.
     pub fn symbols(&self, id: ModuleId) -> impl Iterator<Item = Symbol<'_>> {
-        self.loaded(id).symbols()
+        self.sources(id).symbols()
     }
 
-    /// Resolves a batch; the answers are in the order of the requests. `progress` is called from several threads, often.
+    /// Resolves a batch; the answers are in the order of the requests. `progress` is called from several
+    /// threads, often.
     pub fn resolve(
         &mut self,
         requests: &[Request<'_>],
         depth: Depth,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Vec<Answer> {
-        let total = requests.iter().map(|request| request.probes.len()).sum();
+        let total = requests.iter().map(|request| request.queries.len()).sum();
         let count = AtomicUsize::new(0);
         let done = |more: usize| {
             let done = count.fetch_add(more, Ordering::Relaxed) + more;
             progress(Progress { done, total });
         };
-        let one = |request: &Request<'_>| resolve_one(self.loaded(request.module), request, depth, &done);
+        let one = |request: &Request<'_>| resolve_one(self.sources(request.module), request, depth, &done);
         // A few names at a time, for ever: to wake other threads for them would cost more than the names.
         let alone = self.shared.options.sparse && depth == Depth::Names;
-        let locals: Vec<Local> = match alone {
+        let resolved: Vec<Vec<Resolved>> = match alone {
             true => requests.iter().map(one).collect(),
             false => self.pool.install(|| requests.par_iter().map(one).collect()),
         };
         let first = self.names.functions().len();
-        let answers = requests.iter().zip(locals).map(|(request, local)| self.merge(request.module, local));
+        let answers = requests.iter().zip(resolved).map(|(request, all)| self.merge(request.module, all));
         let answers = answers.collect();
         match alone {
             true => {
@@ -199,19 +191,19 @@ impl Symbolizer {
         &self.shared.options
     }
 
-    pub(super) fn loaded(&self, id: ModuleId) -> &Loaded {
-        let (module, loaded) = &self.modules[id.0 as usize];
-        loaded.get_or_init(|| Loaded::load(module, &self.shared))
+    pub(super) fn sources(&self, id: ModuleId) -> &ModuleSources {
+        let (module, sources) = &self.modules[id.0 as usize];
+        sources.get_or_init(|| ModuleSources::load(module, &self.shared))
     }
 
     /// Gives names their numbers.
     ///
     /// The symbol table names the function that has the code, in both depths; the compiler's name stands in
     /// where the table has none.
-    fn merge(&mut self, module: ModuleId, local: Local) -> Answer {
+    fn merge(&mut self, module: ModuleId, all: Vec<Resolved>) -> Answer {
         let mut answer = Answer::default();
         let mut frames: Vec<Frame> = Vec::new();
-        for item in local.items {
+        for item in all {
             frames.clear();
             let last = item.lines.len().checked_sub(1);
             for (at, line) in item.lines.iter().enumerate() {
@@ -222,15 +214,13 @@ impl Symbolizer {
                 });
                 let inlined = Some(at) != last;
                 let function = match (&item.symbol, &line.name) {
-                    (Some(symbol), _) if !inlined => {
-                        self.names.add_function(module, &symbol.name, Some(symbol.start), symbol.size)
-                    }
+                    (Some(symbol), _) if !inlined => self.names.add_symbol(module, symbol),
                     (_, name) => self.names.add_function(module, name.as_deref().unwrap_or("??"), None, 0),
                 };
                 frames.push(Frame { function, source, inlined });
             }
             if let (Some(symbol), true) = (&item.symbol, frames.is_empty()) {
-                let function = self.names.add_function(module, &symbol.name, Some(symbol.start), symbol.size);
+                let function = self.names.add_symbol(module, symbol);
                 frames.push(Frame { function, source: None, inlined: false });
             }
             answer.push(item.address, frames.iter().copied());
@@ -239,31 +229,31 @@ impl Symbolizer {
     }
 }
 
-fn resolve_one(loaded: &Loaded, request: &Request<'_>, depth: Depth, done: &(dyn Fn(usize) + Sync)) -> Local {
+fn resolve_one(
+    sources: &ModuleSources,
+    request: &Request<'_>,
+    depth: Depth,
+    done: &(dyn Fn(usize) + Sync),
+) -> Vec<Resolved> {
     let addresses: Vec<Option<u64>> =
-        request.probes.iter().map(|probe| loaded.file_address(*probe)).collect();
+        request.queries.iter().map(|query| sources.file_address(*query)).collect();
     let lines = match depth {
         Depth::Names | Depth::Data => None,
-        Depth::Inlines => loaded.lines(&addresses, done),
+        Depth::Inlines => sources.lines(&addresses, done),
     };
-    let variable = |probe: SymbolQuery| {
-        let symbol = if depth == Depth::Data { loaded.find_variable(probe) } else { None };
-        symbol.map(|s| Named { start: s.start, size: s.end - s.start, name: s.name.into() })
+    let variable = |query: SymbolQuery| match depth {
+        Depth::Data => sources.find_variable(query).map(OwnedSymbol::from),
+        Depth::Names | Depth::Inlines => None,
     };
-    let function = |(start, end, name)| Named { start, size: end - start, name };
-    let items = request
-        .probes
-        .iter()
-        .zip(addresses)
-        .zip(loaded.find_all(request.probes))
-        .map(|((probe, address), symbol)| Item {
-            address: loaded.address(*probe).unwrap_or(probe.0),
-            symbol: variable(*probe).or_else(|| symbol.map(function)),
-            lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
-        })
-        .collect();
+    let at = |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
+        address: sources.address(*query).unwrap_or(query.0),
+        symbol: variable(*query).or(symbol),
+        lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
+    };
+    let resolved =
+        request.queries.iter().zip(addresses).zip(sources.find_all(request.queries)).map(at).collect();
     if lines.is_none() {
-        done(request.probes.len());
+        done(request.queries.len());
     }
-    Local { items }
+    resolved
 }

@@ -112,8 +112,8 @@ impl Drop for HeaderPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::Attr;
-    use crate::sys::attr::{Flag, kind};
+    use crate::abi::Attr;
+    use crate::abi::attr::{Flag, kind};
     use crate::sys::perf::OpenTarget;
 
     #[test]

@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod arch;
-pub mod attr;
+
 pub mod background;
 pub mod clock;
 pub mod credentials;
@@ -19,8 +19,6 @@ pub mod perf;
 pub mod process;
 pub mod ring;
 pub mod signal;
-
-pub use attr::Attr;
 
 /// The symbolic name of an errno, such as `ENOENT` (`errno(3)`).
 pub fn errno_name(number: i32) -> Option<&'static str> {

@@ -188,8 +188,8 @@ impl Drop for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::Attr;
-    use crate::sys::attr::{Flag, kind};
+    use crate::abi::Attr;
+    use crate::abi::attr::{Flag, kind};
     use crate::sys::perf::OpenTarget;
 
     #[test]

@@ -11,7 +11,7 @@
 
 pub mod board;
 pub mod engine;
-pub mod fit;
+pub mod figures;
 pub mod keys;
 pub mod layout;
 pub mod panes;
@@ -27,6 +27,7 @@ use ratatui::crossterm::event::{Event, MouseEventKind};
 
 use crate::error::Error;
 use crate::profile::sampled::Query;
+use crate::terminal::Stream;
 use board::Job;
 pub use board::{Board, EngineHandle};
 pub use engine::{Engine, ExportForm, FunctionRef, LiveCommand, Poll, Status, Waker};
@@ -79,8 +80,6 @@ impl Inbox {
 /// How the surroundings are.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings {
-    /// Colours may be used.
-    pub has_colour: bool,
     /// Stops this program until it is continued.
     pub stop: fn(),
     /// A test wants to see what a panic while drawing leaves behind.
@@ -103,13 +102,13 @@ pub enum End {
 /// # Errors
 /// When the terminal cannot be read or written.
 pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: Surroundings) -> io::Result<End> {
-    let mut state = State::new(first, terminal::size()?);
+    let mut state = State::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
     let _taken = terminal::Taken::take()?;
     terminal::read(inbox.waker.0.clone());
     let mut screen = Screen {
         out: terminal::out()?,
-        theme: Theme::new(around.has_colour),
+        theme: Theme::new(Stream::Output.has_colour()),
         around,
         drawn: None,
         continued: Instant::now(),
@@ -223,7 +222,7 @@ impl Screen {
 
     fn resized(&mut self) -> io::Result<Input> {
         self.out.autoresize()?;
-        let (width, height) = terminal::size()?;
+        let (width, height) = terminal::size();
         Ok(Input::Resize(width, height))
     }
 

@@ -4,7 +4,6 @@
 //! stopped with the stop key, and when anything panics. Decides nothing about what is drawn.
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -22,6 +21,7 @@ use ratatui::crossterm::{execute, queue};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Message;
+use crate::terminal::Stream;
 
 /// Where frames go.
 pub(super) type Out = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
@@ -125,8 +125,7 @@ pub(super) fn read(sender: Sender<Message>) {
 }
 
 /// Columns and lines of the terminal.
-pub(super) fn size() -> io::Result<(u16, u16)> {
-    let size = rustix::termios::tcgetwinsize(stdout().as_fd())?;
+pub(super) fn size() -> (u16, u16) {
     // A terminal that does not know its size is taken for the usual one.
-    Ok(if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) })
+    Stream::Output.size().unwrap_or((80, 24))
 }

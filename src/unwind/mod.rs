@@ -1,13 +1,14 @@
-//! Unwinding of stacks that were copied when a sample was taken: registers and stack bytes in, a chain of addresses out.
+//! Unwinding of stacks that were copied when a sample was taken: registers and stack bytes in, a chain of
+//! addresses out.
 //!
-//! Receives each module's unwind tables once ([`Tables`]), the modules of a process at one time ([`Space`]), and samples;
-//! hands on chains with the reason why each ends ([`End`]). Opens nothing and knows no recording: whoever calls finds the files.
-//! Decides nothing about symbols.
+//! Receives each module's unwind tables once ([`Tables`]), the modules of a process at one time ([`Space`]),
+//! and samples; hands on chains with the reason why each ends ([`End`]). Opens nothing and knows no
+//! recording: whoever calls finds the files. Decides nothing about symbols.
 //!
 //! ```text
 //!   Tables (one a file, shared)  --+
-//!   Tables                       --+--> Space (one a process epoch) --+
-//!                                                 Sample (regs, stack) -+--> Walker (one a thread) --> chain, End
+//!   Tables                       --+--> Space (one an epoch) -----------+
+//!                                            sample (regs, stack) -+--> Walker (one a thread) --> chain
 //! ```
 
 mod tables;

@@ -35,8 +35,9 @@ pub struct Tables {
 const MOST_BYTES: u64 = 512 << 20;
 
 impl Tables {
-    /// Takes the tables (`.eh_frame` with its index, else `.debug_frame`) out of an ELF file; a separate debug file may
-    /// add the `.debug_frame` that the program lacks. `None` when the file is no ELF file or has no such table.
+    /// Takes the tables (`.eh_frame` with its index, else `.debug_frame`) out of an ELF file; a separate
+    /// debug file may add the `.debug_frame` that the program lacks. `None` when the file is no ELF file or
+    /// has no such table.
     pub fn read(program: &[u8], debug: Option<&[u8]>) -> Option<Self> {
         let file = File::parse(program).ok()?;
         let range = |name: &str| {
@@ -114,8 +115,9 @@ fn bytes(file: &File<'_>, name: &str) -> Option<Bytes> {
     Some(packed.decompress().ok()?.as_ref().into())
 }
 
-/// The index is used only in the form that every linker makes, a sorted table of 4-byte values relative to itself, and only if
-/// each of its entries leads to one of the frames that were checked. Without it the frames are indexed anew.
+/// The index is used only in the form that every linker makes, a sorted table of 4-byte values relative to
+/// itself, and only if each of its entries leads to one of the frames that were checked. Without it the
+/// frames are indexed anew.
 ///
 /// ```text
 ///   u8 version 1 | u8 | u8 0x03 | u8 0x3b | i32 to .eh_frame | u32 count | count × (i32 function, i32 frame)
@@ -132,8 +134,8 @@ fn usable_index(file: &File<'_>, places: &[usize]) -> Option<()> {
     (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
 }
 
-/// The places of all frames, ascending; `None` if a rule's expression branches. No compiler writes such a rule, and one that
-/// branches backwards would be walked without end.
+/// The places of all frames, ascending; `None` if a rule's expression branches. No compiler writes such a
+/// rule, and one that branches backwards would be walked without end.
 fn checked<'a, S>(section: &S) -> Option<Vec<usize>>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,

@@ -16,10 +16,10 @@ use framehop::{FrameAddress, Module, Unwinder};
 use rustc_hash::FxHashMap;
 
 use super::tables::{Arch, Bytes, Tables};
-use crate::address::{Avma, Mapping};
+use crate::address::{Avma, IntervalMap, Mapping};
 
-/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86-64 bp 6, sp 7, ip 8;
-/// aarch64 x29 29, lr 30, sp 31, pc 32.
+/// The registers of a sample that unwinding needs. perf's numbers of them (`perf_regs.h`): x86-64 bp 6, sp 7,
+/// ip 8; aarch64 x29 29, lr 30, sp 31, pc 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Registers {
     /// Instruction pointer.
@@ -30,8 +30,8 @@ pub struct Registers {
     pub fp: u64,
     /// Link register (aarch64); nothing on x86-64.
     pub lr: u64,
-    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15). A few hand-written
-    /// functions say by them where their frame is.
+    /// x86-64: the other registers by their DWARF number (0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 8 to 15).
+    /// A few hand-written functions say by them where their frame is.
     pub others: [u64; 16],
 }
 
@@ -67,15 +67,16 @@ impl Registers {
 #[derive(Clone)]
 pub struct Space {
     unwinder: ArchUnwinder,
-    /// Start and end of each mapping, sorted; whether it has tables.
-    known: Vec<(u64, u64, bool)>,
+    /// Whether each mapping has tables.
+    known: IntervalMap<bool>,
     /// Which state of all spaces' modules this is; see [`GENERATIONS`].
     generation: u64,
 }
 
-/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes up with each of them and
-/// each module. After 65,536 steps two spaces may bear the same one. We keep the whole count beside it, in step because each
-/// step is taken under this lock, and forget cached rules when a number comes again for another space.
+/// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes
+/// up with each of them and each module. After 65,536 steps two spaces may bear the same one. We keep the
+/// whole count beside it, in step because each step is taken under this lock, and forget cached rules when a
+/// number comes again for another space.
 static GENERATIONS: Mutex<u64> = Mutex::new(0);
 
 /// Takes one step of the count together with framehop.
@@ -120,23 +121,20 @@ impl Space {
             Arch::X86_64 => ArchUnwinder::X86_64(UnwinderX86_64::new()),
             Arch::Aarch64 => ArchUnwinder::Aarch64(UnwinderAarch64::new()),
         });
-        Self { unwinder, known: Vec::new(), generation }
+        Self { unwinder, known: IntervalMap::default(), generation }
     }
 
-    /// Adds a mapping of code, with its file's tables if it has any. Mappings must not overlap; of two that do, the earlier holds.
+    /// Adds a mapping of code, with its file's tables if it has any. Mappings must not overlap; of two that
+    /// do, the earlier holds.
     pub fn add(&mut self, mapping: &Mapping, tables: Option<&Tables>) {
-        let (start, end) = (mapping.start.0, mapping.start.0.saturating_add(mapping.len));
-        let at = self.known.partition_point(|(other, ..)| *other < start);
-        let before = at.checked_sub(1).and_then(|before| self.known.get(before));
-        let overlaps = before.is_some_and(|(_, stop, _)| *stop > start)
-            || self.known.get(at).is_some_and(|(next, ..)| *next < end);
-        if overlaps || end <= start {
+        let range = mapping.start.0..mapping.start.0.saturating_add(mapping.len);
+        if range.is_empty() || self.known.overlaps(&range) {
             return;
         }
-        self.known.insert(at, (start, end, tables.is_some()));
+        self.known.replace(range.clone(), tables.is_some());
         let Some(tables) = tables else { return };
         let base = tables.slide(mapping);
-        let module = Module::new(String::new(), start..end, base, tables.sections());
+        let module = Module::new(String::new(), range, base, tables.sections());
         ((), self.generation) = step(|| match &mut self.unwinder {
             ArchUnwinder::X86_64(unwinder) => unwinder.add_module(module),
             ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
@@ -144,8 +142,7 @@ impl Space {
     }
 
     fn has_tables(&self, address: u64) -> bool {
-        let at = self.known.partition_point(|(start, ..)| *start <= address);
-        at.checked_sub(1).is_some_and(|at| self.known[at].1 > address && self.known[at].2)
+        self.known.find(address).is_some_and(|(_, has_tables)| *has_tables)
     }
 }
 
@@ -170,8 +167,9 @@ impl Default for Walker {
 }
 
 impl Walker {
-    /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what lay at
-    /// `registers.sp` and above (its valid part, `dyn_size`). The chain is put into `chain`, at most `most` addresses.
+    /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what
+    /// lay at `registers.sp` and above (its valid part, `dyn_size`). The chain is put into `chain`, at most
+    /// `most` addresses.
     pub fn walk(
         &mut self,
         space: &Space,

@@ -12,8 +12,9 @@
 
 use std::io::{self, Write};
 
+use super::table::{self, Shape, left, right};
 use crate::profile::machine::{Counters, Machine, Pmu, Reservation, User, Verdict, Why};
-use crate::text::{clean, width};
+use crate::text::{clean, wrap};
 use crate::units::{bytes, thousands};
 
 /// Columns of a line.
@@ -35,10 +36,8 @@ pub fn write(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
 fn system(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     let cpu = &machine.cpu;
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
-    labelled(out, "Kernel", &format!("Linux {kernel}, {}", machine.architecture))?;
     let model = cpu.model.as_deref().unwrap_or("unknown model");
     let id = cpu.id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
-    labelled(out, "CPU", &format!("{model}{id}"))?;
     let mut seats = vec![format!("{} on line ({})", plural(cpu.cpus, "CPU"), cpu.online)];
     seats.push(plural(cpu.sockets, "socket"));
     if cpu.dies > cpu.sockets {
@@ -48,12 +47,16 @@ fn system(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     if cpu.nodes > 1 {
         seats.push(plural(cpu.nodes, "NUMA node"));
     }
-    labelled(out, "", &seats.join(", "))?;
-    match (cpu.virtual_machine, &cpu.hypervisor) {
-        (true, Some(name)) => labelled(out, "Hypervisor", name),
-        (true, None) => labelled(out, "Hypervisor", "one that does not say its name"),
-        (false, _) => Ok(()),
+    let mut rows = vec![
+        ("Kernel", format!("Linux {kernel}, {}", machine.architecture)),
+        ("CPU", format!("{model}{id}")),
+        ("", seats.join(", ")),
+    ];
+    if cpu.virtual_machine {
+        let name = cpu.hypervisor.as_deref().unwrap_or("one that does not say its name");
+        rows.push(("Hypervisor", name.to_owned()));
     }
+    entries(out, &[left(0, 12), left(0, 0)], rows)
 }
 
 fn counters(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
@@ -116,26 +119,19 @@ fn pmus(out: &mut dyn Write, pmus: &[Pmu]) -> io::Result<()> {
     if pmus.is_empty() {
         return wrapped(out, "  ", "none in /sys/bus/event_source/devices");
     }
-    let name = pmus.iter().map(|pmu| width(&clean(&pmu.name))).max().unwrap_or(0).clamp(4, 24);
-    writeln!(out, "  {:name$}  {:>4}  {:>6}  {:10}  terms", "name", "type", "events", "opened on")?;
-    for pmu in pmus {
+    let heading = ["name", "type", "events", "opened on", "terms"].map(str::to_owned).to_vec();
+    let rows = pmus.iter().map(|pmu| {
         let on = match (&pmu.cpus, &pmu.cpumask) {
-            (_, Some(mask)) => format!("CPU {mask}"),
-            (Some(cpus), None) => format!("CPU {cpus}"),
+            (_, Some(mask)) => format!("CPU {}", clean(mask)),
+            (Some(cpus), None) => format!("CPU {}", clean(cpus)),
             (None, None) => "any".to_owned(),
         };
         let terms: Vec<&str> = pmu.formats.keys().map(String::as_str).collect();
-        let line = format!(
-            "{:name$}  {:>4}  {:>6}  {:10}  {}",
-            clean(&pmu.name),
-            pmu.kind,
-            pmu.events.len(),
-            clean(&on),
-            terms.join(" ")
-        );
-        hanging(out, "  ", &" ".repeat(name + 28), &line)?;
-    }
-    Ok(())
+        let (name, events) = (clean(&pmu.name).into_owned(), pmu.events.len().to_string());
+        vec![name, pmu.kind.to_string(), events, on, clean(&terms.join(" ")).into_owned()]
+    });
+    let shapes = [left(2, 0), right(2, 0), right(2, 0), left(2, 0), left(2, 0)];
+    table::write(out, &shapes, Some(COLUMNS as u16), std::iter::once(heading).chain(rows))
 }
 
 fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
@@ -146,36 +142,30 @@ fn holders(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
         Some(false) => "off",
         None => "none in this kernel",
     };
-    entry(out, "NMI watchdog", watchdog)?;
-    entry(out, "reservation", &reservation(&holders.reservation))?;
+    let mut rows =
+        vec![("NMI watchdog", watchdog.to_owned()), ("reservation", reservation(&holders.reservation))];
     let mut label = "open events";
     for process in holders.processes.iter().take(MOST_HOLDERS) {
         let user = process.uid.map(|uid| format!(", uid {uid}")).unwrap_or_default();
-        let line = format!(
-            "{} in process {} ({}{user})",
-            plural(process.events as usize, "event"),
-            process.pid,
-            process.comm
-        );
-        entry(out, label, &line)?;
-        label = "";
+        let events = plural(process.events as usize, "event");
+        let line = format!("{events} in process {} ({}{user})", process.pid, process.comm);
+        rows.push((std::mem::take(&mut label), line));
     }
     if holders.processes.is_empty() {
-        entry(out, label, "none in the processes that could be looked into")?;
-        label = "";
+        rows.push((label, "none in the processes that could be looked into".to_owned()));
     }
     if holders.processes.len() > MOST_HOLDERS {
         let more = holders.processes.len() - MOST_HOLDERS;
-        entry(out, label, &format!("and {} more (--json has all)", plural(more, "process")))?;
+        rows.push(("", format!("and {} more (--json has all)", plural(more, "process"))));
     }
     if holders.hidden > 0 {
         let hidden = plural(holders.hidden as usize, "process");
-        entry(out, "", &format!("{hidden} may not be looked into by this user"))?;
+        rows.push(("", format!("{hidden} may not be looked into by this user")));
     }
     if holders.truncated {
-        entry(out, "", "the search was cut short: too many descriptors")?;
+        rows.push(("", "the search was cut short: too many descriptors".to_owned()));
     }
-    Ok(())
+    entries(out, &ENTRY, rows)
 }
 
 fn reservation(reservation: &Reservation) -> String {
@@ -212,21 +202,23 @@ fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
     .map(|(_, what)| *what)
     .collect();
     let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
-    entry(out, "paranoid", &format!("{level}; allows this user: {allowed}"))?;
     let ring = match user.ring_kb {
         Some(kb) => format!("{} for rings on all CPUs together", bytes(kb * 1024)),
         None => "no limit for rings".to_owned(),
     };
     let locked = user.locked_memory.map_or("unlimited".to_owned(), bytes);
-    entry(out, "locked memory", &format!("{ring}, and {locked} by ulimit -l"))?;
+    let mut rows = vec![
+        ("paranoid", format!("{level}; allows this user: {allowed}")),
+        ("locked memory", format!("{ring}, and {locked} by ulimit -l")),
+    ];
     if let Some(rate) = settings.perf_event_max_sample_rate {
         let percent = settings.perf_cpu_time_max_percent.filter(|p| (1..100).contains(p));
         let percent =
             percent.map(|p| format!(", lowered when sampling takes {p} % of a CPU")).unwrap_or_default();
-        entry(out, "sample rate", &format!("at most {} a second{percent}", thousands(rate)))?;
+        rows.push(("sample rate", format!("at most {} a second{percent}", thousands(rate))));
     }
     if let Some(frames) = settings.perf_event_max_stack {
-        entry(out, "call chains", &format!("at most {frames} frames"))?;
+        rows.push(("call chains", format!("at most {frames} frames")));
     }
     let names = match user.kernel_symbols {
         true => "the kernel shows its addresses",
@@ -235,9 +227,10 @@ fn user(out: &mut dyn Write, machine: &Machine) -> io::Result<()> {
              kernel.kptr_restrict 0 and kernel.perf_event_paranoid 1)"
         }
     };
-    entry(out, "symbols", names)?;
     let [soft, hard] = user.open_files.map(|most| most.map_or("unlimited".to_owned(), thousands));
-    entry(out, "open files", &format!("{soft}, may be raised to {hard}"))
+    rows.push(("symbols", names.to_owned()));
+    rows.push(("open files", format!("{soft}, may be raised to {hard}")));
+    entries(out, &ENTRY, rows)
 }
 
 fn who(user: &User) -> String {
@@ -259,9 +252,9 @@ fn who(user: &User) -> String {
 fn verdicts(out: &mut dyn Write, verdicts: &[Verdict]) -> io::Result<()> {
     heading(out, "What works")?;
     let mut notes: Vec<&Why> = Vec::new();
-    let command = verdicts.iter().map(|verdict| verdict.command.len()).max().unwrap_or(0);
+    let mut rows = Vec::new();
     for verdict in verdicts {
-        let mut line = format!("{:command$}  {:7}  {}", verdict.command, verdict.state, verdict.purpose);
+        let mut line = clean(verdict.purpose).into_owned();
         for why in &verdict.reasons {
             let same =
                 |note: &&Why| (&note.cause, &note.remedy, note.errno) == (&why.cause, &why.remedy, why.errno);
@@ -280,8 +273,9 @@ fn verdicts(out: &mut dyn Write, verdicts: &[Verdict]) -> io::Result<()> {
                 number + 1
             ));
         }
-        hanging(out, "  ", &" ".repeat(command + 13), &line)?;
+        rows.push(vec![verdict.command.to_owned(), verdict.state.to_owned(), line]);
     }
+    table::write(out, &[left(2, 0), left(2, 7), left(2, 0)], Some(COLUMNS as u16), rows)?;
     for (number, why) in notes.iter().enumerate() {
         let errno = why.errno.map(|name| format!(" ({name})")).unwrap_or_default();
         let mark = format!("  [{}] ", number + 1);
@@ -299,12 +293,12 @@ fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     hanging(out, "", "    ", title)
 }
 
-fn labelled(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
-    hanging(out, &format!("{label:12}"), &" ".repeat(12), text)
-}
+/// Shapes of a label and what it stands for.
+const ENTRY: [Shape; 2] = [left(2, 13), left(2, 0)];
 
-fn entry(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
-    hanging(out, &format!("  {label:13}  "), &" ".repeat(17), text)
+fn entries(out: &mut dyn Write, shapes: &[Shape; 2], rows: Vec<(&str, String)>) -> io::Result<()> {
+    let rows = rows.into_iter().map(|(label, text)| vec![label.to_owned(), clean(&text).into_owned()]);
+    table::write(out, shapes, Some(COLUMNS as u16), rows)
 }
 
 fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
@@ -313,19 +307,7 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
 
 /// Writes `text`, cleaned, over as many lines as it takes: the first begins with `first`, the others with `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
-    let text = clean(text);
-    let mut line = String::from(first);
-    let mut empty = true;
-    // Only single blanks are places to break: columns inside the first line are kept.
-    for word in text.split_inclusive(' ') {
-        if !empty && width(&line) + width(word.trim_end()) > COLUMNS {
-            writeln!(out, "{}", line.trim_end())?;
-            line = String::from(rest);
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    writeln!(out, "{}", line.trim_end())
+    wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -337,6 +319,7 @@ fn plural(count: usize, what: &str) -> String {
 mod tests {
     use super::*;
     use crate::profile::machine::{Allowed, Cpu, HardwareEvent, Holders, Process, Settings};
+    use crate::text::width;
     use std::collections::BTreeMap;
 
     fn why(missing: &'static str) -> Why {

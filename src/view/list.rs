@@ -17,7 +17,7 @@
 use std::io::{self, Write};
 
 use crate::profile::catalog::{Entry, Opens, Unreadable, Why};
-use crate::text::width;
+use crate::text::{padded, wrap};
 
 /// Writes the list.
 pub struct Writer<'o> {
@@ -63,8 +63,7 @@ impl<'o> Writer<'o> {
             let unit = format!("in {}", entry.unit);
             text = if text.is_empty() { unit } else { format!("{text}, {unit}") };
         }
-        let pad = NAME.saturating_sub(width(&name));
-        let first = format!("  {name}{}  {state:5}  ", " ".repeat(pad));
+        let first = format!("  {}  {state:5}  ", padded(&name, NAME));
         self.hanging(&first, &" ".repeat(TEXT), &text)?;
         if self.long { self.details(entry) } else { Ok(()) }
     }
@@ -169,26 +168,15 @@ impl<'o> Writer<'o> {
 
     /// Writes `text` behind `first`, wrapped under `rest` where lines are wrapped at all.
     fn hanging(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
-        let Some(columns) = self.columns else {
-            return writeln!(self.out, "{}", format!("{first}{text}").trim_end());
-        };
-        let mut line = String::from(first);
-        let mut begun = false;
-        for word in text.split_inclusive(' ') {
-            if begun && width(&line) + width(word.trim_end()) > columns {
-                writeln!(self.out, "{}", line.trim_end())?;
-                line = String::from(rest);
-            }
-            line.push_str(word);
-            begun = true;
-        }
-        writeln!(self.out, "{}", line.trim_end())
+        let lines = wrap(first, rest, text, self.columns.unwrap_or(usize::MAX));
+        lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::width;
 
     fn entry(name: &str, kind: &'static str, opens: Opens) -> Entry {
         Entry {

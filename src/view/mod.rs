@@ -12,4 +12,5 @@ pub mod openmetrics;
 pub mod report;
 pub mod script;
 pub mod stat;
+mod table;
 pub mod top;

@@ -6,11 +6,11 @@
 
 use crate::kit;
 
+use pmc::abi::attr::{Flag, kind};
 use pmc::error::{Error, Exit};
 use pmc::event::listing::{self, Kind};
 use pmc::event::{self, EventGroup, EventSpec, Source, Tool};
 use pmc::host::{CpuList, Host};
-use pmc::sys::attr::{Flag, kind};
 use proptest::prelude::*;
 
 fn tree(name: &str) -> Host {

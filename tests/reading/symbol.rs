@@ -145,12 +145,12 @@ fn text(path: &Path) -> (u64, u64) {
 fn resolve(
     options: Options,
     module: Module,
-    probes: &[SymbolQuery],
+    queries: &[SymbolQuery],
     depth: Depth,
 ) -> (Symbolizer, ModuleId, Answer) {
     let mut symbolizer = Symbolizer::new(options).unwrap();
     let id = symbolizer.add(module);
-    let answer = symbolizer.resolve(&[Request { module: id, probes }], depth, &|_| {}).remove(0);
+    let answer = symbolizer.resolve(&[Request { module: id, queries }], depth, &|_| {}).remove(0);
     (symbolizer, id, answer)
 }
 
@@ -198,11 +198,11 @@ fn compare(built: &Built, options: Options, step: u64) -> (usize, Vec<Difference
     let (start, end) = text(&built.path);
     let addresses: Vec<u64> = (start..end).step_by(step as usize).collect();
     let theirs = gnu(&built.path, &addresses);
-    let probes = offsets(&built.path, &addresses);
-    let (symbolizer, id, answer) = resolve(options, Module::file(&built.path), &probes, Depth::Inlines);
+    let queries = offsets(&built.path, &addresses);
+    let (symbolizer, id, answer) = resolve(options, Module::file(&built.path), &queries, Depth::Inlines);
     let mut other = Vec::new();
     for (index, their) in theirs.iter().enumerate() {
-        assert_eq!(symbolizer.address(id, probes[index]), Some(addresses[index]));
+        assert_eq!(symbolizer.address(id, queries[index]), Some(addresses[index]));
         let our = spelled(&symbolizer, &answer, index);
         // The linker's name of a part of a function (`f.cold`) is more exact than the compiler's; a file that is
         // known from the symbol table only, without a line, is no place.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pmc::perfdata::{Buffer, Event, Features, Form, Note, Options, Reader, Writer};
-use pmc::record::{kind, layout};
+use pmc::record::kind;
 
 /// Work that maps files, starts processes and takes some 50 ms of CPU.
 const WORK: &[&str] = &["sh", "-c", "for i in 1 2 3 4 5; do ls -R /usr/share/doc /etc >/dev/null 2>&1; done"];
@@ -72,7 +72,8 @@ fn our_counts(reader: &Reader) -> BTreeMap<String, u64> {
                 assert_eq!(parts.callchain, sample.callchain());
                 samples += 1;
             } else if raw.kind < kind::FIRST_USER {
-                let timed = reader.layouts().iter().all(|l| l.sample_type() & layout::bits::TIME != 0);
+                let timed =
+                    reader.layouts().iter().all(|l| l.sample_type() & pmc::abi::sample_type::TIME != 0);
                 assert_eq!(reader.layouts().sample_id(&raw).time.is_some(), timed);
             }
         }

@@ -5,11 +5,10 @@ use crate::kit;
 use std::path::Path;
 use std::time::Instant;
 
+use pmc::abi::{Context, CpuMode, sample_type};
 use pmc::perfdata::{Buffer, Error, Form, Note, Reader};
 use pmc::record::tracepoint::{Names, Payload, TracingData};
-use pmc::record::{
-    ChainEntry, Context, CpuMode, FileId, Record, SampleId, Thread, kind, layout::bits, sample::chain_entries,
-};
+use pmc::record::{ChainEntry, FileId, Record, SampleId, Thread, kind, sample::chain_entries};
 use pmc::units::PerfTime;
 
 const SAVED: [&str; 5] = ["fp", "dwarf", "packed", "stream", "traces"];
@@ -235,20 +234,20 @@ impl Builder {
 
 /// One event with nearly every field, and one of each interesting record.
 fn built(big: bool) -> Vec<u8> {
-    let sample_type = bits::IDENTIFIER
-        | bits::IP
-        | bits::TID
-        | bits::TIME
-        | bits::CPU
-        | bits::PERIOD
-        | bits::READ
-        | bits::CALLCHAIN
-        | bits::RAW
-        | bits::BRANCH_STACK
-        | bits::REGS_USER
-        | bits::STACK_USER
-        | bits::WEIGHT_STRUCT
-        | bits::DATA_SRC;
+    let sample_type = sample_type::IDENTIFIER
+        | sample_type::IP
+        | sample_type::TID
+        | sample_type::TIME
+        | sample_type::CPU
+        | sample_type::PERIOD
+        | sample_type::READ
+        | sample_type::CALLCHAIN
+        | sample_type::RAW
+        | sample_type::BRANCH_STACK
+        | sample_type::REGS_USER
+        | sample_type::STACK_USER
+        | sample_type::WEIGHT_STRUCT
+        | sample_type::DATA_SRC;
     let mut b = Builder { out: Vec::new(), big };
     let trailer = |b: &mut Builder| {
         b.u32(7).u32(8).u64(5000).u32(3).u32(0).u64(77);

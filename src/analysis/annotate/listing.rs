@@ -9,14 +9,14 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use super::functions::Sampled;
+use crate::abi::attr::kind;
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::merge::Step;
 use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, merge};
-use crate::symbol::code::{Code, MOST_CODE};
+use crate::symbol::code::{MOST_CODE, MachineCode};
 use crate::symbol::disassemble::{Instruction, Syntax};
 use crate::symbol::{Depth, Request, source_text};
-use crate::sys::attr::kind;
 
 /// Source files of one function that are read.
 const MOST_FILES: usize = 100;
@@ -79,16 +79,16 @@ pub fn listing(symbols: &mut Symbols, function: &Sampled, events: &[Event], how:
 }
 
 /// People know a file by the name that its process used, not by the way through /proc.
-fn shown(symbols: &Symbols, function: &Sampled, code: &Code) -> String {
+fn shown(symbols: &Symbols, function: &Sampled, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
-    let trusted = symbols.symbolizer.trust(function.id).binary.filter(|_| own);
+    let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
     trusted.as_ref().unwrap_or(&code.from).display().to_string()
 }
 
 fn instructions(
     symbols: &Symbols,
     function: &Sampled,
-    code: &Code,
+    code: &MachineCode,
     how: &How,
     notes: &mut Vec<Note>,
 ) -> Vec<Instruction> {
@@ -120,7 +120,7 @@ fn places(
     symbols: &mut Symbols,
     function: &Sampled,
     instructions: &[Instruction],
-    code: Option<&Code>,
+    code: Option<&MachineCode>,
 ) -> Vec<Place> {
     let behind = instructions.last().map_or(0, Instruction::end);
     let mut addresses: Vec<u64> = instructions.iter().map(|instruction| instruction.address).collect();
@@ -131,11 +131,11 @@ fn places(
     if let Some(code) = code.filter(|code| !code.lines.is_empty()) {
         return addresses.into_iter().map(|address| generated(function, code, address)).collect();
     }
-    let (asked, probes): (Vec<u64>, Vec<_>) = addresses
+    let (asked, queries): (Vec<u64>, Vec<_>) = addresses
         .into_iter()
-        .filter_map(|address| Some((address, symbols.symbolizer.probe_of(function.id, address)?)))
+        .filter_map(|address| Some((address, symbols.symbolizer.query_at(function.id, address)?)))
         .unzip();
-    let request = Request { module: function.id, probes: &probes };
+    let request = Request { module: function.id, queries: &queries };
     let answers = symbols.symbolizer.resolve(&[request], Depth::Inlines, &|_| {});
     let names = symbols.symbolizer.names();
     let steps = |at: usize| {
@@ -151,7 +151,7 @@ fn places(
 }
 
 /// A jitdump has its own lines.
-fn generated(function: &Sampled, code: &Code, address: u64) -> Place {
+fn generated(function: &Sampled, code: &MachineCode, address: u64) -> Place {
     let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
     let line = at.map(|at| &code.lines[at]);
     let step = Step {
@@ -193,7 +193,7 @@ fn sources(
         }
     }
     if paths.is_empty() {
-        let trust = symbols.symbolizer.trust(function.id);
+        let trust = symbols.symbolizer.quality(function.id);
         let lines = trust.missing.first();
         notes.push(Note {
             text: lines.map_or_else(

@@ -1,6 +1,6 @@
 //! `pmc annotate`: opens a recording, finds the functions that samples hit, and hands their listings to a view.
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 
 use clap::{Args, FromArgMatches};
 
@@ -18,9 +18,10 @@ use crate::cli::annotate::Annotate;
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::annotate::{Basis, Listing};
-use crate::session::{Session, Wanted, location, samples};
+use crate::session::{SampleQuery, Session, resolver, samples};
 use crate::symbol::Progress as Done;
 use crate::symbol::disassemble::Syntax;
+use crate::terminal::Stream;
 use crate::view;
 use crate::view::annotate::{Facts, Layout};
 
@@ -48,7 +49,7 @@ pub(super) fn run(typed: &Annotate) -> Result<Exit> {
         let bar = Progress::new("reading samples", session.index.count(crate::record::kind::SAMPLE));
         samples::collect(&session, &wanted, None, &|more| bar.more(more))?
     };
-    let resolved = location::resolve(&session.history, &mut found, 1);
+    let resolved = resolver::resolve(&session.history, &mut found, 1);
     let all = {
         let bar = Progress::new("finding names", 0);
         let progress = |p: Done| bar.at(p.done as u64, p.total as u64);
@@ -133,9 +134,7 @@ fn name(typed: &Annotate) -> Option<&str> {
 }
 
 fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> {
-    let colour = stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let colour = Stream::Output.has_colour();
     let layout = Layout {
         json: typed.json,
         basis: match typed.percent_type.as_str() {
@@ -160,6 +159,6 @@ fn write(typed: &Annotate, listings: &[Listing], facts: &Facts) -> Result<Exit> 
     Ok(Exit::Done)
 }
 
-fn wanted(typed: &Annotate, session: &Session) -> Result<Wanted> {
-    Ok(Wanted { ignore_comms: true, ignore_stacks: true, ..filtered(&typed.filter, session)? })
+fn wanted(typed: &Annotate, session: &Session) -> Result<SampleQuery> {
+    Ok(SampleQuery { ignore_comms: true, ignore_stacks: true, ..filtered(&typed.filter, session)? })
 }

@@ -3,12 +3,13 @@
 mod plan;
 mod side;
 
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 
 use crate::cli::diff::Diff;
 use crate::error::{Error, Exit, Result, say};
 use crate::profile::diff::{self, Comparison, Event};
-use crate::profile::sampled::{self, Cell, SortKey, Texts};
+use crate::profile::sampled::{self, Cell, SortKey, StringTable};
+use crate::terminal::Stream;
 use crate::text::clean;
 use crate::view;
 use plan::Plan;
@@ -24,10 +25,8 @@ const MATCHED: f64 = 0.5;
 pub(super) fn run(typed: &Diff) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let mut plan = Plan::new(typed)?;
-    plan.layout.colour = stdout().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    let mut texts = Texts::default();
+    plan.layout.colour = Stream::Output.has_colour();
+    let mut texts = StringTable::default();
     let sides: Vec<Side> = plan
         .files
         .iter()
@@ -45,7 +44,7 @@ pub(super) fn run(typed: &Diff) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn compare(mut sides: Vec<Side>, plan: &Plan, typed: &Diff, texts: Texts) -> Result<Comparison> {
+fn compare(mut sides: Vec<Side>, plan: &Plan, typed: &Diff, texts: StringTable) -> Result<Comparison> {
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let files: Vec<diff::File> = sides.iter().map(|side| side.file.clone()).collect();
     let in_others =
@@ -103,7 +102,7 @@ fn compare(mut sides: Vec<Side>, plan: &Plan, typed: &Diff, texts: Texts) -> Res
 }
 
 /// What stands to reason when hardly anything matches: the same functions in programs of other names.
-fn suspicion(event: &Event, plan: &Plan, texts: &Texts) -> Option<String> {
+fn suspicion(event: &Event, plan: &Plan, texts: &StringTable) -> Option<String> {
     let dso = plan.keys.iter().position(|key| *key == SortKey::Dso)?;
     let symbol = plan.keys.iter().position(|key| *key == SortKey::Symbol)?;
     let total = event.totals[0]?.period as f64;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::plan::Plan;
+use crate::abi::sample_type;
 use crate::analysis::names::Names;
 use crate::analysis::symbols::Symbols;
 use crate::analysis::unwinding::Unwinding;
@@ -15,9 +16,8 @@ use crate::command::report::plan::filtered;
 use crate::error::Result;
 use crate::profile::diff::File;
 use crate::profile::sampled::table::Input;
-use crate::profile::sampled::{Event, Filter, Order, Query, SortKey, Texts, query, sort};
-use crate::record::layout::bits;
-use crate::session::{Session, Wanted, location, samples};
+use crate::profile::sampled::{Event, Filter, Order, Query, SortKey, StringTable, query, sort};
+use crate::session::{SampleQuery, Session, resolver, samples};
 use crate::symbol::Depth;
 
 /// Length of a slice for the sort key `time`, in nanoseconds.
@@ -35,11 +35,11 @@ pub(super) struct Side {
 }
 
 /// Reads a recording.
-pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) -> Result<Side> {
+pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut StringTable) -> Result<Side> {
     let reader = open(path)?;
     let options = crate::command::plan::symbol_options(&typed.symbol_files, is_from_here(&reader));
     let session = Session::open(reader)?;
-    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let has_tree = typed.tree && has_chains;
     let wanted = wanted(typed, plan, has_tree, &session)?;
     let mut symbols = Symbols::new(&session.history, options)?;
@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
         let unwinding = Unwinding::new(&session.history, &symbols, machine, DEEPEST);
         samples::collect(&session, &wanted, Some(&unwinding), &|more| bar.more(more))?
     };
-    let resolved = location::resolve(&session.history, &mut found, DEEPEST);
+    let resolved = resolver::resolve(&session.history, &mut found, DEEPEST);
     let lines = plan.keys.iter().any(|key| key.needs_lines());
     let depth = if has_tree || lines { Depth::Inlines } else { Depth::Names };
     let code = {
@@ -61,8 +61,8 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
     let input = Input {
         rows: &resolved.rows,
         resolved: &resolved,
-        extras: &found.extras,
-        extra_kinds: &wanted.extras,
+        attributes: &found.attributes,
+        attribute_kinds: &wanted.attributes,
         code: &code,
         words: &names,
     };
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path, typed: &Diff, plan: &Plan, texts: &mut Texts) ->
     })
 }
 
-fn wanted(typed: &Diff, plan: &Plan, has_tree: bool, session: &Session) -> Result<Wanted> {
+fn wanted(typed: &Diff, plan: &Plan, has_tree: bool, session: &Session) -> Result<SampleQuery> {
     let filter = SampleFilter {
         comms: typed.comms.clone(),
         pid: typed.pid.clone(),
@@ -96,8 +96,8 @@ fn wanted(typed: &Diff, plan: &Plan, has_tree: bool, session: &Session) -> Resul
         cpu: typed.cpu.clone(),
         time: typed.time.clone(),
     };
-    Ok(Wanted {
-        extras: sort::extras(&plan.keys, SLICE),
+    Ok(SampleQuery {
+        attributes: sort::attributes(&plan.keys, SLICE),
         ignore_comms: !plan.keys.contains(&SortKey::Comm),
         ignore_stacks: !has_tree,
         ..filtered(&filter, session)?

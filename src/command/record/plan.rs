@@ -3,107 +3,37 @@
 //! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap. Opens
 //! nothing; everything refused here is a usage error (status 2).
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
-use super::switch::{self, Switch};
+use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
-use crate::command::launch;
 use crate::counter::counter_set::Levels;
-use crate::counter::reservation::Policy;
 use crate::counter::rings::pages_of;
 use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use crate::counter::target;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
+use crate::recording::file::rotation::Rotation;
+use crate::recording::launch;
+use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, SamplePlan, Scope};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
-use crate::sys::perf::sample;
 use crate::sys::{clock, page_size};
 
-/// Whom to record.
-#[derive(Debug, Clone)]
-pub(in crate::command) enum Scope {
-    /// The command and its descendants.
-    Command,
-    /// These processes, all threads.
-    Processes(Vec<u32>),
-    /// These threads.
-    Threads(Vec<u32>),
-    /// All processes of this user.
-    User(String),
-    /// Everything on these CPUs.
-    Cpus(CpuList),
-}
-
-/// When recording starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::command) enum Delay {
-    /// With the command.
-    None,
-    /// So many nanoseconds later.
-    Ns(u64),
-    /// When the control channel says so.
-    UntilTold,
-}
-
 /// What `pmc record` shall do.
-pub(in crate::command) struct Plan {
-    /// Event texts as typed; empty: cycles.
-    pub(in crate::command) events: Vec<String>,
+pub(super) struct Plan {
+    pub(super) sample: SamplePlan,
+    pub(super) file: FilePlan,
     /// What is said of options that change nothing.
-    pub(in crate::command) notes: Vec<String>,
-    /// Samples begin with their event's id.
-    pub(in crate::command) has_id: bool,
-    /// The file's name ends in date and time.
-    pub(in crate::command) is_stamped: bool,
-    /// Filters, each with the number of the event text that it belongs to.
-    pub(in crate::command) filters: Vec<(usize, String)>,
-    pub(in crate::command) scope: Scope,
-    pub(in crate::command) cgroups: Vec<String>,
-    pub(in crate::command) options: SampleOptions,
-    /// Copies of stacks are written as they are.
-    pub(in crate::command) unwinds_later: bool,
-    /// A frequency above the kernel's limit is an error, not a warning.
-    pub(in crate::command) strict_freq: bool,
-    /// `-F max`.
-    pub(in crate::command) freq_max: bool,
-    pub(in crate::command) per_thread: bool,
-    pub(in crate::command) ring_pages: Option<usize>,
-    /// Whoever drains is woken when this part of a ring is full: 1 by so much.
-    pub(in crate::command) wakes_at: u64,
-    pub(in crate::command) delay: Delay,
-    pub(in crate::command) timeout_ns: Option<u64>,
-    pub(in crate::command) command: Vec<OsString>,
-    pub(in crate::command) output: PathBuf,
-    pub(in crate::command) compress: Option<i32>,
-    pub(in crate::command) switch: Option<Switch>,
-    pub(in crate::command) most_files: Option<usize>,
-    pub(in crate::command) max_size: Option<u64>,
-    /// A snapshot at SIGUSR2.
-    pub(in crate::command) snapshots: bool,
-    pub(in crate::command) build_ids: BuildIds,
-    pub(in crate::command) control: Option<String>,
-    pub(in crate::command) reserve: Policy,
-    pub(in crate::command) dry_run: bool,
-    pub(in crate::command) quiet: bool,
-    pub(in crate::command) verbose: u8,
-}
-
-/// Whose build-ids stand in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::command) enum BuildIds {
-    None,
-    /// Of the files that samples hit.
-    Hit,
-    All,
+    pub(super) notes: Vec<String>,
+    pub(super) control: Option<String>,
+    pub(super) dry_run: bool,
+    pub(super) quiet: bool,
 }
 
 const MS: u64 = 1_000_000;
 
 impl Plan {
     /// Makes the plan.
-    pub(in crate::command) fn new(typed: Record, host: &Host) -> Result<Self> {
+    pub(super) fn new(typed: Record, host: &Host) -> Result<Self> {
         let whom = Whom {
             pids: &typed.pids,
             tids: &typed.tids,
@@ -126,7 +56,7 @@ impl Plan {
         }
         let delay = match typed.delay {
             None | Some(0) => Delay::None,
-            Some(-1) => Delay::UntilTold,
+            Some(-1) => Delay::UntilOrder,
             Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
             Some(ms) => {
                 return Err(Error::usage(format!(
@@ -134,7 +64,7 @@ impl Plan {
                 )));
             }
         };
-        if delay == Delay::UntilTold && typed.control.is_none() {
+        if delay == Delay::UntilOrder && typed.control.is_none() {
             return Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
                 .try_this("add --control fifo:PATH"));
         }
@@ -144,7 +74,7 @@ impl Plan {
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);
         if typed.branch_any {
-            branches = Some(branches.unwrap_or(0) | crate::sys::perf::branch::ANY);
+            branches = Some(branches.unwrap_or(0) | branch_sample_type::ANY);
         }
         let options = SampleOptions {
             rate: rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
@@ -179,11 +109,11 @@ impl Plan {
             time: true,
         };
         let is_stream = typed.output.as_os_str() == "-";
-        let switch = typed.switch_output.as_deref().map(switch::parse).transpose()?;
-        if is_stream && switch.is_some() {
+        let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
+        if is_stream && rotation.is_some() {
             return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
         }
-        Ok(Self {
+        let sample = SamplePlan {
             events: match (typed.group, typed.events.is_empty()) {
                 (true, false) if typed.filter.is_empty() => vec![format!("{{{}}}", typed.events.join(","))],
                 (true, false) => {
@@ -194,46 +124,69 @@ impl Plan {
                 }
                 _ => typed.events,
             },
-            notes: accepted(&typed.accepted),
-            has_id: typed.sample_identifier,
-            is_stamped: typed.timestamp_filename && !is_stream,
             filters: tracepoint_filters(typed.filter_places, typed.filter)?,
-            scope,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
-            options,
-            // What a flight recorder kept may be older than what is known of its processes.
-            unwinds_later: typed.unwind == "deferred" || backward,
-            strict_freq: typed.strict_freq,
             freq_max: typed.freq.as_deref() == Some("max"),
+            strict_freq: typed.strict_freq,
+            with_id: typed.sample_identifier,
+            // What a flight recorder kept may be older than what is known of its processes.
+            unwinds: typed.unwind != "deferred" && !backward,
             per_thread: typed.per_thread,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
-            wakes_at: 4,
-            delay,
-            timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
-            command: typed.command,
-            output: typed.output,
+            reserve: typed.reserve.parse()?,
+            course: Course {
+                command: typed.command,
+                delay,
+                timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
+            },
+            verbose: typed.verbose > 0,
+            ..SamplePlan::on(scope, options)
+        };
+        let file = FilePlan {
+            path: typed.output,
+            is_stamped: typed.timestamp_filename && !is_stream,
             compress: typed.compression_level.filter(|&level| level > 0),
-            switch,
+            rotation,
             most_files: typed.switch_max_files,
             max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
             snapshots: typed.snapshot,
             build_ids: match (typed.no_buildid, typed.buildid_all) {
-                (true, _) => BuildIds::None,
-                (_, true) => BuildIds::All,
-                _ => BuildIds::Hit,
+                (true, _) => BuildIdChoice::None,
+                (_, true) => BuildIdChoice::All,
+                _ => BuildIdChoice::Hit,
             },
+        };
+        Ok(Self {
+            sample,
+            file,
+            notes: accepted(&typed.accepted),
             control: typed.control,
-            reserve: typed.reserve.parse()?,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
-            verbose: typed.verbose,
         })
     }
+}
 
-    /// Whether the records go to standard output.
-    pub(in crate::command) fn is_stream(&self) -> bool {
-        self.output.as_os_str() == "-"
+/// `--switch-output`.
+fn rotation(text: &str) -> Result<Rotation> {
+    const S: u64 = 1_000_000_000;
+    if text == "signal" {
+        return Ok(Rotation::Signal);
     }
+    let wrong = || {
+        Error::usage(format!("--switch-output={text}: expected signal, a size or a time"))
+            .try_this("--switch-output=100M, or --switch-output=30s (s, m, h, d)")
+    };
+    let (digits, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+    let factor = match unit {
+        "s" => S,
+        "m" => 60 * S,
+        "h" => 3600 * S,
+        "d" => 24 * 3600 * S,
+        _ => return size("--switch-output", text).map(Rotation::Bytes).map_err(|_| wrong()),
+    };
+    let ns = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&ns| ns > 0);
+    ns.map(Rotation::Ns).ok_or_else(wrong)
 }
 
 /// What is said of perf's options that change nothing here.
@@ -363,21 +316,24 @@ pub(in crate::command) fn call_graph(text: Option<&str>, stacks: bool) -> Result
 /// The fields of samples that single options ask for.
 fn fields(typed: &Record) -> u64 {
     let chosen = [
-        (typed.data, sample::ADDR | sample::DATA_SRC),
-        (typed.phys_data, sample::PHYS_ADDR),
-        (typed.data_page_size, sample::DATA_PAGE_SIZE),
-        (typed.code_page_size, sample::CODE_PAGE_SIZE),
-        (typed.weight, if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT }),
-        (typed.transaction, sample::TRANSACTION),
-        (typed.sample_cpu, sample::CPU),
-        (typed.raw_samples, sample::RAW),
+        (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
+        (typed.phys_data, sample_type::PHYS_ADDR),
+        (typed.data_page_size, sample_type::DATA_PAGE_SIZE),
+        (typed.code_page_size, sample_type::CODE_PAGE_SIZE),
+        (
+            typed.weight,
+            if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT },
+        ),
+        (typed.transaction, sample_type::TRANSACTION),
+        (typed.sample_cpu, sample_type::CPU),
+        (typed.raw_samples, sample_type::RAW),
     ];
     chosen.iter().filter(|(on, _)| *on).fold(0, |all, (_, field)| all | field)
 }
 
 fn branches(text: &str) -> Result<u64> {
     sampling::branch_filter(text).map_err(|word| {
-        let names: Vec<&str> = crate::sys::perf::branch::FILTERS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = branch_sample_type::FILTERS.iter().map(|(name, _)| *name).collect();
         Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
             .try_this(format!("one of: {}", names.join(", ")))
     })

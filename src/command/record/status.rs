@@ -3,11 +3,13 @@
 //! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is wiped before
 //! anything else is said.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 
-use super::output::Totals;
 use crate::counter::rings::Instance;
-use crate::sys::clock::process_cpu_ns;
+use crate::recording::file::output::Totals;
+use crate::recording::file::recorder::StatusLine;
+use crate::sys::clock::{monotonic_ns, process_cpu_ns};
+use crate::terminal::Stream;
 use crate::units;
 
 /// Nanoseconds between two lines.
@@ -24,11 +26,20 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn new(quiet: bool, now: u64) -> Self {
-        Self { is_on: !quiet && stderr().is_terminal(), start: now, last: now, samples: 0, is_shown: false }
+    pub(super) fn new(quiet: bool) -> Self {
+        let now = monotonic_ns();
+        Self {
+            is_on: !quiet && Stream::Error.is_screen(),
+            start: now,
+            last: now,
+            samples: 0,
+            is_shown: false,
+        }
     }
+}
 
-    pub(super) fn show(&mut self, now: u64, totals: &Totals) {
+impl StatusLine for Status {
+    fn show(&mut self, now: u64, totals: &Totals) {
         let since = now - self.last;
         if !self.is_on || since < BEAT {
             return;
@@ -47,7 +58,7 @@ impl Status {
         (self.last, self.samples, self.is_shown) = (now, totals.samples, true);
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         if self.is_shown {
             let _ = stderr().write_all(b"\r\x1b[K");
             self.is_shown = false;

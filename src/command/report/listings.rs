@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::cli::report::Report;
 use crate::profile::recording::{Count, Mapping, Task};
 use crate::record::kind;
-use crate::session::{Layer, Moment, Session};
+use crate::session::{Epoch, Session, Timestamp};
 use crate::view;
 
 /// Writes the one that was asked for.
@@ -30,7 +30,7 @@ pub(super) fn write(out: &mut dyn Write, typed: &Report, session: &Session) -> i
 /// All tasks by their parents, with what they had mapped at the end.
 fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
     let history = &session.history;
-    let last = Moment::MAX;
+    let last = Timestamp::MAX;
     let names: Vec<String> = history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
     let mut all: BTreeMap<i32, Task> = BTreeMap::new();
     for (tid, about) in history.tasks() {
@@ -52,14 +52,14 @@ fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
 }
 
 fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
-    let layer = session.history.layer(pid, Moment::MAX);
-    if layer == Layer::NOBODY {
+    let epoch = session.history.epoch(pid, Timestamp::MAX);
+    if epoch == Epoch::NOBODY {
         return Vec::new();
     }
     let modules = session.history.modules();
     session
         .history
-        .mappings(layer)
+        .mappings(epoch)
         .map(|mapped| Mapping {
             start: mapped.mapping.start.0,
             end: mapped.mapping.start.0.saturating_add(mapped.mapping.len),

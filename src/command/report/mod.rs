@@ -9,6 +9,7 @@ use std::io::{BufWriter, Write, stdout};
 
 use super::progress::Progress;
 use super::screen;
+use crate::abi::sample_type;
 use crate::analysis::names::Names;
 use crate::analysis::quality::{add_remedies, modules, trust_of};
 use crate::analysis::symbols::Symbols;
@@ -17,10 +18,9 @@ use crate::analysis::{is_from_here, sources};
 use crate::cli::report::Report;
 use crate::error::{Error, Exit, Result, say};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{Code, Profile, Texts, callers, query, table, trust};
-use crate::record::layout::bits;
+use crate::profile::sampled::{Code, Profile, StringTable, callers, query, table, trust};
 use crate::session::samples::{self, Samples};
-use crate::session::{Resolved, Session, Wanted, location};
+use crate::session::{Resolved, SampleQuery, Session, resolver};
 use crate::symbol::Depth;
 use crate::view;
 use plan::{Header, Plan};
@@ -71,7 +71,7 @@ pub(in crate::command) fn open(path: &std::path::Path) -> Result<Reader> {
 
 fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let has_chains = plan.takes_chains()
-        && session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+        && session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     let wanted = plan.wanted(typed, session)?;
     let mut symbols = Symbols::new(&session.history, plan.symbols.clone())?;
     let (mut samples, ends) = {
@@ -81,10 +81,10 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
         let samples = samples::collect(session, &wanted, Some(&unwinding), &|more| bar.more(more))?;
         (samples, unwinding.ends())
     };
-    let mut resolved = location::resolve(&session.history, &mut samples, plan.max_stack);
+    let mut resolved = resolver::resolve(&session.history, &mut samples, plan.max_stack);
     let lines = plan.keys.iter().any(|key| key.needs_lines());
     let depth = plan.depth.unwrap_or(if has_chains || lines { Depth::Inlines } else { Depth::Names });
-    let mut texts = Texts::default();
+    let mut texts = StringTable::default();
     let code = {
         let bar = Progress::new("finding names", 0);
         let progress = |p: crate::symbol::Progress| bar.at(p.done as u64, p.total as u64);
@@ -96,8 +96,8 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
     let input = table::Input {
         rows: &resolved.rows,
         resolved: &resolved,
-        extras: &samples.extras,
-        extra_kinds: &wanted.extras,
+        attributes: &samples.attributes,
+        attribute_kinds: &wanted.attributes,
         code: &code,
         words: &names,
     };
@@ -116,20 +116,22 @@ fn profile(typed: &Report, plan: &Plan, session: &Session) -> Result<Profile> {
 /// `--ignore-callees` and `--parent`.
 fn change_stacks(
     plan: &Plan,
-    wanted: &Wanted,
+    wanted: &SampleQuery,
     resolved: &mut Resolved,
     samples: &mut Samples,
     code: &Code,
-    texts: &Texts,
+    texts: &StringTable,
 ) {
     if let Some(pattern) = &plan.ignore_callees {
         callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
     }
     if let Some(pattern) = &plan.parent {
-        let kinds = &wanted.extras;
-        callers::mark_parents(resolved, &mut samples.extras, kinds, code, texts, &|name| pattern.finds(name));
+        let kinds = &wanted.attributes;
+        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| {
+            pattern.finds(name)
+        });
         if plan.exclude_other {
-            for (event, value) in callers::without_others(resolved, &samples.extras, kinds) {
+            for (event, value) in callers::without_others(resolved, &samples.attributes, kinds) {
                 samples.filtered[event] += value;
             }
         }

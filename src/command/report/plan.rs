@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 
+use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::report::Report;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan as shared;
@@ -13,9 +14,8 @@ use crate::perfdata::Event;
 use crate::profile::sampled::sort::{self, REFUSED};
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
-use crate::record::layout::bits;
-use crate::session::samples::Extra;
-use crate::session::{CommId, Session, Wanted};
+use crate::session::samples::SampleAttribute;
+use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 use crate::text;
 use crate::view::report::{Column, Form, Layout, Shape, Unit};
@@ -188,10 +188,10 @@ impl Plan {
     /// # Errors
     /// When branches were asked for and none were recorded.
     pub(super) fn settle(&mut self, events: &[Event]) -> Result<()> {
-        /// The branches are a call chain that the hardware kept.
-        const CALL_STACK: u64 = 1 << 11;
-        let has_branches = events.iter().any(|event| event.attr.sample_type() & bits::BRANCH_STACK != 0);
-        let are_chains = |event: &Event| event.attr.branch_sample_type() & CALL_STACK != 0;
+        let has_branches =
+            events.iter().any(|event| event.attr.sample_type() & sample_type::BRANCH_STACK != 0);
+        let are_chains =
+            |event: &Event| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.branches {
             Branches::Yes if !has_branches => {
                 return Err(Error::new("the recording has no branches")
@@ -255,14 +255,14 @@ impl Plan {
     }
 
     /// What pass 2 must find out.
-    pub(super) fn wanted(&self, typed: &Report, session: &Session) -> Result<Wanted> {
-        let mut extras = sort::extras(&self.keys, self.slice);
-        if self.parent.is_some() && !extras.contains(&Extra::Parent) {
-            extras.push(Extra::Parent);
+    pub(super) fn wanted(&self, typed: &Report, session: &Session) -> Result<SampleQuery> {
+        let mut attributes = sort::attributes(&self.keys, self.slice);
+        if self.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
+            attributes.push(SampleAttribute::Parent);
         }
         let filtered = filtered(&typed.filter, session)?;
-        Ok(Wanted {
-            extras,
+        Ok(SampleQuery {
+            attributes,
             branches: self.branches == Branches::Yes,
             by_weight: self.mem_mode,
             ignore_comms: !self.keys.contains(&SortKey::Comm),
@@ -280,15 +280,15 @@ impl Plan {
 }
 
 /// The filters that were typed; all else is as usual.
-pub(in crate::command) fn filtered(typed: &SampleFilter, session: &Session) -> Result<Wanted> {
+pub(in crate::command) fn filtered(typed: &SampleFilter, session: &Session) -> Result<SampleQuery> {
     let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect::<FxHashSet<i32>>());
-    Ok(Wanted {
+    Ok(SampleQuery {
         times: typed.time.as_deref().map(|text| times(text, session)).transpose()?.into_iter().collect(),
         cpus: cpus(typed.cpu.as_deref())?,
         pids: set(&typed.pid),
         tids: set(&typed.tid),
         comms: comms(&typed.comms, session),
-        ..Wanted::default()
+        ..SampleQuery::default()
     })
 }
 

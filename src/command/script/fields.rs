@@ -5,12 +5,12 @@
 //!   -F sw:comm,ip         these, for software events    -F trace:            tracepoints are not printed
 //! ```
 
+use crate::abi::attr::kind;
+use crate::abi::sample_type;
 use crate::cli::script::Script;
 use crate::error::{Error, Result, say};
 use crate::perfdata::Event;
 use crate::profile::script::{FIELDS, Field, Fields};
-use crate::record::layout::bits;
-use crate::sys::attr::kind;
 use crate::text;
 
 /// perf's fields that pmc has not, and why.
@@ -101,24 +101,24 @@ fn field(name: &str) -> Result<Field> {
 
 /// What a field needs in the recording.
 const NEEDS: [(Field, u64); 18] = [
-    (Field::Pid, bits::TID),
-    (Field::Tid, bits::TID),
-    (Field::Cpu, bits::CPU),
-    (Field::Time, bits::TIME),
-    (Field::Addr, bits::ADDR),
-    (Field::Weight, bits::WEIGHT | bits::WEIGHT_STRUCT),
-    (Field::InsLat, bits::WEIGHT_STRUCT),
-    (Field::DataSrc, bits::DATA_SRC),
-    (Field::PhysAddr, bits::PHYS_ADDR),
-    (Field::DataPageSize, bits::DATA_PAGE_SIZE),
-    (Field::CodePageSize, bits::CODE_PAGE_SIZE),
-    (Field::UserRegs, bits::REGS_USER),
-    (Field::IntrRegs, bits::REGS_INTR),
-    (Field::BrStack, bits::BRANCH_STACK),
-    (Field::BrStackSym, bits::BRANCH_STACK),
-    (Field::BrStackOff, bits::BRANCH_STACK),
-    (Field::Cgroup, bits::CGROUP),
-    (Field::Tod, bits::TIME),
+    (Field::Pid, sample_type::TID),
+    (Field::Tid, sample_type::TID),
+    (Field::Cpu, sample_type::CPU),
+    (Field::Time, sample_type::TIME),
+    (Field::Addr, sample_type::ADDR),
+    (Field::Weight, sample_type::WEIGHT | sample_type::WEIGHT_STRUCT),
+    (Field::InsLat, sample_type::WEIGHT_STRUCT),
+    (Field::DataSrc, sample_type::DATA_SRC),
+    (Field::PhysAddr, sample_type::PHYS_ADDR),
+    (Field::DataPageSize, sample_type::DATA_PAGE_SIZE),
+    (Field::CodePageSize, sample_type::CODE_PAGE_SIZE),
+    (Field::UserRegs, sample_type::REGS_USER),
+    (Field::IntrRegs, sample_type::REGS_INTR),
+    (Field::BrStack, sample_type::BRANCH_STACK),
+    (Field::BrStackSym, sample_type::BRANCH_STACK),
+    (Field::BrStackOff, sample_type::BRANCH_STACK),
+    (Field::Cgroup, sample_type::CGROUP),
+    (Field::Tod, sample_type::TIME),
 ];
 
 /// The fields of each event.
@@ -135,7 +135,7 @@ fn usual(typed: &Script, event: &Event) -> Fields {
     let mut usual = vec![Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event];
     let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
     usual.push(if is_tracepoint { Field::Trace } else { Field::Period });
-    if !is_tracepoint || sample_type & bits::CALLCHAIN != 0 && !typed.hide_call_graph {
+    if !is_tracepoint || sample_type & sample_type::CALLCHAIN != 0 && !typed.hide_call_graph {
         usual.extend([Field::Ip, Field::Sym, Field::SymOff, Field::Dso]);
     }
     if event.attr.kind() == kind::SOFTWARE {

@@ -8,6 +8,7 @@ use std::io::{BufWriter, Write, stdout};
 
 use super::progress::Progress;
 use super::report::{open, plan, theirs};
+use crate::abi::sample_type;
 use crate::analysis::is_from_here;
 use crate::analysis::symbols::Symbols;
 use crate::analysis::unwinding::Unwinding;
@@ -16,9 +17,8 @@ use crate::error::{Error, Exit, Result};
 use crate::perfdata::Event;
 use crate::profile::script::{Field, Places};
 use crate::record::kind;
-use crate::record::layout::bits;
 use crate::session::addresses::{self, Kinds};
-use crate::session::samples::Wanted;
+use crate::session::samples::SampleQuery;
 use crate::session::{Session, order};
 use crate::symbol::Depth;
 use crate::view::script::{Clock, Layout};
@@ -52,7 +52,7 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
     let machine = session.reader.features().arch.clone().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let has = |list: &[Field]| layout.fields.iter().any(|fields| fields.has_any(list));
     let has_bit = |bit: u64| session.reader.layouts().iter().any(|l| l.sample_type() & bit != 0);
-    let has_copies = has_bit(bits::STACK_USER);
+    let has_copies = has_bit(sample_type::STACK_USER);
     let lines = has(&[Field::SrcLine, Field::SrcCode]);
     let inlines = !typed.no_inline && (typed.inline || has_copies || lines);
     let kinds = Kinds {
@@ -61,8 +61,9 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
             || !typed.dsos.is_empty()
             || typed.json,
         branches: has(&[Field::BrStack, Field::BrStackSym, Field::BrStackOff])
-            || typed.json && has_bit(bits::BRANCH_STACK),
-        data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || typed.json && has_bit(bits::ADDR),
+            || typed.json && has_bit(sample_type::BRANCH_STACK),
+        data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso])
+            || typed.json && has_bit(sample_type::ADDR),
         in_calls: inlines && !has_copies,
     };
     let found = if kinds.chains || kinds.branches || kinds.data {
@@ -98,7 +99,7 @@ pub(super) fn run(typed: &Script) -> Result<Exit> {
 
 fn layout(typed: &Script, session: &Session) -> Result<Layout> {
     let features = session.reader.features();
-    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & bits::CALLCHAIN != 0);
+    let has_chains = session.reader.layouts().iter().any(|l| l.sample_type() & sample_type::CALLCHAIN != 0);
     Ok(Layout {
         fields: fields::of(typed, session.reader.events())?,
         events: session.reader.events().iter().map(Event::name).collect(),
@@ -136,8 +137,8 @@ fn shown_kinds(typed: &Script) -> Vec<u32> {
     choices.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, kinds)| *kinds).copied().collect()
 }
 
-fn wanted(typed: &Script, session: &Session) -> Result<Wanted> {
-    Ok(Wanted { ignore_stacks: typed.hide_call_graph, ..plan::filtered(&typed.filter, session)? })
+fn wanted(typed: &Script, session: &Session) -> Result<SampleQuery> {
+    Ok(SampleQuery { ignore_stacks: typed.hide_call_graph, ..plan::filtered(&typed.filter, session)? })
 }
 
 /// Numbers of the addresses at which one of these functions, in one of these modules, stands; `None`: all.

@@ -1,9 +1,10 @@
 //! Every address of a recording, named once, before the first line is printed.
 
+use crate::abi::CpuMode;
 use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
-use crate::session::addresses::{Addresses, Question};
-use crate::session::{History, Level, Location, location};
+use crate::session::addresses::Addresses;
+use crate::session::{History, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 
 /// How names are wanted.
@@ -21,10 +22,8 @@ pub(super) fn name(
     wish: Wish,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Places {
-    let locate = |question: &Question| {
-        location::locate(history, question.layer, question.level, question.address, question.in_call)
-    };
-    let locations: Vec<Location> = addresses.all().iter().map(locate).collect();
+    let locations: Vec<Location> =
+        addresses.all().iter().map(|address| location::locate(history, *address)).collect();
     let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
     let answers = symbols.answers(&locations, wish.depth, progress);
     let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
@@ -45,7 +44,7 @@ pub(super) fn name(
             address: question.address,
             offset: location.place.wrapping_add(step),
             dso: module.map(|module| module.name_in_script()),
-            in_kernel: question.level != Level::User,
+            in_kernel: question.level != CpuMode::User,
             ..Place::default()
         };
         let own = frames.last().and_then(|frame| symbols.function(frame).start);

@@ -3,18 +3,19 @@
 use std::io::Write;
 
 use super::leaves;
+use crate::abi::attr::kind;
+use crate::abi::sample_type;
 use crate::analysis::names::Names;
 use crate::analysis::symbols::Symbols;
 use crate::cli::script::Script;
 use crate::error::{Error, Result};
 use crate::profile::script::{Branch, Entry, Field, Fields, Places};
 use crate::record::decode::DataSource;
-use crate::record::layout::bits;
 use crate::record::{Parts, RawRecord, Record, Sample, Thread};
-use crate::session::addresses::{Addresses, Kinds, Question};
-use crate::session::samples::{Readings, Stacker, Unwind, Wanted};
-use crate::session::{CommId, Moment, Session, location};
-use crate::sys::attr::kind;
+use crate::session::addresses::{Addresses, Kinds};
+use crate::session::location::SampledAddress;
+use crate::session::samples::{Readings, SampleQuery, Stacker, Unwind};
+use crate::session::{CommId, Session, Timestamp, location};
 use crate::view::script::{Layout, Writer};
 
 /// Software event that a BPF program writes into.
@@ -26,7 +27,7 @@ const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 pub(super) struct Printing<'a> {
     typed: &'a Script,
     session: &'a Session,
-    wanted: &'a Wanted,
+    wanted: &'a SampleQuery,
     names: Names<'a>,
     stacker: Stacker<'a>,
     readings: Readings,
@@ -42,23 +43,23 @@ pub(super) struct Printing<'a> {
 }
 
 /// What is needed of a sample behind its first fields.
-const LATE: u64 = bits::RAW
-    | bits::WEIGHT
-    | bits::WEIGHT_STRUCT
-    | bits::DATA_SRC
-    | bits::PHYS_ADDR
-    | bits::DATA_PAGE_SIZE
-    | bits::CODE_PAGE_SIZE
-    | bits::CGROUP
-    | bits::REGS_USER
-    | bits::REGS_INTR
-    | bits::BRANCH_STACK;
+const LATE: u64 = sample_type::RAW
+    | sample_type::WEIGHT
+    | sample_type::WEIGHT_STRUCT
+    | sample_type::DATA_SRC
+    | sample_type::PHYS_ADDR
+    | sample_type::DATA_PAGE_SIZE
+    | sample_type::CODE_PAGE_SIZE
+    | sample_type::CGROUP
+    | sample_type::REGS_USER
+    | sample_type::REGS_INTR
+    | sample_type::BRANCH_STACK;
 
 impl<'a> Printing<'a> {
     pub(super) fn new(
         typed: &'a Script,
         session: &'a Session,
-        wanted: &'a Wanted,
+        wanted: &'a SampleQuery,
         (addresses, places): (&'a Addresses, &'a Places),
         symbols: &'a Symbols,
         layout: &'a Layout,
@@ -96,7 +97,7 @@ impl<'a> Printing<'a> {
     pub(super) fn sample(
         &mut self,
         raw: &RawRecord<'_>,
-        position: Moment,
+        position: Timestamp,
         out: &mut dyn Write,
     ) -> Result<()> {
         let Some((event, sample)) = self.session.reader.layouts().sample(raw) else { return Ok(()) };
@@ -105,24 +106,24 @@ impl<'a> Printing<'a> {
         if !self.wanted.takes(&sample, time) || fields.is_empty() && !self.typed.json {
             return Ok(());
         }
-        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
         let thread = sample.thread();
         let who = thread.unwrap_or_default();
-        let comm = self.session.history.comm(who.pid, who.tid, moment);
+        let comm = self.session.history.comm(who.pid, who.tid, timestamp);
         if !self.wanted.takes_thread(who, comm) {
             return Ok(());
         }
         let asked = &self.session.reader.events()[event].attr;
         let sample_type = sample.layout().sample_type();
-        let has_chain = sample_type & bits::CALLCHAIN != 0 && !self.typed.hide_call_graph;
+        let has_chain = sample_type & sample_type::CALLCHAIN != 0 && !self.typed.hide_call_graph;
         self.numbers.clear();
         if self.kinds.chains {
-            let layer = self.session.history.layer(who.pid, moment);
+            let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (self.addresses, &mut self.numbers);
-            let (chain, in_calls) = (self.stacker.chain(&sample, layer), self.kinds.in_calls);
+            let (chain, in_calls) = (self.stacker.chain(&sample, epoch), self.kinds.in_calls);
             location::walk(chain, self.typed.max_stack, |level, address, is_caller| {
-                let question = Question::code(layer, level, address).returned_to(in_calls && is_caller);
-                numbers.extend(addresses.find(question));
+                let question = SampledAddress::code(epoch, level, address).returned_to(in_calls && is_caller);
+                numbers.extend(addresses.find(&question));
             });
         }
         if let Some(leaves) = &self.leaves {
@@ -132,7 +133,7 @@ impl<'a> Printing<'a> {
             }
         }
         let parts = if sample_type & LATE != 0 { sample.parts() } else { None }.unwrap_or_default();
-        self.find_branches(&parts, who, moment);
+        self.find_branches(&parts, who, timestamp);
         let unnamed;
         let comm = match comm.and_then(|comm| self.names.named(comm.0)) {
             Some(comm) => comm,
@@ -158,7 +159,7 @@ impl<'a> Printing<'a> {
             event,
             misc: raw.misc,
             addr: sample.addr(),
-            addr_at: self.data_address(event, &sample, who, moment),
+            addr_at: self.data_address(event, &sample, who, timestamp),
             weight: parts.weight,
             data_src: parts.data_src.map(DataSource),
             phys_addr: parts.phys_addr,
@@ -174,7 +175,7 @@ impl<'a> Printing<'a> {
             has_chain,
         };
         let written = |error| Error::output("the samples", error);
-        if sample_type & bits::READ == 0 {
+        if sample_type & sample_type::READ == 0 {
             return self.writer.write(out, &entry).map_err(written);
         }
         let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();
@@ -185,14 +186,15 @@ impl<'a> Printing<'a> {
         Ok(())
     }
 
-    fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, moment: Moment) {
+    fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, timestamp: Timestamp) {
         self.branches.clear();
         let Some(branches) = parts.branches.filter(|_| self.kinds.branches || self.typed.json) else {
             return;
         };
-        let layer = self.session.history.layer(who.pid, moment);
-        let number =
-            |address| self.addresses.find(Question::by_half(layer, None, address)).unwrap_or(u32::MAX);
+        let epoch = self.session.history.epoch(who.pid, timestamp);
+        let number = |address| {
+            self.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX)
+        };
         self.branches.extend(branches.iter().map(|branch| Branch {
             from: branch.from,
             to: branch.to,
@@ -202,13 +204,18 @@ impl<'a> Printing<'a> {
         }));
     }
 
-    fn data_address(&self, event: usize, sample: &Sample<'_>, who: Thread, moment: Moment) -> Option<u32> {
+    fn data_address(
+        &self,
+        event: usize,
+        sample: &Sample<'_>,
+        who: Thread,
+        timestamp: Timestamp,
+    ) -> Option<u32> {
         if !self.kinds.data || !self.has_data[event] {
             return None;
         }
-        let layer = self.session.history.layer(who.pid, moment);
-        let data = self.session.history.data_layer(who.pid, moment);
-        self.addresses.find(Question::by_half(layer, Some(data), sample.addr()?))
+        let epoch = self.session.history.data_epoch(who.pid, timestamp);
+        self.addresses.find(&SampledAddress::by_half(epoch, sample.addr()?, true))
     }
 
     fn cgroup(&self, id: u64) -> String {
@@ -222,7 +229,7 @@ impl<'a> Printing<'a> {
     pub(super) fn record(
         &mut self,
         raw: &RawRecord<'_>,
-        position: Moment,
+        position: Timestamp,
         out: &mut dyn Write,
     ) -> Result<()> {
         let Some(record) = raw.parse() else { return Ok(()) };
@@ -240,10 +247,10 @@ impl<'a> Printing<'a> {
         let is_round = matches!(record, Record::FinishedRound);
         let in_time = self.wanted.times.is_empty()
             || self.wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
-        let moment = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
         // A task begins with its parent's name; its own may follow at the same moment.
         let named = if let Record::Fork(task) = &record { task.parent } else { who };
-        let number = self.session.history.comm(named.pid, named.tid, moment);
+        let number = self.session.history.comm(named.pid, named.tid, timestamp);
         if !is_round && (!in_time || !self.wanted.takes_thread(who, number)) {
             return Ok(());
         }

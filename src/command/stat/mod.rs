@@ -3,14 +3,13 @@
 //! ```text
 //! plan ── wanted ──► run (once, -r N times, for each --vs command, for each pass of --exact) ──► shown ──► output
 //! ```
-//! [`plan`] turns what was typed into what it means, [`wanted`] into events; [`run`] measures once, [`shown`] makes
-//! tables of readings, [`output`] and [`serve`] carry text away, `control` takes orders meanwhile. This file repeats,
-//! compares and prints.
+//! [`plan`] turns what was typed into what it means, [`wanted`] into events; [`counting`](crate::recording::counting)
+//! measures once, [`shown`] makes tables of readings, [`output`] and [`serve`] carry text away. This file repeats, compares
+//! and prints.
 
 mod output;
 mod plan;
 mod printer;
-mod run;
 mod serve;
 mod shown;
 mod wanted;
@@ -19,11 +18,9 @@ use std::ffi::OsString;
 
 use self::plan::Plan;
 use self::printer::Printer;
-use self::run::{Delay, Observer, Run, Setup, Snapshot, Surroundings, measure};
 use self::shown::{Machine, Shown, Span, why};
 use self::wanted::Wanted;
-use super::control::Control;
-use super::launch;
+use crate::abi::attr::{Attr, kind};
 use crate::cli;
 use crate::counter::counter_set::{CountOptions, CounterSet, Reading};
 use crate::counter::fit;
@@ -33,9 +30,12 @@ use crate::error::{Error, Exit, Result, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::profile::compare::compare;
-use crate::profile::counts::Counts;
+use crate::profile::counts::{Counts, CpuTime};
 use crate::profile::{metrics, repeats, topdown};
-use crate::sys::attr::{Attr, kind};
+use crate::recording::control::Control;
+use crate::recording::counting::{Observer, Run, Setup, Snapshot, Surroundings, measure};
+use crate::recording::launch;
+use crate::recording::plan::{Delay, Scope};
 use crate::sys::errno;
 use crate::sys::perf::OpenTarget;
 use crate::sys::process::{self, Ended, Held};
@@ -289,7 +289,7 @@ impl Session<'_> {
         let hardware: Vec<bool> =
             chosen.iter().flat_map(|(g, _)| &g.events).map(|event| event.takes_counter()).collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
-        let task = matches!(plan.scope, run::Scope::Command);
+        let task = matches!(plan.scope, Scope::Command);
         // What somebody has reserved already must not be started by exec behind our back.
         let reserved_now = self.watcher.as_mut().is_some_and(|w| matches!(w.poll(), State::Reserved(_)));
         let setup = Setup {
@@ -331,7 +331,7 @@ impl Session<'_> {
             threads: &run.threads,
             timestamp_ns: None,
             elapsed_ns: run.elapsed_ns,
-            cpu_time: run.cpu_time(),
+            cpu_time: run.outcome.map(|end| CpuTime { user_ns: end.user_ns, system_ns: end.system_ns }),
             yielded: run.yielded_ns > 0,
             off: run.off,
         };

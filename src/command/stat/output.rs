@@ -4,32 +4,32 @@
 //! left, which ends it quietly.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::plan::{Form, Output, To};
 use crate::error::{Error, Result};
 use crate::sys::{clock, descriptor};
+use crate::terminal::Stream;
 
 /// The place that results are written to.
 pub(super) struct Sink {
     to: Box<dyn Write>,
     name: String,
-    terminal: bool,
+    /// The standard stream that it is, if it is one.
+    stream: Option<Stream>,
 }
 
 impl Sink {
     /// Opens it. A file begins with the line perf begins it with, except in forms that have no place for it.
     pub(super) fn open(output: &Output) -> Result<Self> {
-        let (mut to, name, terminal): (Box<dyn Write>, _, _) = match &output.to {
-            To::Stderr => {
-                (Box::new(io::stderr()), "the results to stderr".to_owned(), io::stderr().is_terminal())
-            }
+        let (mut to, name, stream): (Box<dyn Write>, _, _) = match &output.to {
+            To::Stderr => (Box::new(io::stderr()), "the results to stderr".to_owned(), Some(Stream::Error)),
             To::Descriptor(number) => {
                 let file = descriptor::duplicate(*number).map_err(|error| {
                     Error::io(format!("--log-fd {number}"), error).exit(crate::error::Exit::Usage)
                 })?;
-                (Box::new(file), format!("the results to descriptor {number}"), false)
+                (Box::new(file), format!("the results to descriptor {number}"), None)
             }
             To::File(path) if path.as_os_str() == "-" => {
                 if descriptor::stdout_was_closed() {
@@ -39,10 +39,10 @@ impl Sink {
                     )
                     .why("standard output is closed"));
                 }
-                (Box::new(io::stdout()), "the results".to_owned(), io::stdout().is_terminal())
+                (Box::new(io::stdout()), "the results".to_owned(), Some(Stream::Output))
             }
             To::File(path) => {
-                (Box::new(create(path, output.append)?), format!("the results to {}", path.display()), false)
+                (Box::new(create(path, output.append)?), format!("the results to {}", path.display()), None)
             }
         };
         let file = matches!(&output.to, To::File(path) if path.as_os_str() != "-");
@@ -51,12 +51,17 @@ impl Sink {
             let line = format!("# started on {}\n\n", clock::local_date());
             to.write_all(line.as_bytes()).map_err(|error| Error::output(&name, error))?;
         }
-        Ok(Self { to, name, terminal })
+        Ok(Self { to, name, stream })
     }
 
-    /// Whether a person sees it at once.
-    pub(super) fn is_terminal(&self) -> bool {
-        self.terminal
+    /// Whether colours belong there.
+    pub(super) fn has_colour(&self) -> bool {
+        self.stream.is_some_and(Stream::has_colour)
+    }
+
+    /// Whether it can be wiped.
+    pub(super) fn is_screen(&self) -> bool {
+        self.stream.is_some_and(Stream::is_screen)
     }
 
     /// Writes one printing in one piece, so that other writers' lines do not come between.

@@ -6,15 +6,15 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::run::{Delay, Scope};
 use crate::cli::stat::Stat;
-use crate::command::launch;
 use crate::counter::counter_set::Levels;
 use crate::counter::reservation::Policy;
 use crate::counter::target;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};
 use crate::profile::counts::Aggregation;
+use crate::recording::launch;
+use crate::recording::plan::{Delay, Scope};
 
 /// What `pmc stat` shall do.
 pub(super) struct Plan {
@@ -172,7 +172,7 @@ impl Plan {
         }
         let delay = match typed.delay {
             None | Some(0) => Delay::None,
-            Some(-1) => Delay::UntilTold,
+            Some(-1) => Delay::UntilOrder,
             Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
             Some(ms) => {
                 return Err(Error::usage(format!(
@@ -180,7 +180,7 @@ impl Plan {
                 )));
             }
         };
-        if delay == Delay::UntilTold && typed.control.is_none() {
+        if delay == Delay::UntilOrder && typed.control.is_none() {
             return Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
                 .try_this("add --control fifo:PATH"));
         }

@@ -2,11 +2,11 @@
 
 use super::output::{self, Sink};
 use super::plan::{Form, Output, Plan};
-use super::run::Scope;
 use super::serve::Server;
 use crate::error::{Result, say};
 use crate::profile::compare::Comparison;
 use crate::profile::counts::Counts;
+use crate::recording::plan::Scope;
 use crate::view::openmetrics;
 use crate::view::stat::{StatStyle, Subject, compare, csv, document, json, text};
 
@@ -35,7 +35,7 @@ impl Printer {
             metric_only: output.metric_only,
             table: output.table,
             summary: false,
-            colour: sink.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            colour: sink.has_colour(),
             separator: match &output.form {
                 Form::Csv(separator) => separator.clone(),
                 _ => ",".into(),
@@ -79,7 +79,7 @@ impl Printer {
             return Ok(());
         }
         let Self { output, style, sink, subject, .. } = self;
-        let clear = output.interval_clear && sink.is_terminal();
+        let clear = output.interval_clear && sink.is_screen();
         match output.form {
             Form::Text => sink.print(|out| {
                 if clear {

@@ -5,6 +5,8 @@
 
 use std::cell::OnceCell;
 
+use crate::abi::Attr;
+use crate::abi::attr::{Flag, kind};
 use crate::counter::counter_set::{CounterSet, Reading, Refused, TargetSlot};
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Asked, Refusal};
@@ -15,7 +17,6 @@ use crate::host::cpu::Topology;
 use crate::host::process::Thread;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
 use crate::profile::tally::{Join, Tally};
-use crate::sys::attr::{Attr, Flag, kind};
 use crate::sys::errno;
 use crate::sys::perf::{self, OpenTarget};
 use crate::units::Count;

@@ -6,15 +6,15 @@ use std::io;
 use std::rc::Rc;
 
 use super::plan::{Cgroups, Plan, What};
-use super::run::Scope;
-use crate::command::launch;
+use crate::abi::attr::{Attr, Flag, kind};
 use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::profile::metrics::Definition;
 use crate::profile::{expression, named, topdown};
-use crate::sys::attr::{Attr, Flag, kind};
+use crate::recording::launch;
+use crate::recording::plan::Scope;
 use crate::sys::errno;
 use crate::sys::perf::{OpenTarget, probe};
 

@@ -7,13 +7,13 @@ use std::sync::mpsc::Receiver;
 
 use super::names::Known;
 use super::picture::Picture;
-use super::sampler::Shared;
 use crate::analysis::annotate::functions;
 use crate::analysis::annotate::listing::{self, How};
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::Value;
+use crate::recording::live::Shared;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
@@ -34,7 +34,10 @@ pub(super) struct Wanted {
 pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, function: FunctionRef) -> Wanted {
     let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
     for (location, event, value) in picture.samples_of(&function) {
-        rows.push((Key { event: event as u32, stack: locations.len() as u32, comm: 0, extra: 0 }, value));
+        rows.push((
+            Key { event: event as u32, stack: locations.len() as u32, comm: 0, attributes: 0 },
+            value,
+        ));
         locations.push(location);
     }
     let events = shared.events.iter();

@@ -4,7 +4,7 @@
 //! plan ──► sampler (thread): rings ─► Live ──┐
 //!                 '─► names (thread) ─► Named ┴─► picture ─► query's answer ─► stdio: tables │ the screen
 //! ```
-//! [`plan`] turns what was typed into what it means; [`sampler`] opens and drains; [`names`] finds names; [`picture`]
+//! [`plan`] turns what was typed into what it means; [`live`](crate::recording::live) opens and drains; [`names`] finds names; [`picture`]
 //! brings both together; [`stdio`] prints, [`watch`] is the screen's engine, with [`past`] for the history of rows, [`code`]
 //! for listings, [`export`] and [`recording`] for files. This file chooses between text and the screen.
 
@@ -15,7 +15,6 @@ mod past;
 mod picture;
 mod plan;
 mod recording;
-mod sampler;
 mod stdio;
 mod watch;
 
@@ -24,11 +23,12 @@ use std::sync::Arc;
 use self::names::Wish;
 use self::picture::Painter;
 use self::plan::Plan;
-use self::sampler::Sampler;
 use super::screen;
 use crate::cli::top::Top;
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
+use crate::recording::live::Sampler;
+use crate::recording::open;
 use crate::sys::memory;
 use crate::sys::signal::{self, Signals};
 
@@ -40,7 +40,7 @@ pub(super) fn run(typed: &Top) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     memory::stay_small();
     let mut plan = Plan::new(typed, &Host::live())?;
-    super::record::check_frequency(&mut plan.record, &Host::live())?;
+    open::check_frequency(&mut plan.sample, &Host::live())?;
     let wish = Wish { options: plan.symbols.clone(), depth: plan.depth, raw_names: plan.raw_names };
     match screen::is_there() && !plan.stdio {
         true => watch::run(plan, wish),
@@ -56,8 +56,8 @@ fn tables(plan: Plan, wish: Wish) -> Result<Exit> {
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP])
         .map_err(|error| Error::io("catching signals", error))?;
     let plan = Arc::new(plan);
-    let (names, known) = names::start(wish)?;
-    let sampler = Sampler::start(plan.clone(), names)?;
+    let (mut names, known) = names::start(wish)?;
+    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| names.ask(live, is_last)))?;
     let mut painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
     let exit = stdio::run(&plan, &sampler.shared, &mut painter, &known, &signals);
     let stopped = sampler.stop();

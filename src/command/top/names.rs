@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::abi::CpuMode;
 use crate::address::Avma;
 use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, TextId, Texts};
+use crate::profile::sampled::{Call, Code, StringId, StringTable};
 use crate::session::live::Live;
-use crate::session::{Kind, Level, Location, Module};
+use crate::session::{Kind, Location, Module};
 use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
@@ -69,11 +70,11 @@ pub(super) struct Names {
 #[derive(Default)]
 pub(super) struct Named {
     /// All words.
-    pub(super) texts: Texts,
+    pub(super) texts: StringTable,
     calls: Vec<Call>,
     /// Where one call stands for all places from one to another: by module, and by the first place of each. Most names are
     /// found here, those of code too that nobody has asked about yet.
-    stretches: FxHashMap<(u32, Level), BTreeMap<u64, Stretch>>,
+    stretches: FxHashMap<(u32, CpuMode), BTreeMap<u64, Stretch>>,
     /// Where the calls of other locations lie.
     places: FxHashMap<Location, (u32, u32)>,
     /// Modules by their number: see [`Location::module`].
@@ -295,12 +296,12 @@ impl Named {
         }
     }
 
-    fn dso(&mut self, location: &Location) -> TextId {
+    fn dso(&mut self, location: &Location) -> StringId {
         let module = location.module().and_then(|number| self.modules.get(number as usize));
         self.texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
     }
 
-    fn unnamed(&mut self, location: &Location, dso: TextId) -> Call {
+    fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
         let symbol = self.texts.add(SOON);
         Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false }
     }
@@ -382,8 +383,8 @@ impl Finder {
         }
         let mut known = Vec::new();
         for location in news.locations {
-            match self.symbols.probe(&location) {
-                Some((id, probe)) if !self.symbols.symbolizer.knows(id, probe) => {
+            match self.symbols.query(&location) {
+                Some((id, query)) if !self.symbols.symbolizer.knows(id, query) => {
                     let module = location.module().unwrap_or(u32::MAX);
                     let pending = self.pending.entry(module).or_insert_with(|| (Vec::new(), Instant::now()));
                     pending.0.push(location);
@@ -446,7 +447,7 @@ impl Finder {
             return;
         }
         // The words are shared with those who look: they are not kept waiting while files are read.
-        let mut texts = Texts::default();
+        let mut texts = StringTable::default();
         let Wish { depth, raw_names, .. } = self.wish;
         let code = self.symbols.name_in(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
         let named = &mut *lock(&self.named);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::picture::Picture;
-use crate::profile::sampled::TextId;
+use crate::profile::sampled::StringId;
 use crate::tui::FunctionRef;
 
 /// Intervals that are remembered.
@@ -18,7 +18,7 @@ const FUNCTIONS: usize = 2000;
 /// The past of all functions, by module and name.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    of: FxHashMap<(TextId, TextId), One>,
+    of: FxHashMap<(StringId, StringId), One>,
     intervals: usize,
 }
 
@@ -33,7 +33,7 @@ impl Past {
     /// Takes an interval; `keep` is the part of everything that will be left after it.
     pub(super) fn note(&mut self, picture: &Picture, event: usize, keep: f64) {
         self.intervals += 1;
-        let mut now: Vec<((TextId, TextId), u64)> = picture.own(event).into_iter().collect();
+        let mut now: Vec<((StringId, StringId), u64)> = picture.own(event).into_iter().collect();
         now.sort_unstable_by_key(|(_, period)| std::cmp::Reverse(*period));
         now.truncate(FUNCTIONS);
         for one in self.of.values_mut() {

@@ -10,15 +10,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Followed, Known};
 use super::plan::{Memory, Plan, Shown};
-use super::sampler::Shared;
+use crate::abi::CpuMode;
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
-use crate::profile::sampled::{Answer, Code, Filter, Query, TextId, Texts, Value};
+use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
+use crate::recording::live::Shared;
+use crate::session::Location;
 use crate::session::live::{Counts, Look};
 use crate::session::samples::Key;
-use crate::session::{Level, Location};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
@@ -83,7 +84,7 @@ pub(super) struct Picture {
     is_let_go: bool,
     code: Code,
     followed: Followed,
-    texts: Texts,
+    texts: StringTable,
     comms: Vec<String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     sources: Vec<Source>,
@@ -139,7 +140,7 @@ impl Painter {
             named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
             named.texts.clone()
         };
-        let idle: FxHashSet<TextId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
+        let idle: FxHashSet<StringId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
         let mut sources: Vec<Source> = self
             .shared
             .events
@@ -152,7 +153,7 @@ impl Painter {
             let event = key.event as usize;
             let Some(leaf) = look.resolved.stack(key.stack).next() else { return false };
             let call = &code.calls()[code.own(leaf)];
-            let in_kernel = call.level == Level::Kernel;
+            let in_kernel = call.level == CpuMode::Kernel;
             let is_idle = in_kernel && idle.contains(&call.symbol);
             let split = &mut splits[event];
             let part = match (is_idle, in_kernel) {
@@ -177,8 +178,8 @@ impl Painter {
         let input = Input {
             rows: &picture.look.resolved.rows,
             resolved: &picture.look.resolved,
-            extras: &picture.look.extras,
-            extra_kinds: &self.plan.wanted.extras,
+            attributes: &picture.look.attributes,
+            attribute_kinds: &self.plan.wanted.attributes,
             code: &picture.code,
             words: &words,
         };
@@ -259,7 +260,7 @@ impl Picture {
     }
 
     /// What each function cost itself, by module and name.
-    pub(super) fn own(&self, event: usize) -> FxHashMap<(TextId, TextId), u64> {
+    pub(super) fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
         let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
             if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
@@ -304,9 +305,9 @@ impl Picture {
         self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
     }
 
-    /// A row's extras.
-    pub(super) fn extras(&self, number: u32) -> &[u8] {
-        if self.look.extras.is_empty() { &[] } else { self.look.extras.get(number).1 }
+    /// A row's attributes.
+    pub(super) fn attributes(&self, number: u32) -> &[u8] {
+        if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
     /// A thread's name by a row's number for it.
@@ -324,7 +325,7 @@ impl Picture {
     }
 
     /// The number of a word.
-    pub(super) fn text(&self, text: &str) -> Option<TextId> {
+    pub(super) fn text(&self, text: &str) -> Option<StringId> {
         self.texts.find(text)
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::abi::{Attr, attr, sample_type};
 use crate::cli::top::Top;
 use crate::command::record::plan as record;
 use crate::command::report::plan::{listed, sort_key};
@@ -14,12 +15,14 @@ use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Order, SortKey, sort};
-use crate::session::Wanted;
-use crate::session::samples::Extra;
+use crate::recording::live::LivePlan;
+use crate::recording::plan::{SamplePlan, Scope};
+use crate::session::SampleQuery;
+use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{OpenTarget, probe, sample};
-use crate::sys::{Attr, attr, clock, errno};
+use crate::sys::perf::{OpenTarget, probe};
+use crate::sys::{clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
 /// How older samples count.
@@ -36,8 +39,8 @@ pub(super) enum Memory {
 /// What `pmc top` does.
 pub(super) struct Plan {
     /// Whom and what to sample.
-    pub(super) record: record::Plan,
-    pub(super) wanted: Wanted,
+    pub(super) sample: SamplePlan,
+    pub(super) wanted: SampleQuery,
     pub(super) max_stack: usize,
     pub(super) symbols: Symbols,
     pub(super) depth: Depth,
@@ -101,9 +104,9 @@ impl Plan {
                         .try_this("seconds, such as 1 or 0.5")
                 })
         };
-        let record = recording(typed, &keys, host)?;
-        let has_chains = record.options.call_graph.is_some();
-        let extras = sort::extras(&keys, 1);
+        let sample = sampling(typed, &keys, host)?;
+        let has_chains = sample.options.call_graph.is_some();
+        let attributes = sort::attributes(&keys, 1);
         let lines = keys.iter().any(|key| key.needs_lines());
         let layout = Layout {
             form: Form::Text,
@@ -147,12 +150,12 @@ impl Plan {
             keys,
         };
         Ok(Self {
-            record,
-            wanted: Wanted {
+            sample,
+            wanted: SampleQuery {
                 ignore_comms: !shown.keys.contains(&SortKey::Comm) && shown.comms.is_none(),
                 ignore_stacks: !has_chains,
-                extras,
-                ..Wanted::default()
+                attributes,
+                ..SampleQuery::default()
             },
             max_stack: typed.max_stack.into(),
             symbols: Symbols {
@@ -173,18 +176,28 @@ impl Plan {
         })
     }
 
+    /// What is sampled, for whoever samples.
+    pub(super) fn live(&self) -> LivePlan {
+        LivePlan {
+            sample: self.sample.clone(),
+            wanted: self.wanted.clone(),
+            max_stack: self.max_stack,
+            delay: self.delay,
+        }
+    }
+
     /// Makes rows know their process and thread, for whoever wants to choose among these later.
     pub(super) fn tell_threads(&mut self) {
         self.wanted.ignore_comms = false;
-        for extra in [Extra::Pid, Extra::Tid] {
-            if !self.wanted.extras.contains(&extra) {
-                self.wanted.extras.push(extra);
+        for attribute in [SampleAttribute::Pid, SampleAttribute::Tid] {
+            if !self.wanted.attributes.contains(&attribute) {
+                self.wanted.attributes.push(attribute);
             }
         }
     }
 }
 
-fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan> {
+fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     let whom = record::Whom {
         pids: &typed.pids,
         tids: &typed.tids,
@@ -194,7 +207,7 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
     };
     let mut scope = record::scope(whom, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
-    if let record::Scope::Cpus(cpus) = &scope
+    if let Scope::Cpus(cpus) = &scope
         && is_default
         && !may_sample(cpus.iter().next().unwrap_or(0))
     {
@@ -203,9 +216,9 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
             "sampling the processes of this user only: the whole machine is not for this user \
              (kernel.perf_event_paranoid; CAP_PERFMON lifts it)",
         );
-        scope = record::Scope::User(user.to_string());
+        scope = Scope::User(user.to_string());
     }
-    if typed.cgroups.is_some() && !matches!(scope, record::Scope::Cpus(_)) {
+    if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
         return Err(
             Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u")
         );
@@ -218,16 +231,41 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
     let has = |key: SortKey| keys.contains(&key);
     let mut fields = 0;
     if has(SortKey::Cpu) || has(SortKey::Socket) {
-        fields |= sample::CPU;
+        fields |= sample_type::CPU;
     }
     if has(SortKey::Weight) || has(SortKey::LocalWeight) {
-        fields |= if cfg!(target_arch = "x86_64") { sample::WEIGHT_STRUCT } else { sample::WEIGHT };
+        fields |= if cfg!(target_arch = "x86_64") { sample_type::WEIGHT_STRUCT } else { sample_type::WEIGHT };
     }
     if has(SortKey::Addr) {
-        fields |= sample::ADDR;
+        fields |= sample_type::ADDR;
     }
-    let inherit = !typed.no_inherit && !matches!(scope, record::Scope::Threads(_));
-    Ok(record::Plan {
+    let inherit = !typed.no_inherit && !matches!(scope, Scope::Threads(_));
+    let options = SampleOptions {
+        rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+        call_graph,
+        max_stack: None,
+        kernel_callchains: false,
+        user_callchains: false,
+        fields,
+        period: None,
+        data_mappings: false,
+        branches: None,
+        intr_regs: None,
+        user_regs: None,
+        // The clock that we can read too: what is older than a moment of ours has been written.
+        clock: clock::number("monotonic"),
+        namespaces: false,
+        cgroups: has(SortKey::Cgroup),
+        switches: false,
+        stat: false,
+        no_samples: false,
+        levels: Levels::AsWritten,
+        inherit,
+        backward: false,
+        time: true,
+        running_time: false,
+    };
+    Ok(SamplePlan {
         events: typed.events.clone(),
         // A filter is for the last event, as it always was in perf top.
         filters: typed
@@ -235,61 +273,17 @@ fn recording(typed: &Top, keys: &[SortKey], host: &Host) -> Result<record::Plan>
             .iter()
             .map(|filter| (typed.events.len().saturating_sub(1), filter.clone()))
             .collect(),
-        notes: Vec::new(),
-        has_id: false,
-        is_stamped: false,
-        unwinds_later: true,
         cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
-        options: SampleOptions {
-            rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
-            call_graph,
-            max_stack: None,
-            kernel_callchains: false,
-            user_callchains: false,
-            fields,
-            period: None,
-            data_mappings: false,
-            branches: None,
-            intr_regs: None,
-            user_regs: None,
-            // The clock that we can read too: what is older than a moment of ours has been written.
-            clock: clock::number("monotonic"),
-            namespaces: false,
-            cgroups: has(SortKey::Cgroup),
-            switches: false,
-            stat: false,
-            no_samples: false,
-            levels: Levels::AsWritten,
-            inherit,
-            backward: false,
-            time: true,
-            running_time: false,
-        },
-        strict_freq: false,
         freq_max: typed.freq.as_deref() == Some("max"),
-        per_thread: false,
         // Few rounds are cheaper than many, and the other half of a ring holds as much again.
         wakes_at: 2,
         ring_pages: Some(match &typed.mmap_pages {
             Some(text) => record::ring_pages(text)?,
             None => crate::counter::rings::pages_of(RING),
         }),
-        delay: record::Delay::None,
-        timeout_ns: None,
-        command: Vec::new(),
-        output: std::path::PathBuf::new(),
-        compress: None,
-        switch: None,
-        most_files: None,
-        max_size: None,
-        snapshots: false,
-        build_ids: record::BuildIds::None,
-        control: None,
         reserve: typed.reserve.parse()?,
-        dry_run: false,
-        quiet: typed.quiet,
-        verbose: typed.verbose,
-        scope,
+        verbose: typed.verbose > 0,
+        ..SamplePlan::on(scope, options)
     })
 }
 

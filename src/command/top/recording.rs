@@ -14,8 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::picture::Picture;
 use super::plan::Plan;
-use super::sampler::Shared;
-use crate::command::record::before;
+use crate::abi::attr::Flag;
+use crate::abi::{context, sample_type};
 use crate::error::Result;
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
@@ -23,12 +23,12 @@ use crate::perfdata::{Event, Features, Options, Writer};
 use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
+use crate::recording::live::Shared;
+use crate::recording::synthesize;
 use crate::session::intern::words;
-use crate::session::samples::{Extra, Key, NAMELESS};
-use crate::session::{Kind, Level, Location, Module};
-use crate::sys::attr::Flag;
+use crate::session::samples::{Key, NAMELESS, SampleAttribute};
+use crate::session::{Kind, Location, Module};
 use crate::sys::page_size;
-use crate::sys::perf::sample;
 
 /// Where the first module lies, and how far the next: no file is larger.
 const BASE: u64 = 0x1000_0000_0000;
@@ -53,7 +53,7 @@ pub(super) fn write(
         .enumerate()
         .map(|(number, event)| {
             let mut attr = event.attr.clone();
-            let chains = attr.sample_type() & sample::CALLCHAIN;
+            let chains = attr.sample_type() & sample_type::CALLCHAIN;
             attr.set_sample_type(FIELDS | chains);
             attr.set_read_format(0);
             attr.set(Flag::SampleIdAll, true);
@@ -73,7 +73,7 @@ pub(super) fn write(
     };
     let mut writer = Writer::create(path, &events, &features, Options::default())?;
     let mut out = Encoder::new(TRAILER);
-    before::kernel(host, &mut out);
+    synthesize::kernel(host, &mut out);
     let mut told = Told { modules, known: FxHashSet::default(), ends: ends(picture) };
     let rows = picture.rows();
     let is_large = rows.iter().map(|(_, value)| value.samples).sum::<u64>() > MOST_SAMPLES;
@@ -82,7 +82,7 @@ pub(super) fn write(
         told.thread(thread, &picture.comm(key.comm), &mut out);
         let stack: Vec<Location> = picture.stack(key.stack).collect();
         let Some(leaf) = stack.first() else { continue };
-        let has_chain = events[key.event as usize].attr.sample_type() & sample::CALLCHAIN != 0;
+        let has_chain = events[key.event as usize].attr.sample_type() & sample_type::CALLCHAIN != 0;
         let chain = told.chain(thread, &stack, &mut out);
         let ip = chain.get(1).copied().unwrap_or(0);
         let times = if is_large { 1 } else { value.samples.max(1) };
@@ -93,7 +93,7 @@ pub(super) fn write(
                 fields.push(chain.len() as u64);
                 fields.extend(&chain);
             }
-            out.sample(mode(leaf.level), &fields);
+            out.sample(leaf.level.bits(), &fields);
             if out.bytes().len() >= ENOUGH {
                 writer.append(&[out.bytes()])?;
                 out.clear();
@@ -106,7 +106,7 @@ pub(super) fn write(
 }
 
 /// The fields of samples: those of one word each in this order, then the chain.
-const FIELDS: u64 = sample::IDENTIFIER | sample::IP | sample::TID | sample::PERIOD;
+const FIELDS: u64 = sample_type::IDENTIFIER | sample_type::IP | sample_type::TID | sample_type::PERIOD;
 /// Bytes behind other records: thread and identifier.
 const TRAILER: usize = 16;
 
@@ -121,39 +121,16 @@ fn packed(thread: Thread) -> u64 {
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
-fn mode(level: Level) -> u16 {
-    match level {
-        Level::Kernel => 1,
-        Level::User => 2,
-        Level::Hypervisor => 3,
-        Level::GuestKernel => 4,
-        Level::GuestUser => 5,
-        Level::Unknown => 0,
-    }
-}
-
-fn marker(level: Level) -> u64 {
-    let number: i64 = match level {
-        Level::Hypervisor => -32,
-        Level::Kernel => -128,
-        Level::User => -512,
-        Level::GuestKernel => -2176,
-        Level::GuestUser => -2560,
-        Level::Unknown => -4000,
-    };
-    number as u64
-}
-
 fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
-    let list = words(picture.extras(key.extra));
-    let word = |wanted: Extra| {
-        let at = plan.wanted.extras.iter().position(|extra| *extra == wanted)?;
+    let list = words(picture.attributes(key.attributes));
+    let word = |wanted: SampleAttribute| {
+        let at = plan.wanted.attributes.iter().position(|attribute| *attribute == wanted)?;
         list.get(at).map(|word| word as i32)
     };
     // Without its number a name stands for a process of its own.
     let otherwise = (key.comm & !NAMELESS) as i32 + 1;
-    let pid = word(Extra::Pid).unwrap_or(otherwise);
-    Thread { pid, tid: word(Extra::Tid).unwrap_or(pid) }
+    let pid = word(SampleAttribute::Pid).unwrap_or(otherwise);
+    Thread { pid, tid: word(SampleAttribute::Tid).unwrap_or(pid) }
 }
 
 /// The last place of each module that is seen.
@@ -191,7 +168,7 @@ impl Told<'_> {
             let is_caller = level == Some(location.level);
             if !is_caller {
                 level = Some(location.level);
-                chain.push(marker(location.level));
+                chain.push(context::marker(location.level));
             }
             // Callers were looked up in the call: their return address lies behind it.
             chain.push(self.address(thread, location, out).wrapping_add(is_caller.into()));

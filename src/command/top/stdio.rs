@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::picture::Painter;
 use super::plan::Plan;
-use super::sampler::Shared;
 use crate::error::{Error, Exit, Result, say};
+use crate::recording::live::Shared;
 use crate::sys::signal::{self, Signals};
 use crate::view;
 

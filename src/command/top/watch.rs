@@ -20,11 +20,11 @@ use super::names::{self, EARLY, Known, Wish};
 use super::past::Past;
 use super::picture::{Painter, Picture};
 use super::plan::{Memory, Plan};
-use super::sampler::{Sampler, Shared};
-use crate::command::record::plan::Scope;
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Answer, Query};
+use crate::recording::live::{Sampler, Shared};
+use crate::recording::plan::Scope;
 use crate::tui::board::serve;
 use crate::tui::engine::Split;
 use crate::tui::{Board, Engine, EngineHandle, ExportForm, FunctionRef, Inbox, LiveCommand, Status};
@@ -46,12 +46,12 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     let plan = Arc::new(plan);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let (names, known) = names::start(wish.clone())?;
-    let sampler = Sampler::start(plan.clone(), names)?;
+    let (mut names, known) = names::start(wish.clone())?;
+    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| names.ask(live, is_last)))?;
     let painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
     let query = painter.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
-    let status = Status { title: title(&plan.record.scope), is_live: true, ..Status::default() };
+    let status = Status { title: title(&plan.sample.scope), is_live: true, ..Status::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());
     let (wanted, functions) = channel();
@@ -95,7 +95,7 @@ fn title(scope: &Scope) -> String {
         Scope::Processes(pids) => format!("pid {}", list(pids)),
         Scope::Threads(tids) => format!("tid {}", list(tids)),
         Scope::User(user) => format!("user {user}"),
-        Scope::Command => String::new(),
+        Scope::Command | Scope::AllThreads => String::new(),
     }
 }
 

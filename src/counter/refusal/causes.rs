@@ -5,11 +5,12 @@
 use super::RefusalKind::{self, *};
 use super::privilege::{access, perm};
 use super::{Asked, Call, Feature};
+use crate::abi::Attr;
+use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::{Facts, KnownPmu};
-use crate::sys::attr::{Flag, kind};
 use crate::sys::credentials::Seccomp;
+use crate::sys::errno;
 use crate::sys::perf::OpenTarget;
-use crate::sys::{Attr, errno};
 
 /// Kind, cause and remedy.
 pub(super) type Explained = (RefusalKind, String, String);

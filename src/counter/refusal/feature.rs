@@ -3,8 +3,8 @@
 //! Receives a refused request and a closure that tries another one; hands on the feature without which the kernel accepts.
 //! The errno of a refused attr does not say which of its bits is wrong; this does, and nothing is guessed.
 
-use crate::sys::Attr;
-use crate::sys::attr::Flag;
+use crate::abi::attr::Flag;
+use crate::abi::{Attr, sample_type};
 
 /// A part of a request that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ impl Feature {
             Self::Precise => without.set_precise_ip(0),
             Self::BranchStack => {
                 without.set_branch_sample_type(0);
-                without.set_sample_type(attr.sample_type() & !SAMPLE_BRANCH_STACK);
+                without.set_sample_type(attr.sample_type() & !sample_type::BRANCH_STACK);
             }
             Self::Levels => {
                 for flag in [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeHv, Flag::ExcludeIdle] {
@@ -82,7 +82,7 @@ impl Feature {
             }
             Self::Exclusive => without.set(Flag::Exclusive, false),
             Self::NewFields => {
-                for word in FIRST_NEW_WORD..crate::sys::attr::WORDS {
+                for word in FIRST_NEW_WORD..crate::abi::attr::WORDS {
                     without.set_word(word, 0);
                 }
                 for flag in
@@ -129,9 +129,6 @@ impl Feature {
         }
     }
 }
-
-/// `PERF_SAMPLE_BRANCH_STACK`.
-const SAMPLE_BRANCH_STACK: u64 = 1 << 11;
 
 /// `sig_data`: this and what follows came with Linux 5.13.
 const FIRST_NEW_WORD: usize = 15;

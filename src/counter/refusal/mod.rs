@@ -18,10 +18,11 @@ mod tests;
 
 use std::io;
 
+use crate::abi::Attr;
 use crate::counter::facts::Facts;
 use crate::error::Error;
+use crate::sys::errno_name;
 use crate::sys::perf::OpenTarget;
-use crate::sys::{Attr, errno_name};
 
 pub use feature::{Feature, culprit};
 

@@ -6,8 +6,8 @@
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
 use super::causes::{Explained, explained};
 use super::{Asked, Call};
+use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::Facts;
-use crate::sys::attr::{Flag, kind};
 use crate::sys::credentials::Seccomp;
 
 /// The paranoid level, ptrace access, or a security module.

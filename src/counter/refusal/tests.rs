@@ -1,8 +1,9 @@
 //! Every errno of the table on saved machines, and a few from the kernel that runs the tests.
 
 use super::*;
+use crate::abi::Attr;
+use crate::abi::attr::{Flag, kind};
 use crate::host::{Host, saved};
-use crate::sys::attr::{Flag, kind};
 use crate::sys::credentials::{Credentials, Seccomp};
 
 /// Names as in `errno(3)`, so that the tests read like the table.

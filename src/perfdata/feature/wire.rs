@@ -3,8 +3,8 @@
 //! Counts are never believed: lists grow as items are read, so a section can cost at most some times its own size.
 
 use super::Features;
+use crate::abi::Attr;
 use crate::record::{Cursor, attr, bytes::until_nul};
-use crate::sys::Attr;
 
 /// A value with a place in sections.
 pub(in crate::perfdata) trait Wire: Sized {

@@ -12,7 +12,7 @@
 pub mod rows;
 pub mod tree;
 
-use super::sampled::{Cell, SortKey, Texts, Value};
+use super::sampled::{Cell, SortKey, StringTable, Value};
 use super::statistics::proportions::{self, Difference, Part};
 
 pub use rows::compare;
@@ -45,7 +45,7 @@ pub enum Compute {
 #[derive(Debug, Default)]
 pub struct Comparison {
     /// All words, by number.
-    pub texts: Texts,
+    pub texts: StringTable,
     /// The sort keys of the lines' cells.
     pub keys: Vec<SortKey>,
     /// The recordings, the base first.

@@ -84,7 +84,7 @@ pub(super) fn changes<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sampled::TextId;
+    use crate::profile::sampled::StringId;
 
     fn value(samples: u64) -> Value {
         Value { samples, period: samples * 7, squares: samples as f64 * 49.0, weight: 0 }
@@ -92,7 +92,7 @@ mod tests {
 
     fn side(rows: &[(u32, u64)]) -> Option<(Value, Vec<Row>)> {
         let row = |(name, samples): &(u32, u64)| Row {
-            cells: vec![Cell::Text(TextId(*name))],
+            cells: vec![Cell::Text(StringId(*name))],
             own: value(*samples),
             total: value(*samples),
         };
@@ -101,7 +101,7 @@ mod tests {
 
     fn seen(event: &Event) -> Vec<(u32, Verdict)> {
         let name = |line: &Line| match line.cells[0] {
-            Cell::Text(TextId(name)) => name,
+            Cell::Text(StringId(name)) => name,
             _ => 0,
         };
         event.lines.iter().map(|line| (name(line), line.changes[0].unwrap().verdict)).collect()
@@ -146,7 +146,7 @@ mod tests {
         let two = event.lines[1].changes[0].unwrap();
         assert!(two.value == Some(2.0) && two.interval.0 > 1.8 && two.interval.1 < 2.2, "{two:?}");
         let event = compare("cycles", &sides, Compute::Weighted(2.0, 1.0), 1);
-        let one = event.lines.iter().find(|line| line.cells[0] == Cell::Text(TextId(1))).unwrap();
+        let one = event.lines.iter().find(|line| line.cells[0] == Cell::Text(StringId(1))).unwrap();
         assert_eq!(one.changes[0].unwrap().value, Some(0.0));
     }
 

@@ -4,18 +4,18 @@ use rustc_hash::FxHashMap;
 
 use super::rows::changes;
 use super::{Change, Compute};
-use crate::profile::sampled::{self, TextId, Value};
-use crate::session::Level;
+use crate::abi::CpuMode;
+use crate::profile::sampled::{self, StringId, Value};
 
 /// A function in its context, in all recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The function.
-    pub symbol: TextId,
+    pub symbol: StringId,
     /// Its module's short name.
-    pub dso: TextId,
+    pub dso: StringId,
     /// Where it ran.
-    pub level: Level,
+    pub level: CpuMode,
     /// Inlined into the next outer function.
     pub inlined: bool,
     /// The node above.
@@ -42,7 +42,7 @@ pub struct Tree {
 /// Lays trees over one another, the base first; a recording without the event has none.
 pub fn overlay(trees: &[Option<sampled::Tree>], totals: &[Option<Value>], compute: Compute) -> Tree {
     let mut out = Tree::default();
-    let mut known: FxHashMap<(Option<u32>, TextId, TextId, Level, bool), u32> = FxHashMap::default();
+    let mut known: FxHashMap<(Option<u32>, StringId, StringId, CpuMode, bool), u32> = FxHashMap::default();
     for (side, tree) in trees.iter().enumerate() {
         let Some(tree) = tree else { continue };
         // Each entry: a node of this tree, and the node of ours above it.
@@ -105,9 +105,9 @@ mod tests {
 
     fn node(symbol: u32, samples: u64, children: &[u32]) -> One {
         One {
-            symbol: TextId(symbol),
-            dso: TextId(0),
-            level: Level::User,
+            symbol: StringId(symbol),
+            dso: StringId(0),
+            level: CpuMode::User,
             inlined: false,
             own: Value::default(),
             total: value(samples),

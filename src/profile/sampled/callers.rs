@@ -10,9 +10,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Code, TextId, Texts, Value};
-use crate::session::intern::{Lists, bytes, words};
-use crate::session::samples::Extra;
+use super::{Code, StringId, StringTable, Value};
+use crate::session::intern::{Interner, bytes, words};
+use crate::session::samples::SampleAttribute;
 use crate::session::{Resolved, Stacks};
 
 /// The parent of stacks in which the pattern finds none.
@@ -22,17 +22,17 @@ pub const OTHER: &str = "[other]";
 pub type Matches<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// Of each call: whether its name is meant. Each name is asked for once.
-fn matching(code: &Code, texts: &Texts, matches: &Matches<'_>) -> Vec<bool> {
-    let mut known: FxHashMap<TextId, bool> = FxHashMap::default();
-    let mut ask = |id: TextId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
+fn matching(code: &Code, texts: &StringTable, matches: &Matches<'_>) -> Vec<bool> {
+    let mut known: FxHashMap<StringId, bool> = FxHashMap::default();
+    let mut ask = |id: StringId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
     code.calls().iter().map(|call| call.named && ask(call.symbol)).collect()
 }
 
 /// Cuts off what functions called: a stack begins with the outermost one that is meant.
-pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &Texts, matches: &Matches<'_>) {
-    let Stacks::Lists(lists) = &resolved.stacks else { return };
+pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable, matches: &Matches<'_>) {
+    let Stacks::Interned(lists) = &resolved.stacks else { return };
     let is_meant = matching(code, texts, matches);
-    let mut stacks = Lists::default();
+    let mut stacks = Interner::default();
     let mut number_of = Vec::with_capacity(lists.len());
     let mut scratch = Vec::new();
     for number in 0..lists.len() as u32 {
@@ -50,19 +50,19 @@ pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &Texts, match
     resolved.rejoin();
 }
 
-/// Writes each row's parent into its extras.
+/// Writes each row's parent into its attributes.
 pub fn mark_parents(
     resolved: &mut Resolved,
-    extras: &mut Lists,
-    kinds: &[Extra],
+    attributes: &mut Interner,
+    kinds: &[SampleAttribute],
     code: &Code,
-    texts: &Texts,
+    texts: &StringTable,
     matches: &Matches<'_>,
 ) {
-    let Some(at) = kinds.iter().position(|extra| *extra == Extra::Parent) else { return };
+    let Some(at) = kinds.iter().position(|attribute| *attribute == SampleAttribute::Parent) else { return };
     let is_meant = matching(code, texts, matches);
     let mut parents: FxHashMap<u32, u64> = FxHashMap::default();
-    let mut marked = Lists::default();
+    let mut marked = Interner::default();
     let mut scratch = Vec::new();
     let mut rows = std::mem::take(&mut resolved.rows);
     for (key, _) in &mut rows {
@@ -71,24 +71,30 @@ pub fn mark_parents(
             let found = calls.find(|call| is_meant[*call]);
             found.map_or(u64::MAX, |call| code.calls()[call].symbol.0.into())
         });
-        let mut list: Vec<u64> = words(extras.get(key.extra).1).iter().collect();
+        let mut list: Vec<u64> = words(attributes.get(key.attributes).1).iter().collect();
         if let Some(word) = list.get_mut(at) {
             *word = parent;
         }
         bytes(&list, &mut scratch);
-        key.extra = marked.add(0, &scratch);
+        key.attributes = marked.add(0, &scratch);
     }
-    *extras = marked;
+    *attributes = marked;
     resolved.rows = rows;
     resolved.rejoin();
 }
 
 /// Takes out the rows that have no parent; their sums by event.
-pub fn without_others(resolved: &mut Resolved, extras: &Lists, kinds: &[Extra]) -> Vec<(usize, Value)> {
-    let Some(at) = kinds.iter().position(|extra| *extra == Extra::Parent) else { return Vec::new() };
+pub fn without_others(
+    resolved: &mut Resolved,
+    attributes: &Interner,
+    kinds: &[SampleAttribute],
+) -> Vec<(usize, Value)> {
+    let Some(at) = kinds.iter().position(|attribute| *attribute == SampleAttribute::Parent) else {
+        return Vec::new();
+    };
     let mut gone = Vec::new();
     resolved.rows.retain(|(key, value)| {
-        let is_found = words(extras.get(key.extra).1).get(at).is_some_and(|word| word != u64::MAX);
+        let is_found = words(attributes.get(key.attributes).1).get(at).is_some_and(|word| word != u64::MAX);
         if !is_found {
             gone.push((key.event as usize, *value));
         }

@@ -2,23 +2,24 @@
 //!
 //! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is missing.
 
-use super::{TextId, Texts};
-use crate::session::{Kind, Level, Location, Module};
+use super::{StringId, StringTable};
+use crate::abi::CpuMode;
+use crate::session::{Kind, Location, Module};
 use crate::symbol::{Frame, Names};
 
 /// One function at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Call {
     /// Short name of the module.
-    pub dso: TextId,
+    pub dso: StringId,
     /// The function.
-    pub symbol: TextId,
+    pub symbol: StringId,
     /// Its source file.
-    pub file: Option<TextId>,
+    pub file: Option<StringId>,
     /// Line in that file; 0 where it is not known.
     pub line: u32,
     /// Where it ran.
-    pub level: Level,
+    pub level: CpuMode,
     /// Inlined into the next outer call.
     pub inlined: bool,
     /// Whether the function's name was found.
@@ -54,7 +55,7 @@ impl Code {
         module: Option<&Module>,
         frames: &[Frame],
         names: Option<&Names>,
-        texts: &mut Texts,
+        texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
         let dso = texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), Module::short_name));
@@ -99,7 +100,7 @@ impl Code {
         location: &Location,
         module: Option<&Module>,
         variable: Option<(&str, u64)>,
-        texts: &mut Texts,
+        texts: &mut StringTable,
     ) {
         let start = self.calls.len() as u32;
         // Memory without a file has the name that it was mapped with: nobody generates code there.

@@ -4,7 +4,7 @@
 //! read-only [`Profile`]: a table of rows, a call tree, and what is known about how far both can be trusted. Pure.
 //!
 //! ```text
-//!   rows (event, stack, name, extras) --+--> table: own and total per sort key
+//!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
 //!   Code: location -> calls ------------+--> tree:  caller or callee order
 //!                                       '--> trust: roots reached, frames without names
 //! ```
@@ -14,8 +14,8 @@ pub mod code;
 mod place;
 pub mod query;
 pub mod sort;
+pub mod strings;
 pub mod table;
-pub mod texts;
 pub mod tree;
 pub mod trust;
 
@@ -23,8 +23,8 @@ pub use crate::session::Value;
 pub use code::{Call, Code};
 pub use query::{Answer, Filter, Query};
 pub use sort::{Cell, SortKey};
+pub use strings::{StringId, StringTable};
 pub use table::Row;
-pub use texts::{TextId, Texts};
 pub use tree::{Order, Tree};
 pub use trust::{ModuleTrust, Trust};
 
@@ -35,7 +35,7 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Default)]
 pub struct Profile {
     /// All words below, by number.
-    pub texts: Texts,
+    pub texts: StringTable,
     /// The sort keys of the rows' cells.
     pub keys: Vec<SortKey>,
     /// Whether rows have totals besides their own: call chains were recorded and wanted.

@@ -1,14 +1,14 @@
 //! Cells of branches and of data: what stands at the other address of a sample.
 
 use super::table::Input;
-use super::{Call, Cell, SortKey, Texts};
-use crate::session::parts::{BranchFlags, DataSource};
-use crate::session::samples::Extra;
+use super::{Call, Cell, SortKey, StringTable};
+use crate::record::decode::{BranchFlags, DataSource};
+use crate::session::samples::SampleAttribute;
 
-/// Asks for a word of a row's extras.
-type Word<'a> = dyn Fn(fn(&Extra) -> bool) -> Option<u64> + 'a;
+/// Asks for a word of a row's attributes.
+type Word<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
 
-/// What stands at a location that an extra names.
+/// What stands at a location that an attribute names.
 fn call<'a>(input: &Input<'a>, word: Option<u64>) -> Option<&'a Call> {
     let location = u32::try_from(word?).ok()?;
     if location as usize >= input.code.len() {
@@ -18,16 +18,16 @@ fn call<'a>(input: &Input<'a>, word: Option<u64>) -> Option<&'a Call> {
 }
 
 /// A cell of where a branch came from, or of its flags.
-pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts: &mut Texts) -> Cell {
+pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts: &mut StringTable) -> Cell {
     let address = |word: Option<u64>| match word {
         Some(word) if word != u64::MAX => Cell::Address(word),
         _ => Cell::Unknown,
     };
     match key {
-        SortKey::AddrFrom => return address(word(|e| *e == Extra::FromAddr)),
-        SortKey::AddrTo => return address(word(|e| *e == Extra::ToAddr)),
+        SortKey::AddrFrom => return address(word(|e| *e == SampleAttribute::FromAddr)),
+        SortKey::AddrTo => return address(word(|e| *e == SampleAttribute::ToAddr)),
         SortKey::SymbolFrom | SortKey::DsoFrom | SortKey::SrcLineFrom => {
-            let Some(call) = call(input, word(|e| *e == Extra::From)) else { return Cell::Unknown };
+            let Some(call) = call(input, word(|e| *e == SampleAttribute::From)) else { return Cell::Unknown };
             return match key {
                 SortKey::SymbolFrom => Cell::Symbol(call.level.letter(), call.symbol),
                 SortKey::DsoFrom => Cell::Text(call.dso),
@@ -36,7 +36,7 @@ pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts:
         }
         _ => {}
     }
-    let Some(flags) = word(|e| *e == Extra::BranchFlags).filter(|word| *word != u64::MAX) else {
+    let Some(flags) = word(|e| *e == SampleAttribute::BranchFlags).filter(|word| *word != u64::MAX) else {
         return Cell::Unknown;
     };
     let flags = BranchFlags(flags);
@@ -56,8 +56,8 @@ pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts:
 /// A cell of the data that a sample is about.
 pub(super) fn of_data(key: SortKey, input: &Input<'_>, word: &Word<'_>) -> Cell {
     let word = match key {
-        SortKey::DCacheLine => word(|e| *e == Extra::DataLine),
-        _ => word(|e| *e == Extra::Data),
+        SortKey::DCacheLine => word(|e| *e == SampleAttribute::DataLine),
+        _ => word(|e| *e == SampleAttribute::Data),
     };
     let Some(call) = call(input, word) else { return Cell::Unknown };
     match key {
@@ -67,7 +67,7 @@ pub(super) fn of_data(key: SortKey, input: &Input<'_>, word: &Word<'_>) -> Cell 
 }
 
 /// A cell of where the data came from, in perf's words.
-pub(super) fn of_source(key: SortKey, word: u64, texts: &mut Texts) -> Cell {
+pub(super) fn of_source(key: SortKey, word: u64, texts: &mut StringTable) -> Cell {
     let source = DataSource(word);
     Cell::Text(match key {
         SortKey::Mem => texts.add(&source.level_words()),

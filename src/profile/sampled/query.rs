@@ -18,10 +18,10 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Input, Only, tables};
 use super::tree::{Growth, Order, trees};
-use super::{Event, Profile, SortKey, TextId, Texts, Value};
-use crate::session::Level;
+use super::{Event, Profile, SortKey, StringId, StringTable, Value};
+use crate::abi::CpuMode;
 use crate::session::intern::words;
-use crate::session::samples::{ANY_COMM, Extra, Key};
+use crate::session::samples::{ANY_COMM, Key, SampleAttribute};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,7 +127,7 @@ pub struct ThreadSum {
     /// Its number.
     pub tid: i32,
     /// Its name.
-    pub comm: TextId,
+    pub comm: StringId,
     /// Its samples.
     pub value: Value,
 }
@@ -150,12 +150,12 @@ pub struct Answer {
 const SLICES: u64 = 2000;
 
 /// Answers. `texts` are those that the input's code names.
-pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: Texts) -> Answer {
+pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: StringTable) -> Answer {
     let mut sieve = Sieve::new(input, query, &texts);
     let mut rows = Vec::new();
     let mut left_out = vec![Value::default(); sources.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut by_extra: FxHashMap<(u32, u32), Value> = FxHashMap::default();
+    let mut by_attributes: FxHashMap<(u32, u32), Value> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
     let has_all = (query.event.is_none() || query.event == Some(0) && sources.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
@@ -174,7 +174,7 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: T
                 *by_slice.entry(slice).or_default() += value.period;
             }
             if verdict.other && verdict.time && sieve.pid.is_some() {
-                *by_extra.entry((key.extra, key.comm)).or_default() += *value;
+                *by_attributes.entry((key.attributes, key.comm)).or_default() += *value;
             }
         }
         if verdict.other && verdict.thread && verdict.time {
@@ -225,8 +225,8 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: T
     let events = events.collect();
     let times = sieve.slice.map(|slice| times(&by_slice, slice));
     let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
-    for ((extra, comm), value) in by_extra {
-        let key = Key { event: 0, stack: 0, comm, extra };
+    for ((attributes, comm), value) in by_attributes {
+        let key = Key { event: 0, stack: 0, comm, attributes };
         if let Some(pid) = sieve.word(&key, sieve.pid) {
             let tid = sieve.word(&key, sieve.tid).unwrap_or(pid);
             *by_thread.entry((pid, tid, comm)).or_default() += value;
@@ -251,7 +251,7 @@ pub fn history(
     dso: &str,
     symbol: &str,
     like: &Times,
-    texts: &Texts,
+    texts: &StringTable,
 ) -> Vec<u64> {
     let mut sums = vec![0; like.sums.len()];
     let mut sieve = Sieve::new(input, query, texts);
@@ -282,18 +282,18 @@ pub fn history(
 /// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come by stack.
 fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
     let comms = keys.contains(&SortKey::Comm);
-    let extras = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
+    let attributes = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
     let plain = |key: &Key| Key {
         comm: if comms { key.comm } else { ANY_COMM },
-        extra: if extras { key.extra } else { 0 },
+        attributes: if attributes { key.attributes } else { 0 },
         ..*key
     };
-    if (comms && extras) || rows.windows(2).all(|pair| plain(&pair[0].0) != plain(&pair[1].0)) {
+    if (comms && attributes) || rows.windows(2).all(|pair| plain(&pair[0].0) != plain(&pair[1].0)) {
         return rows;
     }
     let mut joined: Vec<(Key, Value)> = Vec::new();
     for (key, value) in rows.iter() {
-        // The first row's extras stand for all: nobody looks at them.
+        // The first row's attributes stand for all: nobody looks at them.
         let same = joined.last_mut().filter(|(last, _)| plain(last) == plain(key));
         match same {
             Some((_, sum)) => *sum += *value,
@@ -328,34 +328,34 @@ struct Verdict {
 struct Sieve<'a> {
     input: &'a Input<'a>,
     filter: &'a Filter,
-    /// Where extras stand in a row's list.
+    /// Where attributes stand in a row's list.
     pid: Option<usize>,
     tid: Option<usize>,
     cpu: Option<usize>,
     time: Option<usize>,
     /// Nanoseconds in a slice of time.
     slice: Option<u64>,
-    dso: Option<Option<TextId>>,
-    symbol: Option<Option<TextId>>,
+    dso: Option<Option<StringId>>,
+    symbol: Option<Option<StringId>>,
     of_comm: FxHashMap<u32, bool>,
     of_stack: Option<(u32, bool)>,
 }
 
 impl<'a> Sieve<'a> {
-    fn new(input: &'a Input<'a>, query: &'a Query, texts: &Texts) -> Self {
+    fn new(input: &'a Input<'a>, query: &'a Query, texts: &StringTable) -> Self {
         let filter = &query.filter;
-        let at = |wanted: fn(&Extra) -> bool| input.extra_kinds.iter().position(wanted);
-        let time = at(|extra| matches!(extra, Extra::Time(_)));
-        let slice = time.and_then(|at| match input.extra_kinds[at] {
-            Extra::Time(slice) => Some(slice.max(1)),
+        let at = |wanted: fn(&SampleAttribute) -> bool| input.attribute_kinds.iter().position(wanted);
+        let time = at(|attribute| matches!(attribute, SampleAttribute::Time(_)));
+        let slice = time.and_then(|at| match input.attribute_kinds[at] {
+            SampleAttribute::Time(slice) => Some(slice.max(1)),
             _ => None,
         });
         Self {
             input,
             filter,
-            pid: at(|extra| *extra == Extra::Pid),
-            tid: at(|extra| *extra == Extra::Tid),
-            cpu: at(|extra| *extra == Extra::Cpu),
+            pid: at(|attribute| *attribute == SampleAttribute::Pid),
+            tid: at(|attribute| *attribute == SampleAttribute::Tid),
+            cpu: at(|attribute| *attribute == SampleAttribute::Cpu),
             time,
             slice,
             dso: filter.dso.as_deref().map(|name| texts.find(name)),
@@ -365,11 +365,11 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// An extra of a row.
+    /// An attribute of a row.
     fn word(&self, key: &Key, at: Option<usize>) -> Option<u64> {
-        // Where rows have no extras there is no list either.
+        // Where rows have no attributes there is no list either.
         let at = at?;
-        words(self.input.extras.get(key.extra).1).get(at)
+        words(self.input.attributes.get(key.attributes).1).get(at)
     }
 
     fn look(&mut self, key: &Key) -> Verdict {
@@ -419,8 +419,8 @@ impl<'a> Sieve<'a> {
         let code = self.input.code;
         let Some(leaf) = self.input.resolved.stack(stack).next() else { return false };
         let own = &code.calls()[code.own(leaf)];
-        let user = matches!(own.level, Level::User | Level::GuestUser);
-        let kernel = matches!(own.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor);
+        let user = matches!(own.level, CpuMode::User | CpuMode::GuestUser);
+        let kernel = matches!(own.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor);
         if (user && self.filter.hide_user) || (kernel && self.filter.hide_kernel) {
             return false;
         }
@@ -439,7 +439,7 @@ mod tests {
     use super::*;
     use crate::profile::sampled::{Call, Code};
     use crate::session::Resolved;
-    use crate::session::intern::{Lists, bytes};
+    use crate::session::intern::{Interner, bytes};
 
     struct Names;
 
@@ -461,22 +461,23 @@ mod tests {
     /// main > work > (leaf | sys), and recursion of work; two threads, slices of 100 ns.
     struct World {
         resolved: Resolved,
-        extras: Lists,
+        attributes: Interner,
         code: Code,
-        texts: Texts,
+        texts: StringTable,
     }
 
-    const KINDS: [Extra; 3] = [Extra::Pid, Extra::Tid, Extra::Time(100)];
+    const KINDS: [SampleAttribute; 3] =
+        [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Time(100)];
 
     impl World {
         fn new() -> Self {
-            let mut texts = Texts::default();
+            let mut texts = StringTable::default();
             let mut code = Code::default();
             for (symbol, dso, level) in [
-                ("main", "app", Level::User),
-                ("work", "app", Level::User),
-                ("leaf", "libc", Level::User),
-                ("sys", "[kernel]", Level::Kernel),
+                ("main", "app", CpuMode::User),
+                ("work", "app", CpuMode::User),
+                ("leaf", "libc", CpuMode::User),
+                ("sys", "[kernel]", CpuMode::Kernel),
             ] {
                 let call = Call {
                     dso: texts.add(dso),
@@ -490,7 +491,7 @@ mod tests {
                 code.push(&[call], Some(0));
             }
             let mut resolved = Resolved::default();
-            let (mut stacks, mut extras) = (Lists::default(), Lists::default());
+            let (mut stacks, mut attributes) = (Interner::default(), Interner::default());
             let mut scratch = Vec::new();
             // Innermost first; name, tid, slice, samples.
             let rows: [(&[u32], u32, u64, u64, u64); 5] = [
@@ -504,21 +505,21 @@ mod tests {
                 let numbers: Vec<u8> = stack.iter().flat_map(|number: &u32| number.to_ne_bytes()).collect();
                 let stack = stacks.add(0, &numbers);
                 bytes(&[10, tid, slice], &mut scratch);
-                let extra = extras.add(0, &scratch);
+                let attributes = attributes.add(0, &scratch);
                 let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, weight: 0 };
-                resolved.rows.push((Key { event: 0, stack, comm, extra }, value));
+                resolved.rows.push((Key { event: 0, stack, comm, attributes }, value));
             }
             resolved.rows.sort_by_key(|(key, _)| *key);
             resolved.stacks = stacks.into();
-            Self { resolved, extras, code, texts }
+            Self { resolved, attributes, code, texts }
         }
 
         fn ask(&self, query: Query) -> Answer {
             let input = Input {
                 rows: &self.resolved.rows,
                 resolved: &self.resolved,
-                extras: &self.extras,
-                extra_kinds: &KINDS,
+                attributes: &self.attributes,
+                attribute_kinds: &KINDS,
                 code: &self.code,
                 words: &Names,
             };
@@ -622,8 +623,8 @@ mod tests {
         let input = Input {
             rows: &world.resolved.rows,
             resolved: &world.resolved,
-            extras: &world.extras,
-            extra_kinds: &KINDS,
+            attributes: &world.attributes,
+            attribute_kinds: &KINDS,
             code: &world.code,
             words: &Names,
         };

@@ -1,7 +1,7 @@
 //! Sort keys: what rows are told apart by, under perf's names.
 
-use super::TextId;
-use crate::session::samples::Extra;
+use super::StringId;
+use crate::session::samples::SampleAttribute;
 
 /// A sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -180,57 +180,57 @@ impl SortKey {
     }
 
     /// What pass 2 must keep for it.
-    pub fn extra(self, slice: u64) -> Option<Extra> {
+    pub fn attribute(self, slice: u64) -> Option<SampleAttribute> {
         Some(match self {
             key if key.is_of_code() => return None,
             Self::Comm => return None,
-            Self::Pid => Extra::Pid,
-            Self::Tid => Extra::Tid,
-            Self::Cpu | Self::Socket => Extra::Cpu,
-            Self::Time => Extra::Time(slice),
-            Self::Cgroup | Self::CgroupId => Extra::Cgroup,
-            Self::Trace => Extra::Payload,
-            Self::Weight | Self::LocalWeight => Extra::Weight,
-            Self::Addr => Extra::Addr,
-            Self::SymbolFrom | Self::DsoFrom | Self::SrcLineFrom => Extra::From,
-            Self::AddrFrom => Extra::FromAddr,
-            Self::AddrTo => Extra::ToAddr,
-            Self::Mispredict | Self::InTx | Self::Abort | Self::Cycles => Extra::BranchFlags,
-            Self::SymbolDaddr | Self::DsoDaddr => Extra::Data,
-            Self::DCacheLine => Extra::DataLine,
-            Self::Mem | Self::Snoop | Self::Tlb | Self::Locked | Self::Blocked => Extra::DataSrc,
-            Self::PhysDaddr => Extra::PhysAddr,
-            Self::DataPageSize => Extra::DataPage,
-            Self::CodePageSize => Extra::CodePage,
-            Self::InsLatency | Self::LocalInsLatency => Extra::InsLatency,
-            Self::StageCycles | Self::LocalStageCycles => Extra::StageCycles,
-            Self::Transaction => Extra::Transaction,
-            Self::Parent => Extra::Parent,
-            _ => Extra::Period,
+            Self::Pid => SampleAttribute::Pid,
+            Self::Tid => SampleAttribute::Tid,
+            Self::Cpu | Self::Socket => SampleAttribute::Cpu,
+            Self::Time => SampleAttribute::Time(slice),
+            Self::Cgroup | Self::CgroupId => SampleAttribute::Cgroup,
+            Self::Trace => SampleAttribute::Payload,
+            Self::Weight | Self::LocalWeight => SampleAttribute::Weight,
+            Self::Addr => SampleAttribute::Addr,
+            Self::SymbolFrom | Self::DsoFrom | Self::SrcLineFrom => SampleAttribute::From,
+            Self::AddrFrom => SampleAttribute::FromAddr,
+            Self::AddrTo => SampleAttribute::ToAddr,
+            Self::Mispredict | Self::InTx | Self::Abort | Self::Cycles => SampleAttribute::BranchFlags,
+            Self::SymbolDaddr | Self::DsoDaddr => SampleAttribute::Data,
+            Self::DCacheLine => SampleAttribute::DataLine,
+            Self::Mem | Self::Snoop | Self::Tlb | Self::Locked | Self::Blocked => SampleAttribute::DataSrc,
+            Self::PhysDaddr => SampleAttribute::PhysAddr,
+            Self::DataPageSize => SampleAttribute::DataPage,
+            Self::CodePageSize => SampleAttribute::CodePage,
+            Self::InsLatency | Self::LocalInsLatency => SampleAttribute::InsLatency,
+            Self::StageCycles | Self::LocalStageCycles => SampleAttribute::StageCycles,
+            Self::Transaction => SampleAttribute::Transaction,
+            Self::Parent => SampleAttribute::Parent,
+            _ => SampleAttribute::Period,
         })
     }
 }
 
 /// What pass 2 must keep for these keys, each once.
-pub fn extras(keys: &[SortKey], slice: u64) -> Vec<Extra> {
-    let mut extras = Vec::new();
-    for extra in keys.iter().filter_map(|key| key.extra(slice)) {
-        if !extras.contains(&extra) {
-            extras.push(extra);
+pub fn attributes(keys: &[SortKey], slice: u64) -> Vec<SampleAttribute> {
+    let mut attributes = Vec::new();
+    for attribute in keys.iter().filter_map(|key| key.attribute(slice)) {
+        if !attributes.contains(&attribute) {
+            attributes.push(attribute);
         }
     }
-    extras
+    attributes
 }
 
 /// One value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cell {
     /// Words.
-    Text(TextId),
+    Text(StringId),
     /// A function, after the letter of where it ran.
-    Symbol(char, TextId),
+    Symbol(char, StringId),
     /// A place in a source file.
-    Line(TextId, u32),
+    Line(StringId, u32),
     /// A number.
     Number(i64),
     /// An address.

@@ -8,11 +8,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Call, Cell, Code, SortKey, TextId, Texts, Value, place};
+use super::{Call, Cell, Code, SortKey, StringId, StringTable, Value, place};
+use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
-use crate::session::intern::{Lists, words};
-use crate::session::parts::{page_size, transaction};
-use crate::session::samples::{Extra, Key};
+use crate::session::intern::{Interner, words};
+use crate::session::samples::{Key, SampleAttribute};
 
 /// A row.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,10 +44,10 @@ pub struct Input<'a> {
     pub rows: &'a [(Key, Value)],
     /// The stacks.
     pub resolved: &'a Resolved,
-    /// The extras.
-    pub extras: &'a Lists,
+    /// The attributes.
+    pub attributes: &'a Interner,
     /// Which they are.
-    pub extra_kinds: &'a [Extra],
+    pub attribute_kinds: &'a [SampleAttribute],
     /// What stands at the locations.
     pub code: &'a Code,
     /// Words for numbers.
@@ -68,7 +68,7 @@ pub struct Only {
 }
 
 impl Only {
-    fn keeps(&self, call: &Call, texts: &Texts) -> bool {
+    fn keeps(&self, call: &Call, texts: &StringTable) -> bool {
         let has = |list: &Option<Vec<String>>, name: &str| {
             list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
         };
@@ -114,12 +114,12 @@ struct OfCode<'a> {
     of_leaf: Vec<u32>,
     cells: Vec<Cell>,
     /// Parts by what the keys may ask of a call: what most calls have been asked before, without making cells.
-    known: FxHashMap<(Call, Option<TextId>, u32), u32>,
+    known: FxHashMap<(Call, Option<StringId>, u32), u32>,
     has_files: bool,
 }
 
 impl OfCode<'_> {
-    fn call(&mut self, call: usize, texts: &Texts) -> u32 {
+    fn call(&mut self, call: usize, texts: &StringTable) -> u32 {
         if self.of_call[call] == NOT_ASKED {
             self.of_call[call] = self.part(call, call, texts);
         }
@@ -127,7 +127,7 @@ impl OfCode<'_> {
     }
 
     /// A sample counts for the function that has the code, at the line that was executed: the innermost, inlined or not.
-    fn leaf(&mut self, location: u32, texts: &Texts) -> u32 {
+    fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);
             self.of_leaf[location as usize] = match range.len() {
@@ -139,7 +139,7 @@ impl OfCode<'_> {
     }
 
     /// The function of one call at the line of another.
-    fn part(&mut self, call: usize, at: usize, texts: &Texts) -> u32 {
+    fn part(&mut self, call: usize, at: usize, texts: &StringTable) -> u32 {
         let (call, at) = (&self.input.code.calls()[call], &self.input.code.calls()[at]);
         // What is left out of this makes no difference to the part.
         let plain = Call { file: None, line: 0, inlined: false, ..*call };
@@ -220,7 +220,7 @@ pub fn tables(
     with_totals: bool,
     only: &Only,
     events: usize,
-    texts: &mut Texts,
+    texts: &mut StringTable,
 ) -> Vec<(Vec<Row>, Value)> {
     let mut of_code = OfCode {
         input,
@@ -294,16 +294,16 @@ struct Placed {
 }
 
 /// The input's rows by event and by what of their cells is not of code, else as they came.
-fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut Texts) -> (Parts, Vec<Placed>) {
+fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut StringTable) -> (Parts, Vec<Placed>) {
     let mut parts = Parts::default();
     // What no key tells apart need not be looked at.
     let comms = keys.contains(&SortKey::Comm);
-    let extras = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
+    let attributes = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut last = None;
     let mut order: Vec<Placed> = Vec::with_capacity(input.rows.len());
     for (row, (key, _)) in (0..).zip(input.rows) {
-        let told = (if comms { key.comm } else { 0 }, if extras { key.extra } else { 0 });
+        let told = (if comms { key.comm } else { 0 }, if attributes { key.attributes } else { 0 });
         let part = match last {
             Some((last, part)) if last == told => part,
             _ => *known.entry(told).or_insert_with(|| parts.add(&sample_cells(input, keys, key, texts))),
@@ -318,7 +318,7 @@ fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut Texts) -> (Parts, 
 }
 
 /// Equal costs are ordered by their words, so that equal runs print equal tables.
-fn compare(a: &[Cell], b: &[Cell], texts: &Texts) -> std::cmp::Ordering {
+fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> std::cmp::Ordering {
     let word = |cell: &Cell| match cell {
         Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) => Some(*id),
         _ => None,
@@ -330,11 +330,15 @@ fn compare(a: &[Cell], b: &[Cell], texts: &Texts) -> std::cmp::Ordering {
     a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
-fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Texts) -> Vec<Cell> {
-    let extras = if input.extra_kinds.is_empty() { None } else { Some(words(input.extras.get(key.extra).1)) };
-    let word = |wanted: fn(&Extra) -> bool| {
-        let at = input.extra_kinds.iter().position(wanted)?;
-        extras?.get(at)
+fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut StringTable) -> Vec<Cell> {
+    let attributes = if input.attribute_kinds.is_empty() {
+        None
+    } else {
+        Some(words(input.attributes.get(key.attributes).1))
+    };
+    let word = |wanted: fn(&SampleAttribute) -> bool| {
+        let at = input.attribute_kinds.iter().position(wanted)?;
+        attributes?.get(at)
     };
     let number = |word: Option<u64>| match word {
         Some(word) if word != u64::MAX => Cell::Number(word as i64),
@@ -344,70 +348,78 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Text
     for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
         cells.push(match sort_key {
             SortKey::Comm => Cell::Text(texts.add(&input.words.comm(key.comm))),
-            SortKey::Pid => word(|e| *e == Extra::Pid).map_or(Cell::Unknown, |w| Cell::Number(w as i64)),
-            SortKey::Tid => word(|e| *e == Extra::Tid).map_or(Cell::Unknown, |w| Cell::Number(w as i64)),
-            SortKey::Cpu => number(word(|e| *e == Extra::Cpu)),
+            SortKey::Pid => {
+                word(|e| *e == SampleAttribute::Pid).map_or(Cell::Unknown, |w| Cell::Number(w as i64))
+            }
+            SortKey::Tid => {
+                word(|e| *e == SampleAttribute::Tid).map_or(Cell::Unknown, |w| Cell::Number(w as i64))
+            }
+            SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
             SortKey::Socket => {
-                let socket = word(|e| *e == Extra::Cpu).and_then(|cpu| input.words.socket(cpu));
+                let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));
                 socket.map_or(Cell::Unknown, Cell::Number)
             }
             SortKey::Time => {
-                let slice = input.extra_kinds.iter().find_map(|extra| match extra {
-                    Extra::Time(slice) => Some(*slice),
+                let slice = input.attribute_kinds.iter().find_map(|attribute| match attribute {
+                    SampleAttribute::Time(slice) => Some(*slice),
                     _ => None,
                 });
-                let at = word(|e| matches!(e, Extra::Time(_))).unwrap_or(0);
+                let at = word(|e| matches!(e, SampleAttribute::Time(_))).unwrap_or(0);
                 Cell::Time(at.saturating_mul(slice.unwrap_or(1)))
             }
             SortKey::Cgroup => {
-                let id = word(|e| *e == Extra::Cgroup).unwrap_or(0);
+                let id = word(|e| *e == SampleAttribute::Cgroup).unwrap_or(0);
                 Cell::Text(texts.add(&input.words.cgroup(id)))
             }
             SortKey::Trace => {
-                let payload = word(|e| *e == Extra::Payload).unwrap_or(u64::MAX);
+                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
                 Cell::Text(texts.add(&input.words.payload(payload)))
             }
-            SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == Extra::Weight)),
-            SortKey::Addr => word(|e| *e == Extra::Addr).map_or(Cell::Unknown, Cell::Address),
+            SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
+            SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(Cell::Unknown, Cell::Address),
             key if key.is_of_branch() => place::of_branch(*key, input, &word, texts),
             SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
                 place::of_data(*sort_key, input, &word)
             }
             SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
-                let source = word(|e| *e == Extra::DataSrc).filter(|word| *word != u64::MAX);
+                let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);
                 source.map_or(Cell::Unknown, |word| place::of_source(*sort_key, word, texts))
             }
-            SortKey::PhysDaddr => match word(|e| *e == Extra::PhysAddr) {
+            SortKey::PhysDaddr => match word(|e| *e == SampleAttribute::PhysAddr) {
                 Some(word) if word != u64::MAX => Cell::Address(word),
                 _ => Cell::Unknown,
             },
             SortKey::DataPageSize | SortKey::CodePageSize => {
                 let size = match sort_key {
-                    SortKey::DataPageSize => word(|e| *e == Extra::DataPage),
-                    _ => word(|e| *e == Extra::CodePage),
+                    SortKey::DataPageSize => word(|e| *e == SampleAttribute::DataPage),
+                    _ => word(|e| *e == SampleAttribute::CodePage),
                 };
                 Cell::Text(texts.add(&page_size(size.filter(|size| *size != u64::MAX).unwrap_or(0))))
             }
-            SortKey::InsLatency | SortKey::LocalInsLatency => number(word(|e| *e == Extra::InsLatency)),
-            SortKey::StageCycles | SortKey::LocalStageCycles => number(word(|e| *e == Extra::StageCycles)),
+            SortKey::InsLatency | SortKey::LocalInsLatency => {
+                number(word(|e| *e == SampleAttribute::InsLatency))
+            }
+            SortKey::StageCycles | SortKey::LocalStageCycles => {
+                number(word(|e| *e == SampleAttribute::StageCycles))
+            }
             SortKey::Transaction => {
-                let (names, code) = transaction(word(|e| *e == Extra::Transaction).unwrap_or(0));
+                let (names, code) = transaction(word(|e| *e == SampleAttribute::Transaction).unwrap_or(0));
                 let code = if code == 0 { String::new() } else { format!(":{code:x}") };
                 Cell::Text(texts.add(&format!("{}{code}", names.join(" "))))
             }
-            SortKey::CgroupId => number(word(|e| *e == Extra::Cgroup)),
-            SortKey::Parent => match word(|e| *e == Extra::Parent) {
-                Some(word) if word != u64::MAX => Cell::Text(TextId(word as u32)),
+            SortKey::CgroupId => number(word(|e| *e == SampleAttribute::Cgroup)),
+            SortKey::Parent => match word(|e| *e == SampleAttribute::Parent) {
+                Some(word) if word != u64::MAX => Cell::Text(StringId(word as u32)),
                 _ => Cell::Text(texts.add(super::callers::OTHER)),
             },
-            _ => number(word(|e| *e == Extra::Period)),
+            _ => number(word(|e| *e == SampleAttribute::Period)),
         });
     }
     cells
 }
 
 /// The function of a row, where functions are a sort key.
-pub fn symbol_of(row: &Row) -> Option<TextId> {
+pub fn symbol_of(row: &Row) -> Option<StringId> {
     row.cells.iter().find_map(|cell| match cell {
         Cell::Symbol(_, id) => Some(*id),
         _ => None,

@@ -10,8 +10,8 @@
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
-use super::{TextId, Value};
-use crate::session::Level;
+use super::{StringId, Value};
+use crate::abi::CpuMode;
 
 /// Which end of the stacks is the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,11 +27,11 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The function.
-    pub symbol: TextId,
+    pub symbol: StringId,
     /// Its module's short name.
-    pub dso: TextId,
+    pub dso: StringId,
     /// Where it ran.
-    pub level: Level,
+    pub level: CpuMode,
     /// Inlined into the next outer function.
     pub inlined: bool,
     /// Samples whose stack ends here (in caller order: the function's own cost in this context).
@@ -45,7 +45,7 @@ pub struct Node {
 impl Node {
     /// Whether it ran in a kernel or a hypervisor.
     pub fn is_kernel(&self) -> bool {
-        matches!(self.level, Level::Kernel | Level::GuestKernel | Level::Hypervisor)
+        matches!(self.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor)
     }
 }
 
@@ -69,7 +69,7 @@ pub struct Growth {
     pub limit: f64,
     /// Only stacks that pass this function, and of them what lies on the far side of it: callees in caller order, callers in
     /// callee order. Of a function that calls itself the outermost call counts.
-    pub root: Option<TextId>,
+    pub root: Option<StringId>,
 }
 
 /// A stack's way through the tree, and its weight.
@@ -88,7 +88,7 @@ struct Functions {
 
 impl Functions {
     fn new(input: &Input<'_>) -> Self {
-        let mut names: FxHashMap<(TextId, TextId, Level), u32> = FxHashMap::default();
+        let mut names: FxHashMap<(StringId, StringId, CpuMode), u32> = FxHashMap::default();
         let mut example = Vec::new();
         let of_call = input.code.calls().iter().enumerate().map(|(number, call)| {
             *names.entry((call.dso, call.symbol, call.level)).or_insert_with(|| {
@@ -99,7 +99,7 @@ impl Functions {
         Self { of_call: of_call.collect(), example }
     }
 
-    fn symbol(&self, input: &Input<'_>, function: u32) -> TextId {
+    fn symbol(&self, input: &Input<'_>, function: u32) -> StringId {
         input.code.calls()[self.example[function as usize]].symbol
     }
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
-use super::{TextId, Texts};
+use super::{StringId, StringTable};
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,10 +130,10 @@ const ROOTS: &[&str] = &[
 ];
 
 /// Counts what the rows' stacks are worth.
-pub fn quality(input: &Input<'_>, texts: &Texts) -> Quality {
+pub fn quality(input: &Input<'_>, texts: &StringTable) -> Quality {
     let is_root: Vec<bool> = {
-        let mut roots: FxHashMap<TextId, bool> = FxHashMap::default();
-        let mut ask = |id: TextId| {
+        let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
+        let mut ask = |id: StringId| {
             *roots.entry(id).or_insert_with(|| {
                 let name = texts.get(id);
                 let plain = name.split(['@']).next().unwrap_or(name);

@@ -24,6 +24,8 @@ use std::fmt::Write;
 use rustc_hash::FxHashMap;
 
 use super::bytes::until_nul;
+use crate::abi::TracepointField;
+use crate::abi::tracepoint_field::FieldStorage;
 
 /// What the recording kernel's addresses stand for.
 #[derive(Clone, Copy)]
@@ -39,36 +41,6 @@ impl Names<'_> {
     pub const NONE: Names<'static> = Names { code: &|_| None, texts: None };
 }
 
-/// Where a field's bytes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// At the field's offset.
-    Here,
-    /// `__data_loc`: the field says where (low half: offset in the payload, high half: length).
-    DataLoc,
-    /// `__rel_loc`: the same, counted from the field's end.
-    RelLoc,
-}
-
-/// One field of a tracepoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Its name.
-    pub name: String,
-    /// Its C type, as the format file has it.
-    pub kind: String,
-    /// Bytes before it in the payload.
-    pub offset: usize,
-    /// Bytes.
-    pub size: usize,
-    /// Whether numbers have a sign.
-    pub is_signed: bool,
-    /// Whether it holds several.
-    pub is_array: bool,
-    /// Where the bytes are.
-    pub place: Place,
-}
-
 /// A payload and the byte order of the machine that wrote it.
 #[derive(Debug, Clone, Copy)]
 pub struct Payload<'a> {
@@ -79,14 +51,16 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    fn bytes_of(self, field: &Field) -> Option<&'a [u8]> {
+    fn bytes_of(self, field: &TracepointField) -> Option<&'a [u8]> {
         let here = self.bytes.get(field.offset..)?.get(..field.size)?;
         let location =
             || self.number(here.get(..4)?).map(|word| (word as usize & 0xffff, word as usize >> 16 & 0xffff));
-        let (offset, len) = match field.place {
-            Place::Here => return Some(here),
-            Place::DataLoc => location()?,
-            Place::RelLoc => location().map(|(offset, len)| (offset + field.offset + field.size, len))?,
+        let (offset, len) = match field.storage {
+            FieldStorage::Inline => return Some(here),
+            FieldStorage::DataLoc => location()?,
+            FieldStorage::RelLoc => {
+                location().map(|(offset, len)| (offset + field.offset + field.size, len))?
+            }
         };
         self.bytes.get(offset..)?.get(..len)
     }
@@ -114,93 +88,37 @@ impl<'a> Payload<'a> {
         let unused = 64 - 8 * bytes.len() as u32;
         Some(if is_signed { (number << unused) as i64 >> unused } else { number as i64 })
     }
-}
 
-impl Field {
-    fn parse(line: &str) -> Option<Self> {
-        let mut parts = line.split(';').map(str::trim);
-        let declaration = parts.next()?.strip_prefix("field:")?;
-        let mut number =
-            |key: &str| parts.next().and_then(|p| p.strip_prefix(key)).and_then(|n| n.parse::<usize>().ok());
-        let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:").unwrap_or(0));
-        // A payload is at most 64 KiB: anything beyond is a lie.
-        if offset > 1 << 16 || size > 1 << 16 {
+    /// The number in a field; `None` for arrays and what the payload does not hold.
+    pub fn number_in(self, field: &TracepointField) -> Option<i64> {
+        if field.is_array {
             return None;
         }
-        let (place, declaration) = if let Some(rest) = declaration.strip_prefix("__data_loc ") {
-            (Place::DataLoc, rest)
-        } else if let Some(rest) = declaration.strip_prefix("__rel_loc ") {
-            (Place::RelLoc, rest)
-        } else {
-            (Place::Here, declaration)
-        };
-        let bare = declaration.split('[').next().unwrap_or(declaration).trim_end();
-        // `char comm[16]`, but `char[] name` behind __data_loc.
-        let (kind, name) = if place == Place::Here { bare } else { declaration }.rsplit_once([' ', '*'])?;
-        let is_array = declaration.contains('[');
-        Some(Self {
-            name: name.trim().to_owned(),
-            kind: kind.trim().to_owned() + if bare.contains('*') && !kind.contains('*') { " *" } else { "" },
-            offset,
-            size,
-            is_signed: signed == 1,
-            is_array,
-            place,
-        })
+        self.integer(self.bytes_of(field)?, field.is_signed)
     }
 
-    /// Whether it is text: an array of char.
-    pub fn is_text(&self) -> bool {
-        let base = self.kind.trim_end_matches("[]").trim();
-        self.is_array && (base == "char" || base == "const char")
+    /// The text in a field, up to the first NUL.
+    pub fn text_in(self, field: &TracepointField) -> Option<&'a [u8]> {
+        if field.is_text() { self.bytes_of(field).map(until_nul) } else { None }
     }
 
-    /// Its number; `None` for arrays and what the payload does not hold.
-    pub fn integer(&self, payload: Payload<'_>) -> Option<i64> {
-        if self.is_array {
-            return None;
-        }
-        payload.integer(payload.bytes_of(self)?, self.is_signed)
-    }
-
-    /// Its text, up to the first NUL.
-    pub fn text<'a>(&self, payload: Payload<'a>) -> Option<&'a [u8]> {
-        if self.is_text() { payload.bytes_of(self).map(until_nul) } else { None }
-    }
-
-    /// Bytes of one of its elements.
-    fn element(&self) -> usize {
-        match self.kind.trim_end_matches("[]").trim() {
-            k if k.contains('*') => 8,
-            "char" | "unsigned char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "bool" => 1,
-            "short" | "unsigned short" | "u16" | "s16" | "__u16" | "__s16" | "__be16" | "__le16" => 2,
-            "long" | "unsigned long" | "u64" | "s64" | "__u64" | "__s64" | "size_t" | "long long" => 8,
-            "unsigned long long" => 8,
-            _ => 4,
-        }
-    }
-
-    /// Appends the value as it is printed when nothing says how.
-    fn print(&self, payload: Payload<'_>, out: &mut String) {
-        if let Some(text) = self.text(payload) {
+    /// Appends a field's value as it is printed when nothing says how.
+    fn print_field(self, field: &TracepointField, out: &mut String) {
+        if let Some(text) = self.text_in(field) {
             out.push_str(&String::from_utf8_lossy(text));
-        } else if let Some(number) = self.integer(payload) {
-            let _ = if self.kind.contains('*') {
+        } else if let Some(number) = self.number_in(field) {
+            let _ = if field.c_type.contains('*') {
                 write!(out, "0x{number:x}")
-            } else if self.is_signed {
+            } else if field.is_signed {
                 write!(out, "{number}")
             } else {
                 write!(out, "{}", number as u64)
             };
-        } else if let Some(bytes) = payload.bytes_of(self) {
+        } else if let Some(bytes) = self.bytes_of(field) {
             out.push('[');
-            for (at, element) in bytes.chunks(self.element()).enumerate() {
-                let _ = write!(
-                    out,
-                    "{}{:x}",
-                    if at > 0 { ", " } else { "" },
-                    payload.number(element).unwrap_or(0)
-                );
+            for (at, element) in bytes.chunks(field.element_size()).enumerate() {
+                let separator = if at > 0 { ", " } else { "" };
+                let _ = write!(out, "{separator}{:x}", self.number(element).unwrap_or(0));
             }
             out.push(']');
         }
@@ -217,7 +135,7 @@ pub struct Format {
     /// Its number: `attr.config`, and the payload's first two bytes.
     pub id: u64,
     /// The fields, the common ones first.
-    pub fields: Vec<Field>,
+    pub fields: Vec<TracepointField>,
     /// How to print; `None` when that is beyond us.
     print: Option<print::Print>,
 }
@@ -237,7 +155,7 @@ impl Format {
             } else if let Some(rest) = trimmed.strip_prefix("ID:") {
                 id = rest.trim().parse().ok();
             } else if trimmed.starts_with("field:") {
-                fields.extend(Field::parse(trimmed));
+                fields.extend(TracepointField::parse(trimmed));
             } else if let Some(found) = line.find("print fmt:") {
                 // It may hold line breaks, and nothing stands behind it.
                 print_text = text.get(at + found + "print fmt:".len()..);
@@ -256,7 +174,7 @@ impl Format {
     }
 
     /// The field with this name.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub fn field(&self, name: &str) -> Option<&TracepointField> {
         self.fields.iter().find(|field| field.name == name)
     }
 
@@ -279,9 +197,9 @@ impl Format {
     /// The fields by name, whatever `print fmt` says.
     pub fn print_fields(&self, payload: Payload<'_>) -> String {
         let mut out = String::new();
-        for field in self.fields.iter().filter(|field| !field.name.starts_with("common_")) {
+        for field in self.fields.iter().filter(|field| !field.is_common()) {
             let _ = write!(out, "{}{}=", if out.is_empty() { "" } else { " " }, field.name);
-            field.print(payload, &mut out);
+            payload.print_field(field, &mut out);
         }
         out
     }

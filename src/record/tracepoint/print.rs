@@ -10,7 +10,9 @@ mod parse;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{Field, Names, Payload, until_nul};
+use super::{Names, Payload, until_nul};
+use crate::abi::TracepointField;
+use crate::text;
 
 /// A parsed `print fmt`.
 #[derive(Debug, Clone)]
@@ -52,7 +54,7 @@ enum Value<'a> {
 }
 
 impl Print {
-    pub(super) fn parse(text: &str, fields: &[Field]) -> Option<Self> {
+    pub(super) fn parse(text: &str, fields: &[TracepointField]) -> Option<Self> {
         let (format, arguments) = parse::print(text, fields)?;
         Some(Self { format, arguments })
     }
@@ -60,7 +62,7 @@ impl Print {
     /// Appends the line; `None` when the payload does not hold what is printed, or a conversion is not known.
     pub(super) fn evaluate(
         &self,
-        fields: &[Field],
+        fields: &[TracepointField],
         payload: Payload<'_>,
         names: Names<'_>,
         out: &mut String,
@@ -166,7 +168,7 @@ impl Conversion {
             ('c', Value::Number(c)) => char::from(c as u8).to_string(),
             (_, Value::Number(number)) => self.digits(number),
             (_, Value::Text(text)) => text.into_owned(),
-            (_, Value::Bytes(bytes)) => hex(bytes, " "),
+            (_, Value::Bytes(bytes)) => text::hex(bytes, " "),
         };
         self.pad(&text, out);
     }
@@ -236,7 +238,7 @@ fn pointer<'t>(
             Some(&rest[letters..])
         }
         (Some('M'), Value::Bytes(bytes)) => {
-            out.push_str(&hex(bytes.get(..6)?, ":"));
+            out.push_str(&text::hex(bytes.get(..6)?, ":"));
             Some(&rest[letters..])
         }
         (Some('I'), Value::Bytes(bytes)) => match rest.as_bytes().get(1) {
@@ -265,21 +267,13 @@ fn pointer<'t>(
     }
 }
 
-fn hex(bytes: &[u8], between: &str) -> String {
-    let mut out = String::with_capacity(bytes.len() * 3);
-    for (at, byte) in bytes.iter().enumerate() {
-        let _ = write!(out, "{}{byte:02x}", if at > 0 { between } else { "" });
-    }
-    out
-}
-
 struct Scope<'a> {
-    fields: &'a [Field],
+    fields: &'a [TracepointField],
     payload: Payload<'a>,
 }
 
 impl<'a> Scope<'a> {
-    fn field(&self, index: usize) -> Option<&'a Field> {
+    fn field(&self, index: usize) -> Option<&'a TracepointField> {
         self.fields.get(index)
     }
 
@@ -317,7 +311,7 @@ impl<'a> Scope<'a> {
             Expr::Word(word) => Value::Number(known(word).unwrap_or(0)),
             Expr::Field(index) => {
                 let field = self.field(*index)?;
-                match field.integer(self.payload) {
+                match self.payload.number_in(field) {
                     Some(number) => Value::Number(number),
                     None => Value::Bytes(self.payload.bytes_of(field)?),
                 }
@@ -326,7 +320,7 @@ impl<'a> Scope<'a> {
             Expr::Length(index) => Value::Number(self.payload.bytes_of(self.field(*index)?)?.len() as i64),
             Expr::Element(index, at) => {
                 let field = self.field(*index)?;
-                let (size, at) = (field.element(), usize::try_from(self.number(at)?).ok()?);
+                let (size, at) = (field.element_size(), usize::try_from(self.number(at)?).ok()?);
                 let bytes = self.payload.bytes_of(field)?.get(at.checked_mul(size)?..)?.get(..size)?;
                 Value::Number(self.payload.integer(bytes, field.is_signed)?)
             }
@@ -368,7 +362,7 @@ impl<'a> Scope<'a> {
             Expr::Hex(bytes, count, between) => {
                 let bytes = self.bytes(bytes)?;
                 let count = usize::try_from(self.number(count)?).ok()?.min(bytes.len());
-                Value::Text(Cow::Owned(hex(&bytes[..count], between)))
+                Value::Text(Cow::Owned(text::hex(&bytes[..count], between)))
             }
             Expr::Array(bytes, count, size) => {
                 let bytes = self.bytes(bytes)?;

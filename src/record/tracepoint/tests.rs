@@ -37,7 +37,7 @@ fn a_payload_is_printed_as_its_format_says() {
         format.print(payload, Names { code: &named, texts: None }),
         "bash 007 A|B|0x4+|/tmp at here+0x4 3   |"
     );
-    assert_eq!(format.field("prio").and_then(|f| f.integer(payload)), Some(7));
+    assert_eq!(format.field("prio").and_then(|f| payload.number_in(f)), Some(7));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn numbers_of_the_other_byte_order_are_read() {
     bytes[24..28].copy_from_slice(&(-5i32).to_ne_bytes().map(u8::reverse_bits).map(u8::reverse_bits));
     bytes[24..28].reverse();
     let payload = Payload { bytes: &bytes, is_foreign: true };
-    assert_eq!(format.field("prio").and_then(|f| f.integer(payload)), Some(-5));
+    assert_eq!(format.field("prio").and_then(|f| payload.number_in(f)), Some(-5));
 }
 
 #[test]

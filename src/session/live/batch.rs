@@ -3,14 +3,14 @@
 //! Receives ring memory; keeps copies of samples and of the side-band, apart from one another. Looks at times, decides nothing.
 
 use crate::record::{Layouts, kind, walk};
-use crate::session::Moment;
+use crate::session::Timestamp;
 
 /// Records that wait for their round.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Moment, start in `bytes`.
-    pub(super) sideband: Vec<(Moment, usize)>,
+    /// Timestamp, start in `bytes`.
+    pub(super) sideband: Vec<(Timestamp, usize)>,
     /// Start in `bytes`, and the event of samples whose id nobody knows.
     pub(super) samples: Vec<(usize, Option<usize>)>,
     pub(super) joint: Vec<u8>,
@@ -31,8 +31,8 @@ impl Batch {
                 | kind::EXIT
                 | kind::KSYMBOL
                 | kind::CGROUP => {
-                    let moment = layouts.sample_id(raw).time.map_or(0, |time| time.0);
-                    sideband.push((moment, bytes.len()));
+                    let timestamp = layouts.sample_id(raw).time.map_or(0, |time| time.0);
+                    sideband.push((timestamp, bytes.len()));
                 }
                 kind::LOST | kind::LOST_SAMPLES | kind::THROTTLE => sideband.push((0, bytes.len())),
                 _ => return,

@@ -6,8 +6,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::record::Thread;
-use crate::session::Moment;
-use crate::session::samples::{Extra, Wanted};
+use crate::session::Timestamp;
+use crate::session::samples::{SampleAttribute, SampleQuery};
 
 /// Stands for the number of a process or thread that has ended: −1.
 pub const ENDED: u64 = -1i64 as u64;
@@ -20,7 +20,7 @@ const ASKING: u32 = 32;
 /// Who has ended.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    at: FxHashMap<i32, Moment>,
+    at: FxHashMap<i32, Timestamp>,
     /// Processes that have had more than one thread.
     threaded: FxHashSet<i32>,
     /// Records that were lost when this was last asked.
@@ -38,8 +38,8 @@ impl Ended {
     }
 
     /// A thread ended.
-    pub(super) fn ended(&mut self, thread: Thread, moment: Moment) {
-        self.at.insert(thread.tid, moment);
+    pub(super) fn ended(&mut self, thread: Thread, timestamp: Timestamp) {
+        self.at.insert(thread.tid, timestamp);
     }
 
     /// Whether a process or thread lives, as far as records say.
@@ -50,7 +50,7 @@ impl Ended {
     /// Says at the end of a turn who lives, as of a moment. `lost`: records that were lost by now; `lives` asks the kernel.
     pub(super) fn judge<'a>(
         &'a mut self,
-        before: Moment,
+        before: Timestamp,
         lost: u64,
         lives: &'a dyn Fn(i32) -> bool,
     ) -> impl Fn(i32) -> bool + 'a {
@@ -67,13 +67,13 @@ impl Ended {
     }
 
     /// Nobody asks any more about those that are gone. `knows` says whether a process is remembered.
-    pub(super) fn forget(&mut self, before: Moment, knows: impl Fn(i32) -> bool) {
+    pub(super) fn forget(&mut self, before: Timestamp, knows: impl Fn(i32) -> bool) {
         self.at.retain(|_, at| at.saturating_add(LINGER_NS) > before);
         self.threaded.retain(|pid| knows(*pid));
     }
 }
 
-/// Where processes and threads stand among a row's extras, if they were asked for.
+/// Where processes and threads stand among a row's attributes, if they were asked for.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pid: Option<usize>,
@@ -81,9 +81,9 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn new(wanted: &Wanted) -> Self {
-        let at = |extra| wanted.extras.iter().position(|other| *other == extra);
-        Self { pid: at(Extra::Pid), tid: at(Extra::Tid) }
+    pub(super) fn new(query: &SampleQuery) -> Self {
+        let at = |attribute| query.attributes.iter().position(|other| *other == attribute);
+        Self { pid: at(SampleAttribute::Pid), tid: at(SampleAttribute::Tid) }
     }
 
     pub(super) fn is_nothing(&self) -> bool {
@@ -146,8 +146,10 @@ mod tests {
 
     #[test]
     fn a_thread_ends_alone_and_with_its_process() {
-        let asked =
-            Asked::new(&Wanted { extras: vec![Extra::Tid, Extra::Cpu, Extra::Pid], ..Wanted::default() });
+        let asked = Asked::new(&SampleQuery {
+            attributes: vec![SampleAttribute::Tid, SampleAttribute::Cpu, SampleAttribute::Pid],
+            ..SampleQuery::default()
+        });
         let buried = |tid: u64, pid: u64, alive: &[i32]| {
             let mut words = [tid, 5, pid];
             let has_changed = asked.bury(&mut words, |id| alive.contains(&id));

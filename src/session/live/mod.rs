@@ -24,13 +24,16 @@ use rustc_hash::FxHashMap;
 use self::ended::{Asked, Ended};
 use self::heat::{Dice, Heat};
 use self::rows::{Origin, Rows};
-use super::intern::{Lists, bytes, numbers};
-use super::location::{self, Location, Stacks};
+use super::intern::{Interner, bytes};
+use super::location::{Location, SampledAddress};
 use super::module::Modules;
-use super::samples::{ANY_COMM, Key, Readings, Stacker, Told, Wanted, comm_key, tell, weight_of};
-use super::{History, Layer, Level, Moment, Resolved};
-use crate::record::layout::bits;
-use crate::record::{CpuMode, Layouts, RawRecord, Record, Records, Sample, Thread};
+use super::resolver::Resolver;
+use super::samples::{
+    ANY_COMM, Key, Occurrence, Readings, SampleQuery, Stacker, attribute_words, comm_key, weight_of,
+};
+use super::{Epoch, History, Resolved, Stacks, Timestamp};
+use crate::abi::{CpuMode, sample_type};
+use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::ended::ENDED;
@@ -63,8 +66,6 @@ const MOST_ROWS: usize = 30_000;
 const BURDEN: usize = 1 << 14;
 /// Samples that are warmed up for together.
 const WARMED: usize = 32;
-/// Stands for the new number of what has none, since no row has it.
-const GONE: u32 = u32::MAX;
 /// Stacks among which searching for faded ones does not pay.
 const FEW_STACKS: usize = 4000;
 
@@ -73,8 +74,7 @@ pub struct Live {
     layouts: Arc<Layouts>,
     /// By event: the period of samples that do not say theirs.
     periods: Vec<u64>,
-    wanted: Wanted,
-    most: usize,
+    query: SampleQuery,
     reads: bool,
     readings: Readings,
     history: History,
@@ -82,15 +82,8 @@ pub struct Live {
     asked: Asked,
     burden: usize,
     stacker: Stacker<'static>,
-    /// Raw stacks that were seen lately (tag: layer), and what each became.
-    seen: Lists,
-    stack_of: Vec<u32>,
-    /// Addresses that were seen lately.
-    known: FxHashMap<(Layer, Level, u64, bool), u32>,
-    places: FxHashMap<Location, u32>,
-    locations: Arc<Vec<Location>>,
-    stacks: Arc<Lists>,
-    extras: Arc<Lists>,
+    resolver: Resolver,
+    attributes: Arc<Interner>,
     kept: usize,
     rows: Rows,
     /// Rows that were left when those of the dead were last joined.
@@ -109,11 +102,11 @@ pub struct Live {
 #[derive(Debug, Default)]
 struct Last {
     thread: Thread,
-    /// From when on the thread has this name, as rows have it, and its process this layer, and whether one of them is over.
-    known: Option<(Moment, u32, Layer, bool)>,
-    /// The extras, and their number.
+    /// From when on the thread has this name, as rows have it, and its process this epoch, and whether one of them is over.
+    known: Option<(Timestamp, u32, Epoch, bool)>,
+    /// The attributes, and their number.
     words: Vec<u64>,
-    extra: Option<u32>,
+    attributes: Option<u32>,
 }
 
 /// The rows of a moment.
@@ -121,35 +114,29 @@ struct Last {
 pub struct Look {
     /// Rows and stacks.
     pub resolved: Resolved,
-    /// The lists of extras.
-    pub extras: Arc<Lists>,
+    /// The lists of attributes.
+    pub attributes: Arc<Interner>,
     /// Numbers of locations and stacks are the same as those of another look of this generation.
     pub generation: u32,
 }
 
 impl Live {
     /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of a stack.
-    pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, wanted: Wanted, most: usize) -> Self {
-        let reads = layouts.iter().any(|layout| layout.sample_type() & bits::READ != 0);
+    pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
+        let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
-            stacker: Stacker::new(&wanted, None),
-            asked: Asked::new(&wanted),
+            stacker: Stacker::new(&query, None),
+            asked: Asked::new(&query),
             layouts,
             periods,
-            wanted,
-            most,
+            query,
             reads,
             readings: Readings::default(),
             history: History::new(Modules::default()),
             ended: Ended::default(),
             burden: 0,
-            seen: Lists::default(),
-            stack_of: Vec::new(),
-            known: FxHashMap::default(),
-            places: FxHashMap::default(),
-            locations: Arc::default(),
-            stacks: Arc::default(),
-            extras: Arc::default(),
+            resolver: Resolver::new(most),
+            attributes: Arc::default(),
             kept: 0,
             rows: Rows::default(),
             buried: 0,
@@ -180,7 +167,7 @@ impl Live {
 
     /// All places in the code that have a number; see [`Look::generation`].
     pub fn locations(&self) -> (&[Location], u32) {
-        (&self.locations, self.generation)
+        (self.resolver.locations(), self.generation)
     }
 
     /// Paths of cgroups by their number; foreign bytes.
@@ -206,7 +193,7 @@ impl Live {
         self.burden = self.history.burden();
     }
 
-    fn note(&mut self, moment: Moment, raw: &RawRecord<'_>) {
+    fn note(&mut self, timestamp: Timestamp, raw: &RawRecord<'_>) {
         let Some(record) = raw.parse() else { return };
         match &record {
             Record::Lost(lost) => self.counts.lost = self.counts.lost.saturating_add(lost.lost),
@@ -215,28 +202,28 @@ impl Live {
             Record::Cgroup(cgroup) => {
                 self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
             }
-            Record::Exit(task) => self.ended.ended(task.thread, moment),
+            Record::Exit(task) => self.ended.ended(task.thread, timestamp),
             Record::Fork(task) => self.ended.began(task.thread),
             Record::Comm(comm) => self.ended.began(comm.thread),
             _ => {}
         }
-        self.history.take(moment, raw, &record);
+        self.history.take(timestamp, raw, &record);
     }
 
     /// Ends a round: everything in the batch that is not younger than `horizon` is taken from it.
-    pub fn settle(&mut self, batch: &mut Batch, horizon: Moment) {
+    pub fn settle(&mut self, batch: &mut Batch, horizon: Timestamp) {
         let mut spare = std::mem::take(&mut self.spare);
         std::mem::swap(batch, &mut spare);
         let round = spare;
         let mut sideband = round.sideband;
         // One ring's records come in order, and this sort looks for such runs. Equal moments stay in the rings' order.
         sideband.sort();
-        for &(moment, start) in &sideband {
+        for &(timestamp, start) in &sideband {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
-            if moment <= horizon {
-                self.note(moment, &raw);
+            if timestamp <= horizon {
+                self.note(timestamp, &raw);
             } else {
-                batch.sideband.push((moment, batch.bytes.len()));
+                batch.sideband.push((timestamp, batch.bytes.len()));
                 batch.bytes.extend_from_slice(raw.bytes);
             }
         }
@@ -244,7 +231,7 @@ impl Live {
         self.last.known = None;
         let layouts = self.layouts.clone();
         for (at, &(start, owner)) in round.samples.iter().enumerate() {
-            if at % WARMED == 0 && self.wanted.ignore_stacks {
+            if at % WARMED == 0 && self.query.ignore_stacks {
                 let next = round.samples[at..].iter().take(WARMED).map(|(start, _)| *start);
                 self.warm(&layouts, &round.bytes, next);
             }
@@ -290,7 +277,7 @@ impl Live {
             CpuMode::User => self.counts.user += 1,
             _ => {}
         }
-        if self.reads && sample.layout().sample_type() & bits::READ != 0 {
+        if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
             match self.readings.of(layouts, event, sample) {
                 Some(members) => {
                     members.into_iter().for_each(|(member, period)| self.add(member, sample, period));
@@ -304,101 +291,88 @@ impl Live {
     }
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
-        let moment = sample.time().map_or(Moment::MAX, |time| time.0);
+        let timestamp = sample.time().map_or(Timestamp::MAX, |time| time.0);
         let thread = sample.thread().unwrap_or_default();
         let weight = weight_of(sample);
-        let (comm, layer, is_over) = self.whose(thread, moment);
-        let extra = if self.wanted.extras.is_empty() {
+        let (comm, epoch, is_over) = self.whose(thread, timestamp);
+        let attributes = if self.query.attributes.is_empty() {
             0
         } else {
-            let told = Told { time: sample.time().map(|time| time.0), period, weight, branch: None };
-            tell(&self.wanted.extras, sample, told, &mut self.words, |_| u64::MAX);
+            let occurrence =
+                Occurrence { time: sample.time().map(|time| time.0), period, weight, branch: None };
+            attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |_| u64::MAX);
             if is_over {
                 self.asked.bury(&mut self.words, |id| self.ended.says_lives(id));
             }
-            match self.last.extra.filter(|_| self.last.words == self.words) {
-                Some(extra) => extra,
+            match self.last.attributes.filter(|_| self.last.words == self.words) {
+                Some(attributes) => attributes,
                 None => {
                     bytes(&self.words, &mut self.scratch);
-                    let extra = Arc::make_mut(&mut self.extras).add(0, &self.scratch);
+                    let attributes = Arc::make_mut(&mut self.attributes).add(0, &self.scratch);
                     self.last.words.clone_from(&self.words);
-                    *self.last.extra.insert(extra)
+                    *self.last.attributes.insert(attributes)
                 }
             }
         };
-        let heat = if self.wanted.ignore_stacks {
-            self.leaf(event, layer, comm, extra, sample)
+        let heat = if self.query.ignore_stacks {
+            self.leaf(event, epoch, comm, attributes, sample)
         } else {
-            let stack = self.stack(layer, sample);
-            self.rows.of(Key { event: event as u32, stack, comm, extra })
+            let stack = self.stack(epoch, sample);
+            self.rows.of(Key { event: event as u32, stack, comm, attributes })
         };
         heat.add(period, weight);
     }
 
-    /// The name of a thread at a moment, as rows have it, the layer that its process was in, and whether one of them has
+    /// The name of a thread at a moment, as rows have it, the epoch that its process was in, and whether one of them has
     /// ended since.
-    fn whose(&mut self, thread: Thread, moment: Moment) -> (u32, Layer, bool) {
-        let Self { last, history, wanted, ended, .. } = self;
-        if let Some((from, comm, layer, is_over)) = last.known
+    fn whose(&mut self, thread: Thread, timestamp: Timestamp) -> (u32, Epoch, bool) {
+        let Self { last, history, query, ended, .. } = self;
+        if let Some((from, comm, epoch, is_over)) = last.known
             && last.thread == thread
-            && moment >= from
+            && timestamp >= from
         {
-            return (comm, layer, is_over);
+            return (comm, epoch, is_over);
         }
-        let comm = match wanted.ignore_comms {
+        let comm = match query.ignore_comms {
             true => ANY_COMM,
-            false => comm_key(history.comm(thread.pid, thread.tid, moment), thread),
+            false => comm_key(history.comm(thread.pid, thread.tid, timestamp), thread),
         };
-        let layer = history.layer(thread.pid, moment);
+        let epoch = history.epoch(thread.pid, timestamp);
         let since = history.unchanged_since(thread.pid, thread.tid);
         let is_over = !ended.says_lives(thread.tid) || !ended.says_lives(thread.pid);
         last.thread = thread;
-        last.known = (moment >= since).then_some((since, comm, layer, is_over));
-        (comm, layer, is_over)
+        last.known = (timestamp >= since).then_some((since, comm, epoch, is_over));
+        (comm, epoch, is_over)
     }
 
     /// The row of a sample where nobody asks for callers: its location stands for its stack.
-    fn leaf(&mut self, event: usize, layer: Layer, comm: u32, extra: u32, sample: &Sample<'_>) -> &mut Heat {
-        let Self { places, locations, history, rows, .. } = self;
+    fn leaf(
+        &mut self,
+        event: usize,
+        epoch: Epoch,
+        comm: u32,
+        attributes: u32,
+        sample: &Sample<'_>,
+    ) -> &mut Heat {
+        let Self { resolver, history, rows, .. } = self;
         let level = sample.cpu_mode().into();
-        let layer = if level == Level::Kernel { Layer::KERNEL } else { layer };
+        let epoch = if level == CpuMode::Kernel { Epoch::KERNEL } else { epoch };
         let address = sample.ip().unwrap_or(0);
         let origin =
-            u16::try_from(event).ok().map(|event| Origin { address, layer, comm, extra, event, level });
+            u16::try_from(event).ok().map(|event| Origin { address, epoch, comm, attributes, event, level });
         if let Some(place) = origin.and_then(|origin| rows.place(&origin)) {
             return rows.at(place);
         }
-        let location = location::locate(history, layer, level, address, false);
-        let stack = number_of(location, places, locations);
+        let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
         // Something may yet be mapped where nothing is.
-        match origin.filter(|_| location.module().is_some()) {
+        match origin.filter(|_| resolver.locations()[stack as usize].module().is_some()) {
             Some(origin) => rows.remember(origin, stack),
-            None => rows.of(Key { event: event as u32, stack, comm, extra }),
+            None => rows.of(Key { event: event as u32, stack, comm, attributes }),
         }
     }
 
-    fn stack(&mut self, layer: Layer, sample: &Sample<'_>) -> u32 {
-        let Self { stacker, seen, stack_of, known, places, locations, stacks, history, scratch, .. } = self;
-        let chain = stacker.chain(sample, layer);
-        let raw = seen.add(layer.0, chain.as_bytes());
-        if let Some(stack) = stack_of.get(raw as usize).filter(|stack| **stack != GONE) {
-            return *stack;
-        }
-        scratch.clear();
-        location::walk(chain, self.most, |level, address, is_caller| {
-            let layer = if level == Level::User { layer } else { Layer::KERNEL };
-            let number = *known.entry((layer, level, address, is_caller)).or_insert_with(|| {
-                let location = location::locate(history, layer, level, address, is_caller);
-                number_of(location, places, locations)
-            });
-            scratch.extend(number.to_ne_bytes());
-        });
-        let stack = Arc::make_mut(stacks).add(0, scratch);
-        match stack_of.get_mut(raw as usize) {
-            Some(gone) => *gone = stack,
-            None => stack_of.push(stack),
-        }
-        stack
+    fn stack(&mut self, epoch: Epoch, sample: &Sample<'_>) -> u32 {
+        self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch))
     }
 
     /// Everything that was added up so far counts `keep` (0 to 1) as much.
@@ -423,7 +397,7 @@ impl Live {
 
     /// Forgets what is no longer needed; `true` when that was much. `before` is a moment that was settled; `lives` says
     /// whether a process or thread is still there.
-    pub fn tidy(&mut self, before: Moment, lives: impl Fn(i32) -> bool) -> bool {
+    pub fn tidy(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
         let is_grown = self.rows.len() > self.buried + self.buried / 4 + FEW_STACKS / 4;
         if is_burdened || is_grown {
@@ -434,45 +408,31 @@ impl Live {
             if is_burdened {
                 let moved = self.history.forget(before, &lives);
                 self.burden = self.history.burden();
-                self.follow(&moved);
+                self.rows.follow(&moved);
+                self.resolver.follow(&moved);
             }
             drop(lives);
             if is_burdened {
-                ended.forget(before, |pid| self.history.layer(pid, Moment::MAX) != Layer::NOBODY);
+                ended.forget(before, |pid| self.history.epoch(pid, Timestamp::MAX) != Epoch::NOBODY);
             }
             self.ended = ended;
         }
-        if self.seen.size() > REMEMBERED || self.known.len() > REMEMBERED / 32 {
-            self.forget_addresses();
-        }
+        self.resolver.forget_addresses(REMEMBERED);
         // No more can be in use than there are rows, and no more than there were and have come since.
         let used = self.kept.min(self.rows.len());
-        let stacks = if self.wanted.ignore_stacks { self.locations.len() } else { self.stacks.len() };
-        if stacks.max(self.extras.len()) > used + used / 2 + FEW_STACKS {
+        let stacks = match self.query.ignore_stacks {
+            true => self.resolver.locations().len(),
+            false => self.resolver.stacks().len(),
+        };
+        if stacks.max(self.attributes.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
         }
-        while self.stacks.size() > MOST_STACKS && self.rows.len() > FEW_STACKS || self.rows.len() > MOST_ROWS
+        while self.resolver.stacks().size() > MOST_STACKS && self.rows.len() > FEW_STACKS
+            || self.rows.len() > MOST_ROWS
         {
             self.thin();
         }
         is_burdened
-    }
-
-    /// Layers have got new numbers; what was recognised in those that are gone cannot be met again.
-    fn follow(&mut self, moved: &FxHashMap<Layer, Layer>) {
-        self.rows.follow(moved);
-        let known = std::mem::take(&mut self.known).into_iter();
-        let known = known.filter_map(|((layer, level, address, is_caller), number)| {
-            Some(((*moved.get(&layer)?, level, address, is_caller), number))
-        });
-        self.known = known.collect();
-        let (seen, stack_of) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.stack_of));
-        for ((layer, list), stack) in seen.iter().zip(stack_of) {
-            if let Some(layer) = moved.get(&Layer(layer)) {
-                self.seen.add(layer.0, list);
-                self.stack_of.push(stack);
-            }
-        }
     }
 
     /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
@@ -483,27 +443,24 @@ impl Live {
         }
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
         // Extras that no row has any more were asked about before.
-        let mut used: Vec<u32> = self.rows.iter().map(|(key, _)| key.extra).collect();
+        let mut used: Vec<u32> = self.rows.iter().map(|(key, _)| key.attributes).collect();
         used.sort_unstable();
         used.dedup();
         for number in used {
             self.words.clear();
-            self.words.extend(super::intern::words(self.extras.get(number).1).iter());
+            self.words.extend(super::intern::words(self.attributes.get(number).1).iter());
             if self.asked.bury(&mut self.words, lives) {
                 bytes(&self.words, &mut self.scratch);
-                moved.insert(number, Arc::make_mut(&mut self.extras).add(0, &self.scratch));
+                moved.insert(number, Arc::make_mut(&mut self.attributes).add(0, &self.scratch));
             }
         }
         if moved.is_empty() {
             return;
         }
-        self.rows.rename(|key| Key { extra: moved.get(&key.extra).copied().unwrap_or(key.extra), ..key });
-    }
-
-    fn forget_addresses(&mut self) {
-        self.seen = Lists::default();
-        self.stack_of = Vec::new();
-        self.known = FxHashMap::default();
+        self.rows.rename(|key| Key {
+            attributes: moved.get(&key.attributes).copied().unwrap_or(key.attributes),
+            ..key
+        });
     }
 
     /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
@@ -533,58 +490,29 @@ impl Live {
         self.renumber();
     }
 
-    /// Keeps those stacks, locations and extras that a row has.
+    /// Keeps those stacks, locations and attributes that a row has.
     fn renumber(&mut self) {
-        let (mut stacks, mut extras, mut locations) = (Lists::default(), Lists::default(), Vec::new());
-        // By old numbers.
-        let mut new_stack = vec![GONE; self.stacks.len()];
-        let mut new_place = vec![GONE; self.locations.len()];
-        let mut list = Vec::new();
-        let mut place_of = |number: u32, all: &[Location]| {
-            let place = &mut new_place[number as usize];
-            if *place == GONE {
-                *place = locations.len() as u32;
-                locations.push(all[number as usize]);
-            }
-            *place
-        };
+        let mut attributes = Interner::default();
+        let mut renumbering = self.resolver.renumber();
         self.rows.rename(|mut key| {
-            if self.wanted.ignore_stacks {
-                key.stack = place_of(key.stack, &self.locations);
-            } else {
-                let stack = &mut new_stack[key.stack as usize];
-                if *stack == GONE {
-                    list.clear();
-                    for number in numbers(self.stacks.get(key.stack).1) {
-                        list.extend(place_of(number, &self.locations).to_ne_bytes());
-                    }
-                    *stack = stacks.add(0, &list);
-                }
-                key.stack = *stack;
-            }
-            if !self.extras.is_empty() {
-                key.extra = extras.add(0, self.extras.get(key.extra).1);
+            key.stack = match self.query.ignore_stacks {
+                true => renumbering.location(key.stack),
+                false => renumbering.stack(key.stack),
+            };
+            if !self.attributes.is_empty() {
+                key.attributes = attributes.add(0, self.attributes.get(key.attributes).1);
             }
             key
         });
-        self.kept = stacks.len().max(extras.len());
-        if self.wanted.ignore_stacks {
-            self.kept = self.kept.max(locations.len());
-        }
-        (self.stacks, self.extras) = (Arc::new(stacks), Arc::new(extras));
-        self.locations = Arc::new(locations);
-        self.generation += 1;
-        // What was seen stays known, under the new numbers.
-        let renew = |number: &mut u32| {
-            *number = new_place[*number as usize];
-            *number != GONE
+        renumbering.finish();
+        let stacks = match self.query.ignore_stacks {
+            true => self.resolver.locations().len(),
+            false => self.resolver.stacks().len(),
         };
-        self.places.retain(|_, number| renew(number));
-        self.known.retain(|_, number| renew(number));
-        for stack in self.stack_of.iter_mut().filter(|stack| **stack != GONE) {
-            *stack = new_stack[*stack as usize];
-        }
-        self.last.extra = None;
+        self.kept = stacks.max(attributes.len());
+        self.attributes = Arc::new(attributes);
+        self.generation += 1;
+        self.last.attributes = None;
     }
 
     /// Forgets all samples.
@@ -595,27 +523,14 @@ impl Live {
 
     /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more of them come.
     pub fn look(&self) -> Look {
-        let stacks = match self.wanted.ignore_stacks {
+        let stacks = match self.query.ignore_stacks {
             true => Stacks::Leaves,
-            false => Stacks::Lists(self.stacks.clone()),
+            false => Stacks::Interned(self.resolver.stacks().clone()),
         };
         let rows = self.rows.by_stack();
-        let resolved = Resolved { locations: self.locations.clone(), stacks, rows };
-        Look { resolved, extras: self.extras.clone(), generation: self.generation }
+        let resolved = Resolved { locations: self.resolver.locations().clone(), stacks, rows };
+        Look { resolved, attributes: self.attributes.clone(), generation: self.generation }
     }
-}
-
-/// The number of a location, which may be new.
-fn number_of(
-    location: Location,
-    places: &mut FxHashMap<Location, u32>,
-    locations: &mut Arc<Vec<Location>>,
-) -> u32 {
-    *places.entry(location).or_insert_with(|| {
-        let locations = Arc::make_mut(locations);
-        locations.push(location);
-        locations.len() as u32 - 1
-    })
 }
 
 #[cfg(test)]

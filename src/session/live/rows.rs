@@ -9,18 +9,19 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
 use super::heat::Heat;
+use crate::abi::CpuMode;
+use crate::session::Epoch;
 use crate::session::samples::{Key, Value};
-use crate::session::{Layer, Level};
 
 /// Where a sample without callers was taken, and what else tells its row apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) address: u64,
-    pub(super) layer: Layer,
+    pub(super) epoch: Epoch,
     pub(super) comm: u32,
-    pub(super) extra: u32,
+    pub(super) attributes: u32,
     pub(super) event: u16,
-    pub(super) level: Level,
+    pub(super) level: CpuMode,
 }
 
 /// Sets of origins that are remembered: few enough to stay in a processor's cache.
@@ -54,8 +55,8 @@ struct Recent {
 
 impl Recent {
     fn key(&self) -> Key {
-        let Origin { event, comm, extra, .. } = self.origin;
-        Key { event: event.into(), stack: self.stack, comm, extra }
+        let Origin { event, comm, attributes, .. } = self.origin;
+        Key { event: event.into(), stack: self.stack, comm, attributes }
     }
 }
 
@@ -94,11 +95,11 @@ impl Rows {
         entry.or_default()
     }
 
-    /// Layers have got new numbers; what was remembered of those that are gone is not met again.
-    pub(super) fn follow(&mut self, moved: &FxHashMap<Layer, Layer>) {
+    /// Epochs have got new numbers; what was remembered of those that are gone is not met again.
+    pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
         self.remembered(|recent, _| {
-            let layer = *moved.get(&recent.origin.layer)?;
-            Some(Recent { origin: Origin { layer, ..recent.origin }, ..recent })
+            let epoch = *moved.get(&recent.origin.epoch)?;
+            Some(Recent { origin: Origin { epoch, ..recent.origin }, ..recent })
         });
     }
 
@@ -166,7 +167,7 @@ impl Rows {
         self.remembered(|recent, rows| {
             let key = change(recent.key());
             let row = rows.get_index_of(&key)? as u32;
-            let origin = Origin { extra: key.extra, ..recent.origin };
+            let origin = Origin { attributes: key.attributes, ..recent.origin };
             Some(Recent { origin, stack: key.stack, row })
         });
     }

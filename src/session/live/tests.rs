@@ -1,24 +1,24 @@
 //! Rounds, fading, thinning and forgetting, on records made by hand.
 
 use super::*;
+use crate::abi::{Attr, sample_type};
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Task, Thread, kind};
-use crate::session::samples::Extra;
-use crate::sys::Attr;
+use crate::session::samples::SampleAttribute;
 use crate::units::PerfTime;
 
-const FIELDS: u64 = bits::IP | bits::TID | bits::TIME | bits::PERIOD;
+const FIELDS: u64 = sample_type::IP | sample_type::TID | sample_type::TIME | sample_type::PERIOD;
 
 fn live() -> (Live, Arc<Layouts>) {
-    live_of(Wanted::default())
+    live_of(SampleQuery::default())
 }
 
-fn live_of(wanted: Wanted) -> (Live, Arc<Layouts>) {
+fn live_of(query: SampleQuery) -> (Live, Arc<Layouts>) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(FIELDS);
-    attr.set(crate::sys::attr::Flag::SampleIdAll, true);
+    attr.set(crate::abi::attr::Flag::SampleIdAll, true);
     let layouts = Arc::new(Layouts::new([(&attr, &[1u64][..])]));
-    (Live::new(layouts.clone(), vec![1], wanted, 127), layouts)
+    (Live::new(layouts.clone(), vec![1], query, 127), layouts)
 }
 
 /// A sample in user mode: ip, pid and tid, time, period.
@@ -115,7 +115,7 @@ fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
         batch.take(&[&sample(0x9000_0000 + n, 7, n, 1)], &layouts, None);
     }
     live.settle(&mut batch, u64::MAX);
-    let stacks = live.stacks.len();
+    let stacks = live.resolver.stacks().len();
     for round in 0..40 {
         live.fade(0.875);
         for n in 0..100 {
@@ -124,7 +124,7 @@ fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
         live.settle(&mut batch, u64::MAX);
         live.tidy(u64::MAX, |_| true);
     }
-    assert!(live.stacks.len() < stacks / 4, "{} of {stacks} stacks", live.stacks.len());
+    assert!(live.resolver.stacks().len() < stacks / 4, "{} of {stacks} stacks", live.resolver.stacks().len());
     let rows = modules(&live);
     // 100 rows of 8 a round tend to 8 / (1 − 7/8) each; of 40,000 samples hardly one has outlived 40 rounds.
     assert!(rows.iter().filter(|(_, period)| (50..=66).contains(period)).count() >= 100);
@@ -158,8 +158,11 @@ fn fading_and_thinning_are_fair_to_what_is_rare() {
 
 #[test]
 fn rows_of_the_dead_become_one() {
-    let wanted = Wanted { extras: vec![Extra::Cpu, Extra::Pid, Extra::Tid], ..Wanted::default() };
-    let (mut live, layouts) = live_of(wanted);
+    let query = SampleQuery {
+        attributes: vec![SampleAttribute::Cpu, SampleAttribute::Pid, SampleAttribute::Tid],
+        ..SampleQuery::default()
+    };
+    let (mut live, layouts) = live_of(query);
     live.told();
     let mut batch = Batch::default();
     for pid in 1..3000 {
@@ -181,7 +184,7 @@ fn rows_of_the_dead_become_one() {
         .resolved
         .rows
         .iter()
-        .filter_map(|(key, _)| crate::record::Words::new(look.extras.get(key.extra).1).get(1))
+        .filter_map(|(key, _)| crate::record::Words::new(look.attributes.get(key.attributes).1).get(1))
         .collect();
     assert_eq!(pids.iter().filter(|pid| **pid != ENDED).count(), 10);
     assert_eq!(look.resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>(), 2 * 3000);
@@ -218,7 +221,7 @@ fn the_dead_do_not_pile_up() {
 #[test]
 fn one_address_is_looked_up_as_a_stack_of_one_is() {
     let rows = |ignore_stacks: bool| {
-        let (mut live, layouts) = live_of(Wanted { ignore_stacks, ..Wanted::default() });
+        let (mut live, layouts) = live_of(SampleQuery { ignore_stacks, ..SampleQuery::default() });
         live.tell(&mapped(7, 0x10_0000, "/bin/a"));
         live.tell(&mapped(8, 0x10_0000, "/bin/b"));
         live.told();
@@ -244,7 +247,7 @@ fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
     live.tell(&mapped(1, 0x10_0000, "/bin/sh"));
     live.told();
     let mut batch = Batch::default();
-    // The same raw stack before and after, in a layer that got another number meanwhile.
+    // The same raw stack before and after, in an epoch that got another number meanwhile.
     for pid in 2..20_000 {
         let now = pid as u64 * 1_000_000;
         batch.take(&[&at(mapped(pid, 0x10_0000, "/bin/child"), now)], &layouts, None);

@@ -1,8 +1,22 @@
 //! Machine code as text: instructions with where they lead.
 //!
-//! Receives bytes and the machine they are for; hands on [`Instruction`]s, which say by themselves where they jump and what
-//! they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super). No other program is asked:
-//! the decoder is capstone's. Bytes that are no instruction become `.byte`, so that every byte is accounted for.
+//! Receives bytes and the machine they are for; hands on [`Instruction`]s, which say by themselves where they
+//! jump and what they call. Decides what counts as a jump. Leaves the names of targets to [`code`](super). No
+//! other program is asked. Bytes that are no instruction become `.byte`, so that every byte is accounted for.
+//!
+//! The decoder is capstone's, which is C, because nothing in Rust reads both machines as well. By a trial
+//! over whole `.text` sections, numbers and blanks written alike:
+//!
+//! ```text
+//!   x86-64, iced-x86 1.22      libc.so.6    335,736 instructions: all as long, 3.0 % written otherwise
+//!                              pmc, debug 4,016,299: all as long, 0.7 % (constants' signs, `set`, masks)
+//!   aarch64, yaxpeax-arm 0.3   libc.so.6    277,028: 2,946 written otherwise, some 400 wrong or unread:
+//!                              `add x0, x1, w2, uxtw #3` as `lsl #3`, `ldg` as `ldm`, unscaled `st2g`,
+//!                              no SVE, no `bti`
+//!   aarch64, disarm64 0.2      no aliases (`orr` for `mov`), no SVE
+//! ```
+//!
+//! iced-x86 alone would do for x86, but Arm's code would still go to capstone: two decoders instead of one.
 
 use capstone::arch::{BuildsCapstone, BuildsCapstoneSyntax, arm64, x86};
 use capstone::{Capstone, Insn, InsnDetail, InsnGroupType};
@@ -93,7 +107,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// First address behind it.
+    /// The end, exclusive.
     pub fn end(&self) -> u64 {
         self.address.wrapping_add(self.bytes.len() as u64)
     }

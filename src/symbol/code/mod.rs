@@ -1,12 +1,15 @@
-//! The bytes of functions: out of the program's file, the kernel's memory, a JIT's dump, a process that still runs.
+//! The bytes of functions: out of the program's file, the kernel's memory, a JIT's dump, a process that still
+//! runs.
 //!
-//! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads to, or the
-//! reason why it is not to be had and what would bring it. Decides which source is believed: what was running rather than a
-//! file of the kernel, which is patched as it starts. Leaves reading of instructions to [`disassemble`](disassemble).
+//! Receives an address in a module's own numbering; hands on the machine code with the names of what it leads
+//! to, or the reason why it is not to be had and what would bring it. Decides which source is believed: what
+//! was running rather than a file of the kernel, which is patched as it starts. Leaves reading of
+//! instructions to [`disassemble`](disassemble).
 //!
 //! ```text
 //!   program, library, vdso   its file, by segment
-//!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot | vmlinux that was found
+//!   kernel, module, BPF      --kcore FILE | vmlinux that was named | /proc/kcore of the same boot
+//!                            vmlinux that was found
 //!   JIT                      jitdump | /proc/PID/mem of a process that still runs
 //! ```
 
@@ -17,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::read::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use object::read::{Object, ObjectSegment, ObjectSymbol};
 use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
@@ -25,6 +28,8 @@ use self::disassemble::{Flow, Instruction, Machine, Syntax};
 use super::demangle::demangle;
 use super::files::elf::laid_out;
 use super::generated::jitdump::Jitdump;
+use super::sources::LiveMemory;
+use super::tables::plt::{SlotTarget, slot_targets};
 use super::{Image, Kind, ModuleId, SymbolQuery, Symbolizer};
 use crate::address::Avma;
 
@@ -35,7 +40,7 @@ const MOST_HEADERS: usize = 1 << 20;
 
 /// Machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code {
+pub struct MachineCode {
     /// Where it starts, in the module's own numbering.
     pub start: u64,
     /// What it is for.
@@ -46,7 +51,8 @@ pub struct Code {
     pub from: PathBuf,
     /// Addresses with their source file and line, where the source of the bytes knows them (jitdump).
     pub lines: Vec<(u64, String, u32)>,
-    /// The code still has places that are filled in when it is loaded (a kernel module's file): its targets mean nothing.
+    /// The code still has places that are filled in when it is sources (a kernel module's file): its targets
+    /// mean nothing.
     pub is_unlinked: bool,
 }
 
@@ -65,25 +71,19 @@ impl NoCode {
     }
 }
 
-/// Where code may be read while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Memory {
-    /// Nowhere.
-    #[default]
-    Gone,
-    /// In the kernel, this much above the recorded address.
-    Kernel(u64),
-    /// In this process.
-    Process(u32),
-}
-
 impl Symbolizer {
-    /// The bytes of a function that starts at an address of the module's own numbering. `kcore`: a copy of the recorded
-    /// machine's `/proc/kcore`.
+    /// The bytes of a function that starts at an address of the module's own numbering. `kcore`: a copy of
+    /// the recorded machine's `/proc/kcore`.
     ///
     /// # Errors
     /// Why they are not to be had.
-    pub fn code(&self, id: ModuleId, start: u64, size: u64, kcore: Option<&Path>) -> Result<Code, NoCode> {
+    pub fn code(
+        &self,
+        id: ModuleId,
+        start: u64,
+        size: u64,
+        kcore: Option<&Path>,
+    ) -> Result<MachineCode, NoCode> {
         if size == 0 {
             return Err(NoCode { why: "nobody says how long the function is".into(), remedy: None });
         }
@@ -104,7 +104,7 @@ impl Symbolizer {
     pub fn disassemble(
         &self,
         id: ModuleId,
-        code: &Code,
+        code: &MachineCode,
         syntax: Syntax,
     ) -> Result<Vec<Instruction>, disassemble::SetUpError> {
         let mut all = disassemble::disassemble(code.machine, syntax, &code.bytes, code.start)?;
@@ -125,7 +125,8 @@ impl Symbolizer {
 
     /// Names what is no function: variables, and the slots through which functions are called.
     fn name_data(&self, id: ModuleId, all: &mut [Instruction]) {
-        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says nothing.
+        // A slot is read by a call or jump; elsewhere its first word is a variable's content and says
+        // nothing.
         let addresses = |is_slot: bool| {
             let unnamed = all.iter().filter(|instruction| (instruction.flow == Flow::Next) != is_slot);
             let places = unnamed.filter_map(|instruction| instruction.refers.as_ref());
@@ -161,18 +162,10 @@ impl Symbolizer {
         wanted: &[u64],
         found: &mut FxHashMap<u64, (String, u64)>,
     ) {
-        for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
-            if wanted.binary_search(&slot).is_err() {
-                continue;
-            }
-            let name = match relocation.target() {
-                RelocationTarget::Symbol(index) => {
-                    let symbol =
-                        file.dynamic_symbol_table().and_then(|table| table.symbol_by_index(index).ok());
-                    symbol.and_then(|symbol| Some((readable(symbol.name_bytes().ok()?), 0)))
-                }
-                // A function of this file: the slot holds where it lies from the beginning of the file.
-                _ => self.name_at(id, relocation.addend() as u64),
+        for (slot, target) in slot_targets(file, &|slot| wanted.binary_search(&slot).is_ok()) {
+            let name = match target {
+                SlotTarget::Symbol(name) => Some((readable(name), 0)),
+                SlotTarget::Address(address) => self.name_at(id, address),
             };
             found.extend(name.filter(|(name, _)| !name.is_empty()).map(|name| (slot, name)));
         }
@@ -180,20 +173,20 @@ impl Symbolizer {
 
     /// The demangled name of the function at an address of the module's own numbering, and how far into it.
     pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
-        let loaded = self.loaded(id);
-        let symbol = loaded.find(loaded.probe_of(address)?)?;
+        let sources = self.sources(id);
+        let symbol = sources.find(sources.query_at(address)?)?;
         let name = demangle(symbol.name).unwrap_or_else(|| symbol.name.to_owned());
         Some((name, address.wrapping_sub(symbol.start)))
     }
 
     /// How to ask for an address of the module's own numbering.
-    pub fn probe_of(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
-        self.loaded(id).probe_of(address)
+    pub fn query_at(&self, id: ModuleId, address: u64) -> Option<SymbolQuery> {
+        self.sources(id).query_at(address)
     }
 
-    fn out_of_file(&self, id: ModuleId, start: u64, size: u64) -> Result<Code, NoCode> {
+    fn out_of_file(&self, id: ModuleId, start: u64, size: u64) -> Result<MachineCode, NoCode> {
         let Some(image) = self.binary(id) else { return Err(self.no_file(id)) };
-        let in_file = self.loaded(id).probe_of(start).and_then(|probe| self.loaded(id).file_address(probe));
+        let in_file = self.sources(id).query_at(start).and_then(|query| self.sources(id).file_address(query));
         in_file.and_then(|address| from_image(image, address, start, size)).ok_or_else(|| NoCode {
             why: format!("{} has no bytes there", image.path.display()),
             remedy: None,
@@ -202,23 +195,30 @@ impl Symbolizer {
 
     /// Why the module's file is not there, in the words of the search for it.
     fn no_file(&self, id: ModuleId) -> NoCode {
-        match self.trust(id).missing.first() {
+        match self.quality(id).missing.first() {
             Some(missing) => NoCode { why: missing.to_string(), remedy: missing.remedy() },
             None => NoCode { why: "the module has no file".into(), remedy: None },
         }
     }
 
-    fn generated(&self, id: ModuleId, pid: u32, start: u64, size: u64) -> Result<Code, NoCode> {
-        let loaded = self.loaded(id);
+    fn generated(&self, id: ModuleId, pid: u32, start: u64, size: u64) -> Result<MachineCode, NoCode> {
+        let sources = self.sources(id);
         // The table names what was there last; so do the bytes.
-        let dumps = loaded.dumps().iter().rev();
+        let dumps = sources.dumps().iter().rev();
         if let Some(code) = dumps.filter_map(|(path, dump)| from_dump(path, dump, start)).next() {
             return Ok(code);
         }
-        if let Memory::Process(pid) = loaded.memory() {
+        if let LiveMemory::Process(pid) = sources.memory() {
             let from = PathBuf::from(format!("/proc/{pid}/mem"));
             if let (Ok(bytes), Some(machine)) = (read_at(&from, start, size), own_machine()) {
-                return Ok(Code { start, machine, bytes, from, lines: Vec::new(), is_unlinked: false });
+                return Ok(MachineCode {
+                    start,
+                    machine,
+                    bytes,
+                    from,
+                    lines: Vec::new(),
+                    is_unlinked: false,
+                });
             }
         }
         Err(NoCode::new(
@@ -229,11 +229,17 @@ impl Symbolizer {
         ))
     }
 
-    fn in_kernel(&self, id: ModuleId, start: u64, size: u64, kcore: Option<&Path>) -> Result<Code, NoCode> {
-        let loaded = self.loaded(id);
+    fn in_kernel(
+        &self,
+        id: ModuleId,
+        start: u64,
+        size: u64,
+        kcore: Option<&Path>,
+    ) -> Result<MachineCode, NoCode> {
+        let sources = self.sources(id);
         let from_file = || {
             let image = self.binary(id)?;
-            let address = loaded.file_address(SymbolQuery::from(Avma(start)))?;
+            let address = sources.file_address(SymbolQuery::from(Avma(start)))?;
             from_image(image, address, start, size)
         };
         if let Some(path) = kcore {
@@ -244,8 +250,8 @@ impl Symbolizer {
         {
             return Ok(code);
         }
-        let said = match loaded.memory() {
-            Memory::Kernel(moved) => {
+        let said = match sources.memory() {
+            LiveMemory::Kernel(moved) => {
                 match from_kcore(Path::new("/proc/kcore"), start.wrapping_add(moved), start, size) {
                     Ok(code) => return Ok(code),
                     Err(error) => error.why,
@@ -255,7 +261,7 @@ impl Symbolizer {
         };
         from_file().ok_or_else(|| {
             let remedy = match self.module(id).kind {
-                Kind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded",
+                Kind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is sources",
                 _ => "run as root where /proc/kcore is there, or give the kernel's file (--vmlinux) or a copy of its memory (--kcore)",
             };
             NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
@@ -286,7 +292,7 @@ fn own_machine() -> Option<Machine> {
 }
 
 /// The bytes at an address of a file, which is `start` in the module's numbering.
-fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<Code> {
+fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<MachineCode> {
     let file = image.elf().ok()?;
     let machine = match file.architecture() {
         object::Architecture::X86_64 | object::Architecture::X86_64_X32 => Machine::X86_64,
@@ -306,7 +312,7 @@ fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<Code
         segment.data().ok()?.get(at..)?
     };
     let bytes = bytes.get(..(size as usize).min(bytes.len()))?.to_vec();
-    (!bytes.is_empty()).then(|| Code {
+    (!bytes.is_empty()).then(|| MachineCode {
         start,
         machine,
         bytes,
@@ -316,13 +322,13 @@ fn from_image(image: &Image, address: u64, start: u64, size: u64) -> Option<Code
     })
 }
 
-fn from_dump(path: &Path, dump: &Jitdump, start: u64) -> Option<Code> {
+fn from_dump(path: &Path, dump: &Jitdump, start: u64) -> Option<MachineCode> {
     let code = dump.latest(start)?;
     let held = dump.bytes(code);
     let bytes = held[..held.len().min(MOST_CODE as usize)].to_vec();
     let machine = Machine::of_elf(dump.machine()).or_else(own_machine)?;
     let lines = dump.lines(code).map(|(address, file, line)| (address, file.to_owned(), line)).collect();
-    (!bytes.is_empty()).then(|| Code {
+    (!bytes.is_empty()).then(|| MachineCode {
         start: code.start,
         machine,
         bytes,
@@ -338,8 +344,9 @@ fn read_at(path: &Path, start: u64, size: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads out of an ELF core file whose segments are the kernel's memory: it cannot be mapped, and is as large as that.
-fn from_kcore(path: &Path, address: u64, start: u64, size: u64) -> Result<Code, NoCode> {
+/// Reads out of an ELF core file whose segments are the kernel's memory: it cannot be mapped, and is as large
+/// as that.
+fn from_kcore(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
     let unread = |why: String| {
         let why = format!("{}: {why}", path.display());
         NoCode::new(why, "run as root, or give the kernel's file (--vmlinux)")
@@ -370,7 +377,7 @@ fn from_kcore(path: &Path, address: u64, start: u64, size: u64) -> Result<Code, 
         let mut bytes = vec![0; size.min(there - into) as usize];
         let offset = segment.p_offset(endian).checked_add(into).ok_or_else(broken)?;
         file.read_exact_at(&mut bytes, offset).map_err(words)?;
-        return Ok(Code {
+        return Ok(MachineCode {
             start,
             machine,
             bytes,

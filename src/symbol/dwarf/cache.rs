@@ -1,7 +1,8 @@
 //! Lines and inlined functions kept from one run to the next, by build-id.
 //!
-//! Receives what [`lines`](super::lines) found; writes one file a build-id below `$XDG_CACHE_HOME/pmc/symbols`. An entry that is
-//! torn, foreign or hostile is as good as absent ([`cache_file`]), and each number is checked. Nothing here can fail a report.
+//! Receives what [`lines`](super::lines) found; writes one file a build-id below
+//! `$XDG_CACHE_HOME/pmc/symbols`. An entry that is torn, foreign or hostile is as good as absent
+//! ([`cache_file`]), and each number is checked. Nothing here can fail a report.
 //!
 //! ```text
 //!   fingerprint of the debug file | strings | addresses with frames

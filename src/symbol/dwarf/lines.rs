@@ -1,11 +1,13 @@
 //! Source lines and inlined functions, out of DWARF.
 //!
-//! Receives the files of a module and sorted addresses in the file's numbering; hands on, for each address, the functions that stand there.
-//! Only the units that hold an address are parsed. Many addresses are divided among threads in runs of neighbours, each thread with
-//! its own view of the shared sections, so that hardly any unit is parsed twice.
+//! Receives the files of a module and sorted addresses in the file's numbering; hands on, for each address,
+//! the functions that stand there. Only the units that hold an address are parsed. Many addresses are divided
+//! among threads in runs of neighbours, each thread with its own view of the shared sections, so that hardly
+//! any unit is parsed twice.
 //!
-//! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file. Files are hostile: sections are
-//! unpacked to bounded sizes, and nesting deeper than a stack can bear is refused ([`depth`]).
+//! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file.
+//! SplitFiles are hostile: sections are unpacked to bounded sizes, and nesting deeper than a stack can bear
+//! is refused ([`depth`]).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -23,7 +25,7 @@ use typed_arena::Arena;
 use super::depth::{self, MOST_DEEP};
 use crate::symbol::files::elf;
 use crate::symbol::files::image::Image;
-use crate::symbol::files::locate::Found;
+use crate::symbol::files::locate::ModuleFiles;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
@@ -48,12 +50,13 @@ const MOST_FRAMES: usize = 1000;
 /// Addresses below which a second thread does not pay.
 const FEW: usize = 64;
 
-/// The functions at each address, in the order of the addresses; an error when there is no line information or it cannot be read at all.
+/// The functions at each address, in the order of the addresses; an error when there is no line information
+/// or it cannot be read at all.
 ///
 /// # Errors
 /// What is wrong with the debug information.
 pub fn resolve(
-    found: &Found,
+    found: &ModuleFiles,
     addresses: &[u64],
     done: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Vec<LineFrame>>, String> {
@@ -79,12 +82,12 @@ pub fn resolve(
     let parts: Result<Vec<Vec<Vec<LineFrame>>>, String> = addresses
         .par_chunks(run)
         .map(|run| {
-            let arena = Files::default();
-            let mut view = View::new(dwarf.clone(), found, &arena).map_err(words)?;
+            let arena = SplitFiles::default();
+            let mut reader = LineReader::new(dwarf.clone(), found, &arena).map_err(words)?;
             Ok(run
                 .iter()
                 .map(|address| {
-                    let frames = view.frames(*address);
+                    let frames = reader.frames(*address);
                     done(1);
                     frames
                 })
@@ -131,7 +134,8 @@ fn load<'a>(file: &object::File<'a>) -> Result<DwarfSections<Cow<'a, [u8]>>, Str
     DwarfSections::load(|id| Ok(take(id).unwrap_or_default()))
 }
 
-/// What lookup reads. Where variables are (`.debug_loclists`) is among the largest sections of a file, and not asked.
+/// What lookup reads. Where variables are (`.debug_loclists`) is among the largest sections of a file, and
+/// not asked.
 const SECTIONS: [SectionId; 11] = [
     SectionId::DebugInfo,
     SectionId::DebugStr,
@@ -182,12 +186,12 @@ fn holds_any<'a>(dwarf: &Dwarf<Slice<'a>>, unit: &gimli::Unit<Slice<'a>>, addres
 
 /// What split DWARF brings in while addresses are looked up.
 #[derive(Default)]
-struct Files {
+struct SplitFiles {
     images: Arena<Image>,
     held: Arena<Vec<u8>>,
 }
 
-impl Files {
+impl SplitFiles {
     fn section<'a>(
         &'a self,
         file: &object::File<'a>,
@@ -204,15 +208,19 @@ impl Files {
 }
 
 /// One thread's view of the debug information.
-struct View<'a> {
+struct LineReader<'a> {
     context: Context<Slice<'a>>,
     package: Option<DwarfPackage<Slice<'a>>>,
-    files: &'a Files,
+    files: &'a SplitFiles,
     strings: FxHashSet<Arc<str>>,
 }
 
-impl<'a> View<'a> {
-    fn new(dwarf: Arc<Dwarf<Slice<'a>>>, found: &'a Found, files: &'a Files) -> Result<Self, gimli::Error> {
+impl<'a> LineReader<'a> {
+    fn new(
+        dwarf: Arc<Dwarf<Slice<'a>>>,
+        found: &'a ModuleFiles,
+        files: &'a SplitFiles,
+    ) -> Result<Self, gimli::Error> {
         let package = found.package.as_ref().and_then(|image| {
             let file = image.elf().ok()?;
             let endian = endian(&file);
@@ -266,7 +274,7 @@ impl<'a> View<'a> {
 /// The split unit that a skeleton refers to: out of the package, or out of its own file.
 fn load_split<'a>(
     package: Option<&DwarfPackage<Slice<'a>>>,
-    files: &'a Files,
+    files: &'a SplitFiles,
     load: &SplitDwarfLoad<Slice<'a>>,
 ) -> Option<Arc<Dwarf<Slice<'a>>>> {
     if let Some(unit) = package.and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok().flatten())

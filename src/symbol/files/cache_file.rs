@@ -1,7 +1,8 @@
 //! Files kept from one run to the next: whole and our own, or as good as absent.
 //!
-//! Receives bytes to keep; hands on a map of them, once the checksum has been found right and the file to be our own
-//! user's. Removes what was unused for longest where there is too much. What the bytes mean is left to those who keep them.
+//! Receives bytes to keep; hands on a map of them, once the checksum has been found right and the file to be
+//! our own user's. Removes what was unused for longest where there is too much. What the bytes mean is left
+//! to those who keep them.
 //!
 //! ```text
 //!   magic (8 bytes) | crc32 of the body | body

@@ -1,18 +1,18 @@
-//! What an ELF file says: its segments, its functions, its build-id, and where its debug information lies.
+//! What an ELF file says: its segments, its build-id, its sections' bytes, and whether it has symbols and
+//! lines.
 //!
-//! Receives the bytes of a file that nobody vouches for; hands on values. Decides which of a symbol table's entries are functions. Leaves
-//! finding files to [`locate`](super::locate), line tables to [`lines`](crate::symbol::dwarf::lines), stubs to [`plt`](crate::symbol::tables::plt).
+//! Receives the bytes of an untrusted file; hands on values. Leaves finding files to
+//! [`locate`](super::locate), symbols to `tables`, line tables to `dwarf`.
 
 use std::io::Read;
 
 use object::elf;
-use object::read::{File, Object, ObjectSection, ObjectSegment, ObjectSymbol};
-use object::{ObjectKind, SectionFlags, SectionIndex, SegmentFlags, SymbolFlags};
+use object::read::{File, Object, ObjectSection, ObjectSegment};
+use object::{ObjectKind, SectionFlags, SectionIndex, SegmentFlags};
 use rustc_hash::FxHashMap;
 
 use crate::address::{FileOffset, Svma};
 use crate::symbol::BuildId;
-use crate::symbol::tables::table::{Builder, Rank};
 
 /// A compressed section or embedded file may claim at most this size.
 pub const MOST_DECOMPRESSED: u64 = 4 << 30;
@@ -22,10 +22,10 @@ const MOST_MINI_DEBUG: u64 = 256 << 20;
 
 /// The loaded segments: how places in the file and the file's addresses belong together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Segments(Vec<Segment>);
+pub struct Segments(Vec<LoadSegment>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Segment {
+struct LoadSegment {
     offset: u64,
     in_file: u64,
     address: u64,
@@ -34,10 +34,12 @@ struct Segment {
     align: u64,
 }
 
-/// Works out where the segments lay in the program, from a debug file that was left without their bytes and places.
+/// Works out where the segments lay in the program, from a debug file that was left without their bytes and
+/// places.
 ///
-/// Linkers put one behind the other, each at the next place that agrees with its address modulo the alignment.
-fn place_anew(segments: &mut [Segment]) {
+/// Linkers put one behind the other, each at the next place that agrees with its address modulo the
+/// alignment.
+fn place_anew(segments: &mut [LoadSegment]) {
     let mut end = 0u64;
     for segment in segments {
         let align = segment.align.max(1);
@@ -55,9 +57,9 @@ impl Segments {
             let (offset, in_file) = s.file_range();
             let executable = matches!(s.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags & elf::PF_X != elf::ProgramFlags(0));
             let align = s.align();
-            Segment { offset, in_file, address: s.address(), in_memory: s.size(), executable, align }
+            LoadSegment { offset, in_file, address: s.address(), in_memory: s.size(), executable, align }
         };
-        let mut segments: Vec<Segment> = file.segments().map(segment).collect();
+        let mut segments: Vec<LoadSegment> = file.segments().map(segment).collect();
         if segments.iter().any(|s| s.executable && s.in_file == 0) {
             place_anew(&mut segments);
         }
@@ -66,11 +68,12 @@ impl Segments {
 
     /// The file's address of a place in the file.
     ///
-    /// Two segments may share a page of the file; the kernel then maps that page twice, and what samples hit is the
-    /// executable one. A mapping is made of whole pages, so a place shortly outside of a segment belongs to it too.
+    /// Two segments may share a page of the file; the kernel then maps that page twice, and what samples hit
+    /// is the executable one. A mapping is made of whole pages, so a place shortly outside of a segment
+    /// belongs to it too.
     pub fn address(&self, offset: FileOffset) -> Option<Svma> {
         let at = offset.0;
-        let inside = |s: &&Segment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
+        let inside = |s: &&LoadSegment| at.wrapping_sub(s.offset) < s.in_file.max(s.in_memory);
         let within = self
             .0
             .iter()
@@ -85,17 +88,17 @@ impl Segments {
         Some(Svma(at.wrapping_sub(segment.offset).wrapping_add(segment.address)))
     }
 
-    /// The places in the file, around this one, whose addresses lie as far from them: first, and first behind. `None` outside
-    /// of code.
+    /// The places in the file, around this one, whose addresses lie as far from them: first, and first
+    /// behind. `None` outside of code.
     pub fn around(&self, offset: FileOffset) -> Option<(u64, u64)> {
         // Where two segments share a page, the executable one is meant.
-        let holds = |s: &&Segment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
+        let holds = |s: &&LoadSegment| s.executable && offset.0.wrapping_sub(s.offset) < s.in_file;
         self.0.iter().find(holds).map(|s| (s.offset, s.offset.saturating_add(s.in_file)))
     }
 
     /// The place in the file of an address, in a segment with code if there is a choice.
     pub fn offset(&self, address: Svma) -> Option<FileOffset> {
-        let inside = |s: &&Segment| address.0.wrapping_sub(s.address) < s.in_file;
+        let inside = |s: &&LoadSegment| address.0.wrapping_sub(s.address) < s.in_file;
         let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
         Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
     }
@@ -153,8 +156,9 @@ pub fn mini_debug(file: &File<'_>) -> Option<Vec<u8>> {
 
 /// Where a relocatable file's sections come to lie; empty for files that state addresses.
 ///
-/// The kernel lays out a module's executable sections in the order of the file, each at its alignment, those of `.init` elsewhere.
-fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
+/// The kernel lays out a module's executable sections in the order of the file, each at its alignment, those
+/// of `.init` elsewhere.
+pub(in crate::symbol) fn layout(file: &File<'_>) -> FxHashMap<SectionIndex, u64> {
     let mut places = FxHashMap::default();
     if file.kind() != ObjectKind::Relocatable {
         return places;
@@ -182,89 +186,10 @@ pub fn laid_out<'a>(file: &File<'a>, address: u64, size: u64) -> Option<&'a [u8]
     Some(&bytes[..bytes.len().min(size as usize)])
 }
 
-fn is_code(flags: SectionFlags) -> bool {
+/// Whether a section holds machine code.
+pub(in crate::symbol) fn is_code(flags: SectionFlags) -> bool {
     let wanted = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags & wanted == wanted)
-}
-
-/// Adds the functions of both symbol tables; returns how many came from the full one.
-pub fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
-    add_symbols_in_steps(file, into, &|| {})
-}
-
-/// As [`add_symbols`]; `step` is called again and again meanwhile, when what was read so far is not needed any more.
-pub fn add_symbols_in_steps(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) -> usize {
-    /// Some megabyte of a table.
-    const STEP: usize = 1 << 15;
-    let places = layout(file);
-    let relocatable = file.kind() == ObjectKind::Relocatable;
-    // Start and end of each section of code.
-    let mut code: Vec<Option<(u64, u64)>> = Vec::new();
-    for section in file.sections().filter(|section| is_code(section.flags())) {
-        let start = if relocatable { places.get(&section.index()).copied() } else { Some(section.address()) };
-        let at = section.index().0;
-        if at >= code.len() {
-            code.resize(at + 1, None);
-        }
-        code[at] = start.map(|start| (start, start.saturating_add(section.size())));
-    }
-    let mut add = |symbol: object::read::Symbol<'_, '_>| {
-        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return };
-        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
-        let function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
-        if !function && kind != elf::STT_NOTYPE || symbol.is_undefined() {
-            return;
-        }
-        let section = symbol.section_index().and_then(|index| *code.get(index.0)?);
-        let Some((start, end)) = section else { return };
-        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
-        if !into.wants(address, symbol.size(), end) {
-            return;
-        }
-        let Ok(name) = symbol.name_bytes() else { return };
-        if is_mapping_symbol(name) {
-            return;
-        }
-        let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
-        into.add(address, symbol.size(), end, rank, &String::from_utf8_lossy(name));
-    };
-    let mut full = 0;
-    for symbol in file.symbols() {
-        full += 1;
-        add(symbol);
-        if full % STEP == 0 {
-            step();
-        }
-    }
-    for (number, symbol) in file.dynamic_symbols().enumerate() {
-        add(symbol);
-        if number % STEP == STEP - 1 {
-            step();
-        }
-    }
-    full
-}
-
-/// Adds the variables of both symbol tables.
-pub fn add_variables(file: &File<'_>, into: &mut Builder) {
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
-        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
-        if kind != elf::STT_OBJECT || symbol.is_undefined() || symbol.size() == 0 {
-            continue;
-        }
-        let Ok(name) = symbol.name_bytes() else { continue };
-        let (start, size) = (symbol.address(), symbol.size());
-        let rank =
-            Rank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
-        into.add(start, size, start.saturating_add(size), rank, &String::from_utf8_lossy(name));
-    }
-}
-
-/// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.
-fn is_mapping_symbol(name: &[u8]) -> bool {
-    matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
-        || name.starts_with(b".L")
 }
 
 #[cfg(test)]
@@ -272,7 +197,7 @@ mod tests {
     use super::*;
 
     fn segments(list: &[(u64, u64, u64, bool)]) -> Segments {
-        let make = |&(offset, size, address, executable)| Segment {
+        let make = |&(offset, size, address, executable)| LoadSegment {
             offset,
             in_file: size,
             address,
@@ -298,7 +223,8 @@ mod tests {
 
     #[test]
     fn places_that_a_debug_file_lost_are_found_again() {
-        // GNU ld: (0, 0x5e0), (0x1000, 0x145), (0x2000, 0xd0), (0x3e00 at 0x2e00); lld: text at 0x800 for address 0x1800.
+        // GNU ld: (0, 0x5e0), (0x1000, 0x145), (0x2000, 0xd0), (0x3e00 at 0x2e00); lld: text at 0x800 for
+        // address 0x1800.
         let mut gnu = segments(&[
             (0, 0x5e0, 0, false),
             (0, 0x145, 0x1000, true),
@@ -311,11 +237,5 @@ mod tests {
         let mut lld = segments(&[(0, 0x800, 0, false), (0, 0x700, 0x1800, true)]).0;
         place_anew(&mut lld);
         assert_eq!(lld.iter().map(|s| s.offset).collect::<Vec<_>>(), [0, 0x800]);
-    }
-
-    #[test]
-    fn marks_of_the_assembler_are_told_from_names() {
-        assert!(is_mapping_symbol(b"$x") && is_mapping_symbol(b"$d.42") && is_mapping_symbol(b".Lfoo"));
-        assert!(!is_mapping_symbol(b"$xylophone") && !is_mapping_symbol(b"$"));
     }
 }

@@ -11,11 +11,11 @@ use crate::sys::file_map::FileMap;
 pub struct Image {
     /// Where it was found; a name in brackets for what never was a file.
     pub path: PathBuf,
-    bytes: Bytes,
+    bytes: ImageBytes,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum ImageBytes {
     Mapped(FileMap),
     Held(Vec<u8>),
 }
@@ -31,17 +31,17 @@ impl Image {
 
     /// What is mapped already.
     pub fn mapped(path: impl Into<PathBuf>, map: FileMap) -> Self {
-        Self { path: path.into(), bytes: Bytes::Mapped(map) }
+        Self { path: path.into(), bytes: ImageBytes::Mapped(map) }
     }
 
-    /// Bytes that are already there.
+    /// ImageBytes that are already there.
     pub fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
-        Self { path: path.into(), bytes: Bytes::Held(bytes) }
+        Self { path: path.into(), bytes: ImageBytes::Held(bytes) }
     }
 
     /// Gives the memory of what was read back to the kernel; it is read again when it is looked at.
     pub fn release(&self) {
-        if let Bytes::Mapped(map) = &self.bytes {
+        if let ImageBytes::Mapped(map) = &self.bytes {
             map.release();
         }
     }
@@ -60,8 +60,8 @@ impl Deref for Image {
 
     fn deref(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Held(bytes) => bytes,
+            ImageBytes::Mapped(map) => map,
+            ImageBytes::Held(bytes) => bytes,
         }
     }
 }

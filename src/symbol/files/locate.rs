@@ -1,11 +1,14 @@
 //! Finding the files that belong to a module: its own, its separate debug file, what those refer to.
 //!
-//! Receives a module and the user's places; opens candidates in order and believes the first whose build-id is the
-//! recorded one. A file of another build is never used, and said. Leaves the reading of symbols to [`elf`](super::elf).
+//! Receives a module and the user's places; opens candidates in order and believes the first whose build-id
+//! is the recorded one. A file of another build is never used, and said. Leaves the reading of symbols to
+//! [`elf`](super::elf).
 //!
 //! ```text
-//!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe | cache by build-id | debuginfod
-//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR | cache | debuginfod
+//!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe
+//!               cache by build-id | debuginfod
+//!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR
+//!               cache | debuginfod
 //!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id
 //! ```
 
@@ -19,12 +22,12 @@ use object::read::Object;
 
 use super::elf;
 use super::image::Image;
-use super::mount::View;
+use super::mount::FileRoot;
 use crate::symbol::{BuildId, Kind, Missing, Module, Options};
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ModuleFiles {
     /// The module's own file.
     pub binary: Option<Image>,
     /// Its separate debug file.
@@ -37,9 +40,16 @@ pub struct Found {
     pub missing: Vec<Missing>,
 }
 
+impl ModuleFiles {
+    /// The module's own file and its separate debug file, as far as they were found.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        [&self.binary, &self.debug].into_iter().flatten()
+    }
+}
+
 /// Looks for all files of a module that is a file.
-pub fn locate(module: &Module, options: &Options) -> Found {
-    let mut found = Found::default();
+pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
+    let mut found = ModuleFiles::default();
     match module.kind {
         Kind::Vdso => own_vdso(module, &mut found),
         _ => own_file(module, options, &mut found),
@@ -51,7 +61,7 @@ pub fn locate(module: &Module, options: &Options) -> Found {
 }
 
 /// Looks for what belongs to a binary that is already there (or to its build-id alone).
-pub fn complete(module: &Module, options: &Options, found: &mut Found) {
+pub fn complete(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let build_id =
         found.binary.as_ref().and_then(|image| elf::build_id(&image.elf().ok()?)).or(module.build_id);
     let complete =
@@ -61,14 +71,15 @@ pub fn complete(module: &Module, options: &Options, found: &mut Found) {
     }
     let lines = found.debug.as_ref().or(found.binary.as_ref());
     found.supplement = lines.and_then(|image| supplement(image, options));
-    found.package = [found.binary.as_ref(), found.debug.as_ref()].into_iter().flatten().find_map(|image| {
+    let package = found.images().find_map(|image| {
         let mut path = image.path.clone().into_os_string();
         path.push(".dwp");
         Image::open(Path::new(&path)).ok()
     });
+    found.package = package;
 }
 
-fn own_file(module: &Module, options: &Options, found: &mut Found) {
+fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
     let path = strip_deleted(&module.path);
     let mut said = None;
     for candidate in own_candidates(module, path, options) {
@@ -96,7 +107,7 @@ fn own_file(module: &Module, options: &Options, found: &mut Found) {
     if found.missing.is_empty() {
         let mut said =
             said.map_or_else(|| "not looked for".to_owned(), |error| crate::error::kernel_words(&error));
-        if View::of(module, options) == View::Gone {
+        if FileRoot::of(module, options) == FileRoot::Gone {
             said.push_str(" (it was in another mount namespace, in which no process is left)");
         }
         found.missing.push(Missing::File { path: path.to_owned(), said });
@@ -109,7 +120,7 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
         if let Some(symfs) = &options.symfs {
             candidates.push(below(symfs, path));
         } else {
-            let root = View::of(module, options).root();
+            let root = FileRoot::of(module, options).path();
             candidates.extend(root.map(|root| below(&root, path)));
             candidates.push(path.to_owned());
         }
@@ -132,7 +143,8 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
     candidates
 }
 
-/// Where perf's caches keep a file: a folder of that name with `elf`, `debug`, `vdso`, `kallsyms` in it, or (older) the file itself.
+/// Where perf's caches keep a file: a folder of that name with `elf`, `debug`, `vdso`, `kallsyms` in it, or
+/// (older) the file itself.
 fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
     options.build_id_caches.iter().flat_map(move |cache| {
         let place = cache.join(".build-id").join(build_id.path());
@@ -158,7 +170,7 @@ fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
 }
 
 /// The vdso of our own process, which is that of every process of this kernel and word size.
-fn own_vdso(module: &Module, found: &mut Found) {
+fn own_vdso(module: &Module, found: &mut ModuleFiles) {
     match read_own_vdso() {
         Ok(bytes) => {
             let image = Image::held("[vdso]", bytes);
@@ -231,7 +243,7 @@ fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> i
 
 /// The file systems in which a debug file may lie: the recorded machine's picture, the process's own, ours.
 fn roots(module: &Module, options: &Options) -> Vec<PathBuf> {
-    let process = View::of(module, options).root();
+    let process = FileRoot::of(module, options).path();
     options.symfs.clone().into_iter().chain(process).chain([PathBuf::from("/")]).collect()
 }
 

@@ -1,8 +1,9 @@
 //! The mount namespace in which a process saw its files: under which root they can be opened now.
 //!
-//! Receives a module with its process and, where the recording says it, the number of that process's mount namespace. A process that still
-//! runs there leads to its files; when the recorded one is gone, any other in the same namespace does (a container's other processes).
-//! Without the number the process is believed by its pid alone.
+//! Receives a module with its process and, where the recording says it, the number of that process's mount
+//! namespace. A process that still runs there leads to its files; when the recorded one is gone, any other in
+//! the same namespace does (a container's other processes). Without the number the process is believed by its
+//! pid alone.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -13,38 +14,38 @@ use rustc_hash::FxHashMap;
 
 use crate::symbol::{Module, Options};
 
-/// Where a process's files are.
+/// The root below which a process's files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum View {
-    /// Below the root of this process.
-    Of(u32),
-    /// Where we see them ourselves.
-    Ours,
-    /// In a namespace in which no process is left.
+pub enum FileRoot {
+    /// That of this process.
+    Process(u32),
+    /// Our own.
+    Own,
+    /// None: it was in a namespace in which no process is left.
     Gone,
 }
 
-impl View {
+impl FileRoot {
     /// How a module's files are seen.
     pub fn of(module: &Module, options: &Options) -> Self {
         if !options.live {
-            return Self::Ours;
+            return Self::Own;
         }
-        let by_pid = module.pid.map_or(Self::Ours, Self::Of);
+        let by_pid = module.pid.map_or(Self::Own, Self::Process);
         let Some(wanted) = module.mount else { return by_pid };
         // The process may be gone and its pid another's.
         match module.pid {
             Some(pid) if namespace(&pid.to_string()) == Some(wanted) => by_pid,
-            _ if namespace("self") == Some(wanted) => Self::Ours,
-            _ => anybody_in(wanted).map_or(Self::Gone, Self::Of),
+            _ if namespace("self") == Some(wanted) => Self::Own,
+            _ => anybody_in(wanted).map_or(Self::Gone, Self::Process),
         }
     }
 
-    /// The root, if it is not ours.
-    pub fn root(&self) -> Option<PathBuf> {
+    /// The folder that stands for `/`, if it is not ours.
+    pub fn path(&self) -> Option<PathBuf> {
         match self {
-            Self::Of(pid) => Some(format!("/proc/{pid}/root").into()),
-            Self::Ours | Self::Gone => None,
+            Self::Process(pid) => Some(format!("/proc/{pid}/root").into()),
+            Self::Own | Self::Gone => None,
         }
     }
 }
@@ -57,7 +58,8 @@ fn namespace(process: &str) -> Option<u64> {
 /// When the machine was looked over, and the oldest process of each namespace: of a container, its first.
 type Looked = (Instant, FxHashMap<u64, u32>);
 
-/// A recording of many containers asks for each of their modules: one look at all processes answers for a while.
+/// A recording of many containers asks for each of their modules: one look at all processes answers for a
+/// while.
 static LOOKED: Mutex<Option<Looked>> = Mutex::new(None);
 const A_WHILE: Duration = Duration::from_secs(1);
 
@@ -92,13 +94,13 @@ mod tests {
         let own = namespace("self").unwrap();
         let module = |pid, mount| Module { pid, mount, ..Module::file("/bin/sh") };
         let me = std::process::id();
-        assert_eq!(View::of(&module(Some(me), None), &options), View::Of(me));
-        assert_eq!(View::of(&module(Some(me), Some(own)), &options), View::Of(me));
+        assert_eq!(FileRoot::of(&module(Some(me), None), &options), FileRoot::Process(me));
+        assert_eq!(FileRoot::of(&module(Some(me), Some(own)), &options), FileRoot::Process(me));
         // A pid that nobody has: our own view is the same.
-        assert_eq!(View::of(&module(Some(u32::MAX), Some(own)), &options), View::Ours);
+        assert_eq!(FileRoot::of(&module(Some(u32::MAX), Some(own)), &options), FileRoot::Own);
         // Namespaces are numbered from 0xf0000000 on.
-        assert_eq!(View::of(&module(Some(me), Some(1)), &options), View::Gone);
+        assert_eq!(FileRoot::of(&module(Some(me), Some(1)), &options), FileRoot::Gone);
         let elsewhere = Options { live: false, ..options };
-        assert_eq!(View::of(&module(Some(me), None), &elsewhere), View::Ours);
+        assert_eq!(FileRoot::of(&module(Some(me), None), &elsewhere), FileRoot::Own);
     }
 }

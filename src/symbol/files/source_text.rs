@@ -1,7 +1,8 @@
 //! The text of source files, by the paths that compilers wrote down.
 //!
-//! Receives a path out of debug information, which nobody vouches for; hands on its lines. Only regular files are opened, and
-//! both their size and the length of a line are bounded. Decides where a file may lie: below `--symfs`, then as written.
+//! Receives a path out of debug information, which nobody vouches for; hands on its lines. Only regular files
+//! are opened, and both their size and the length of a line are bounded. Decides where a file may lie: below
+//! `--symfs`, then as written.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

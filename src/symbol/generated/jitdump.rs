@@ -1,34 +1,41 @@
-//! jitdump files: code that a JIT compiler made, with its name, its bytes, its lines and the time it was there.
+//! jitdump files: code that a JIT compiler made, with its name, its bytes, its lines and the time it was
+//! there.
 //!
 //! ```text
-//!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid | u64 time | u64 flags
+//!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid
+//!           u64 time | u64 flags
 //!   record  u32 id | u32 size | u64 time | ...
 //!     0 load    u32 pid | u32 tid | u64 vma | u64 address | u64 size | u64 index | name \0 | code
 //!     1 move    u32 pid | u32 tid | u64 vma | u64 old address | u64 new address | u64 size | u64 index
-//!     2 lines   u64 address | u64 count | count × (u64 address | u32 line | u32 discriminator | file \0)   before its load
+//!     2 lines   u64 address | u64 count | count × (u64 address | u32 line | u32 discriminator | file \0)
+//!               before its load
 //!     3 close, 4 unwinding information
 //! ```
 //!
-//! Fact source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Either endianness is read. A torn file
-//! gives what stands before the tear.
+//! Fact source: `tools/perf/Documentation/jitdump-specification.txt` in the kernel tree. Either endianness is
+//! read. A torn file gives what stands before the tear.
+//!
+//! `linux_perf_data::jitdump` (0.13) reads the same records but believes them: on a record shorter than its
+//! header it subtracts with overflow, and it allocates as many lines as a record claims, which ends the
+//! process.
 
 use std::io;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use crate::symbol::tables::overlay_map::OverlayMap;
+use crate::address::IntervalMap;
 use crate::sys::file_map::{FileMap, open_regular};
 
 /// Address, line, and number of the file.
-type Line = (u64, u32, u32);
+type JitLine = (u64, u32, u32);
 
 /// A piece of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code {
+pub struct JitCode {
     /// Where it lies in the process.
     pub start: u64,
-    /// Bytes of code.
+    /// JitBytes of code.
     pub size: u64,
     /// Its name, as the compiler wrote it.
     pub name: String,
@@ -37,7 +44,7 @@ pub struct Code {
     /// Where its bytes lie in the file.
     bytes: std::ops::Range<usize>,
     /// Address, line and file, by address.
-    lines: Vec<Line>,
+    lines: Vec<JitLine>,
 }
 
 /// A parsed file.
@@ -45,9 +52,9 @@ pub struct Code {
 pub struct Jitdump {
     map: FileMap,
     machine: u16,
-    codes: Vec<Code>,
+    codes: Vec<JitCode>,
     files: Vec<String>,
-    latest: OverlayMap<u32>,
+    latest: IntervalMap<u32>,
 }
 
 /// Why a file cannot be used.
@@ -58,18 +65,18 @@ pub enum JitdumpError {
     Unreadable(#[from] io::Error),
     /// It does not begin as a jitdump does.
     #[error("not a jitdump file")]
-    Foreign,
+    NotJitdump,
 }
 
 const MAGIC: u32 = 0x4a69_5444;
 
 /// Reads numbers of either endianness; every step may find the end.
-struct Bytes<'a> {
+struct JitBytes<'a> {
     left: &'a [u8],
     big: bool,
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> JitBytes<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, left) = self.left.split_at_checked(count)?;
         self.left = left;
@@ -107,15 +114,15 @@ impl Jitdump {
         let big = match map.get(..4) {
             Some(magic) if magic == MAGIC.to_le_bytes() => false,
             Some(magic) if magic == MAGIC.to_be_bytes() => true,
-            _ => return Err(JitdumpError::Foreign),
+            _ => return Err(JitdumpError::NotJitdump),
         };
-        let mut header = Bytes { left: map.get(12..).unwrap_or_default(), big };
+        let mut header = JitBytes { left: map.get(12..).unwrap_or_default(), big };
         let mut dump = Self {
             map: FileMap::default(),
             machine: header.u32().unwrap_or(0) as u16,
             codes: Vec::new(),
             files: Vec::new(),
-            latest: OverlayMap::default(),
+            latest: IntervalMap::default(),
         };
         dump.records(&map, big);
         dump.map = map;
@@ -123,16 +130,16 @@ impl Jitdump {
     }
 
     fn records(&mut self, all: &[u8], big: bool) -> Option<()> {
-        let mut header = Bytes { left: all.get(8..)?, big };
+        let mut header = JitBytes { left: all.get(8..)?, big };
         let mut at = header.u32()? as usize;
         let mut by_index: FxHashMap<u64, u32> = FxHashMap::default();
         let mut file_numbers: FxHashMap<String, u32> = FxHashMap::default();
-        let mut pending: FxHashMap<u64, Vec<Line>> = FxHashMap::default();
+        let mut pending: FxHashMap<u64, Vec<JitLine>> = FxHashMap::default();
         loop {
-            let mut head = Bytes { left: all.get(at..)?, big };
+            let mut head = JitBytes { left: all.get(at..)?, big };
             let (id, size, time) = (head.u32()?, head.u32()? as usize, head.u64()?);
             let end = at.checked_add(size).filter(|_| size >= 16)?;
-            let mut record = Bytes { left: all.get(at + 16..end)?, big };
+            let mut record = JitBytes { left: all.get(at + 16..end)?, big };
             match id {
                 0 => {
                     if let Some((mut code, index)) = load(&mut record, time, end) {
@@ -149,7 +156,7 @@ impl Jitdump {
                         let lines =
                             code.lines.iter().map(|(a, l, f)| (a.wrapping_add(shift), *l, *f)).collect();
                         by_index.insert(index, self.codes.len() as u32);
-                        self.put(Code { start, time, lines, ..code });
+                        self.put(JitCode { start, time, lines, ..code });
                     }
                 }
                 2 => {
@@ -164,16 +171,16 @@ impl Jitdump {
         }
     }
 
-    fn put(&mut self, code: Code) {
-        self.latest.lay(code.start, code.start.saturating_add(code.size), self.codes.len() as u32);
+    fn put(&mut self, code: JitCode) {
+        self.latest.replace(code.start..code.start.saturating_add(code.size), self.codes.len() as u32);
         self.codes.push(code);
     }
 
     fn line_table(
         &mut self,
-        record: &mut Bytes<'_>,
+        record: &mut JitBytes<'_>,
         numbers: &mut FxHashMap<String, u32>,
-    ) -> Option<(u64, Vec<Line>)> {
+    ) -> Option<(u64, Vec<JitLine>)> {
         let (start, count) = (record.u64()?, record.u64()?);
         let mut lines = Vec::new();
         for _ in 0..count {
@@ -195,24 +202,24 @@ impl Jitdump {
     }
 
     /// All pieces of code, in the order in which they were made.
-    pub fn codes(&self) -> &[Code] {
+    pub fn codes(&self) -> &[JitCode] {
         &self.codes
     }
 
     /// The code that was at an address last.
-    pub fn latest(&self, address: u64) -> Option<&Code> {
-        let (_, _, number) = self.latest.find(address)?;
+    pub fn latest(&self, address: u64) -> Option<&JitCode> {
+        let (_, number) = self.latest.find(address)?;
         self.codes.get(*number as usize)
     }
 
     /// The code that was at an address at a time.
-    pub fn at(&self, address: u64, time: u64) -> Option<&Code> {
-        let holds = |code: &&Code| address.wrapping_sub(code.start) < code.size && code.time <= time;
+    pub fn at(&self, address: u64, time: u64) -> Option<&JitCode> {
+        let holds = |code: &&JitCode| address.wrapping_sub(code.start) < code.size && code.time <= time;
         self.codes.iter().filter(holds).max_by_key(|code| code.time)
     }
 
     /// The machine code.
-    pub fn bytes(&self, code: &Code) -> &[u8] {
+    pub fn bytes(&self, code: &JitCode) -> &[u8] {
         self.map.get(code.bytes.clone()).unwrap_or_default()
     }
 
@@ -222,31 +229,32 @@ impl Jitdump {
     }
 
     /// The lines of a piece of code: address from which one holds, file, line.
-    pub fn lines<'a>(&'a self, code: &'a Code) -> impl Iterator<Item = (u64, &'a str, u32)> {
-        let named =
-            |(address, line, file): &Line| Some((*address, self.files.get(*file as usize)?.as_str(), *line));
+    pub fn lines<'a>(&'a self, code: &'a JitCode) -> impl Iterator<Item = (u64, &'a str, u32)> {
+        let named = |(address, line, file): &JitLine| {
+            Some((*address, self.files.get(*file as usize)?.as_str(), *line))
+        };
         code.lines.iter().filter_map(named)
     }
 
     /// File and line of an address in a piece of code.
-    pub fn line(&self, code: &Code, address: u64) -> Option<(&str, u32)> {
+    pub fn line(&self, code: &JitCode, address: u64) -> Option<(&str, u32)> {
         let at = code.lines.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
         let (_, line, file) = code.lines[at];
         Some((self.files.get(file as usize)?, line))
     }
 }
 
-fn load(record: &mut Bytes<'_>, time: u64, end: usize) -> Option<(Code, u64)> {
+fn load(record: &mut JitBytes<'_>, time: u64, end: usize) -> Option<(JitCode, u64)> {
     let (_pid, _tid, _vma) = (record.u32()?, record.u32()?, record.u64()?);
     let (start, size, index) = (record.u64()?, record.u64()?, record.u64()?);
     let name = record.text()?;
     // The code is the rest of the record; some writers leave it out.
     let held = (record.left.len() as u64).min(size) as usize;
     let bytes = end - record.left.len()..end - record.left.len() + held;
-    Some((Code { start, size, name, time, bytes, lines: Vec::new() }, index))
+    Some((JitCode { start, size, name, time, bytes, lines: Vec::new() }, index))
 }
 
-fn moved(record: &mut Bytes<'_>) -> Option<(u64, u64)> {
+fn moved(record: &mut JitBytes<'_>) -> Option<(u64, u64)> {
     record.take(16)?;
     let (_old, new, _size, index) = (record.u64()?, record.u64()?, record.u64()?, record.u64()?);
     Some((new, index))

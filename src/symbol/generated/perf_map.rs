@@ -4,14 +4,15 @@
 //!   START SIZE NAME...        hexadecimal, with or without 0x; the newest line about an address holds
 //! ```
 //!
-//! Anybody may write into `/tmp`: a file is believed only if it is a regular one (no link) and belongs to root, to us, or
-//! to the user of the process; its size and its lines are bounded, and lines that cannot be read are left out.
+//! Anybody may write into `/tmp`: a file is believed only if it is a regular one (no link) and belongs to
+//! root, to us, or to the user of the process; its size and its lines are bounded, and lines that cannot be
+//! read are left out.
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::symbol::tables::overlay_map::OverlayMap;
+use crate::address::IntervalMap;
 use crate::symbol::tables::table::Table;
 use crate::sys::file_map::open_regular;
 
@@ -22,13 +23,17 @@ const MOST_NAME: usize = 4 << 10;
 
 /// Parses a map; what cannot be read is left out.
 pub fn parse(text: &[u8]) -> Table {
-    let mut painted = OverlayMap::default();
+    let mut names = IntervalMap::default();
     for line in text.split(|byte| *byte == b'\n') {
         if let Some((start, end, name)) = parse_line(line) {
-            painted.lay(start, end, name);
+            names.replace(start..end, name);
         }
     }
-    painted.table(|name| String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]))
+    Table::of(
+        names
+            .iter()
+            .map(|(range, name)| (range, String::from_utf8_lossy(&name[..name.len().min(MOST_NAME)]))),
+    )
 }
 
 fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {

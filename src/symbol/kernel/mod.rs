@@ -1,7 +1,7 @@
 //! The kernel's functions: `/proc/kallsyms`, a copy of it, and where kernel and modules lie.
 //!
-//! Receives the text of those files; hands on one table over the whole kernel address space. Says when the addresses
-//! are hidden, which looks like success to the unwary: every line is there, with zeros.
+//! Receives the text of those files; hands on one table over the whole kernel address space. Says when the
+//! addresses are hidden, which looks like success to the unwary: every line is there, with zeros.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::BuildId;
 use super::files::cache_file::{self, BODY};
-use super::tables::name_list::{Collected, NameList};
+use super::tables::name_list::{NameList, NameListBuilder};
 use super::tables::table::Symbol;
 
 /// The functions of a kernel with its modules and BPF programs.
@@ -21,7 +21,8 @@ pub struct Kallsyms {
     table: NameList,
     /// Addresses of the marks by which a moved kernel is recognised (`_text`, `_stext`).
     marks: Vec<(String, u64)>,
-    /// The whole list, where `table` was kept from an earlier run and has only what stays: read when it has no name.
+    /// The whole list, where `table` was kept from an earlier run and has only what stays: read when it has
+    /// no name.
     fresh: Option<OnceLock<Option<Box<Self>>>>,
 }
 
@@ -60,11 +61,11 @@ impl Kallsyms {
     /// # Errors
     /// When it cannot be read, or shows no addresses.
     pub fn read(path: &Path) -> Result<Self, KallsymsError> {
-        Ok(Self::read_list(path, Kept::All)?.into_table())
+        Ok(Self::read_list(path, KallsymsScope::All)?.into_table())
     }
 
-    /// The running kernel's. To write the list out costs the kernel more than most reports cost us: what stays the same as
-    /// long as the kernel runs and has the same modules is kept in a folder.
+    /// The running kernel's. To write the list out costs the kernel more than most reports cost us: what
+    /// stays the same as long as the kernel runs and has the same modules is kept in a folder.
     ///
     /// # Errors
     /// As [`Kallsyms::read`].
@@ -76,7 +77,7 @@ impl Kallsyms {
         if let Some(kept) = Self::kept(&path, &machine) {
             return Ok(kept);
         }
-        let list = Self::read_list(Path::new(RUNNING), Kept::Lasting)?;
+        let list = Self::read_list(Path::new(RUNNING), KallsymsScope::Lasting)?;
         if cache_file::write(&path, MAGIC, &list.encode(&machine)).is_ok() {
             let folder = path.parent().map(Path::to_path_buf);
             cache_file::prune(cache_file::files(folder.into_iter()), MOST_ALL_KEPT);
@@ -85,14 +86,14 @@ impl Kallsyms {
         Self::kept(&path, &machine).map_or_else(|| Self::read(Path::new(RUNNING)), Ok)
     }
 
-    fn read_list(path: &Path, kept: Kept) -> Result<List, KallsymsError> {
+    fn read_list(path: &Path, kept: KallsymsScope) -> Result<KallsymsList, KallsymsError> {
         let unreadable = |error: std::io::Error| KallsymsError::Unreadable {
             path: path.to_owned(),
             said: crate::error::kernel_words(&error),
         };
         let file = std::fs::File::open(path).map_err(unreadable)?;
         // The text is twenty times what is kept of it: it is read piece by piece.
-        List::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
+        KallsymsList::read(std::io::BufReader::with_capacity(1 << 16, file), kept).map_err(unreadable)?
     }
 
     /// Parses lines of `ADDRESS TYPE NAME [MODULE]`.
@@ -100,7 +101,7 @@ impl Kallsyms {
     /// # Errors
     /// [`KallsymsError::Hidden`] when no address is above zero.
     pub fn parse(text: &[u8]) -> Result<Self, KallsymsError> {
-        Ok(List::read(text, Kept::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
+        Ok(KallsymsList::read(text, KallsymsScope::All).unwrap_or(Err(KallsymsError::Hidden))?.into_table())
     }
 
     fn kept(path: &Path, machine: &str) -> Option<Self> {
@@ -150,7 +151,8 @@ impl Kallsyms {
         self.marks.iter().find(|(mark, _)| mark == name).map(|(_, address)| *address)
     }
 
-    /// By how much this kernel lies higher than one whose mark was seen at `recorded`; 0 when that is not known.
+    /// By how much this kernel lies higher than one whose mark was seen at `recorded`; 0 when that is not
+    /// known.
     pub fn moved_from(&self, reference: Option<&(String, crate::address::Avma)>) -> u64 {
         let moved = reference.and_then(|(name, recorded)| Some(self.mark(name)?.wrapping_sub(recorded.0)));
         moved.unwrap_or(0)
@@ -159,21 +161,21 @@ impl Kallsyms {
 
 /// Which lines count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum KallsymsScope {
     All,
     /// What does not come and go while the kernel runs with the same modules.
     Lasting,
 }
 
 /// Lines as they were read.
-struct List {
-    names: Collected,
+struct KallsymsList {
+    names: NameListBuilder,
     marks: Vec<(String, u64)>,
 }
 
-impl List {
-    fn read(mut lines: impl BufRead, kept: Kept) -> std::io::Result<Result<Self, KallsymsError>> {
-        let mut list = Self { names: Collected::new(MOST_OPEN), marks: Vec::new() };
+impl KallsymsList {
+    fn read(mut lines: impl BufRead, kept: KallsymsScope) -> std::io::Result<Result<Self, KallsymsError>> {
+        let mut list = Self { names: NameListBuilder::new(MOST_OPEN), marks: Vec::new() };
         let mut is_hidden = true;
         let mut line = Vec::new();
         // The module that the last functions were of, and where the highest of them begins.
@@ -201,7 +203,7 @@ impl List {
                 continue;
             }
             is_hidden &= address == 0;
-            if kept == Kept::Lasting {
+            if kept == KallsymsScope::Lasting {
                 if passes(module) {
                     continue;
                 }
@@ -295,7 +297,7 @@ pub fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
 
 /// A loaded module, a line of `/proc/modules`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedModule {
     /// Name, with underscores.
     pub name: String,
     /// Where it lies; 0 when hidden.
@@ -305,13 +307,13 @@ pub struct Loaded {
 }
 
 /// Parses `/proc/modules`: `NAME SIZE USERS DEPENDENTS STATE ADDRESS [TAINTS]`.
-pub fn loaded_modules(text: &str) -> Vec<Loaded> {
+pub fn loaded_modules(text: &str) -> Vec<LoadedModule> {
     let module = |line: &str| {
         let mut words = line.split_whitespace();
         let name = words.next()?.to_owned();
         let size = words.next()?.parse().ok()?;
         let start = u64::from_str_radix(words.nth(3)?.strip_prefix("0x")?, 16).ok()?;
-        Some(Loaded { name, start, size })
+        Some(LoadedModule { name, start, size })
     };
     text.lines().filter_map(module).collect()
 }
@@ -359,7 +361,7 @@ mod tests {
     fn what_is_kept_names_what_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kernel/boot");
-        let list = List::read(TEXT, Kept::Lasting).unwrap().unwrap();
+        let list = KallsymsList::read(TEXT, KallsymsScope::Lasting).unwrap().unwrap();
         cache_file::write(&path, MAGIC, &list.encode("thing c0100000 4096\n\n")).unwrap();
         // Other modules, another list.
         for machine in ["", "thing c0100000 4096\nmore c0300000 1\n\n", "thing c0100000 4097\n\n"] {
@@ -373,7 +375,8 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0150), "do_one");
         assert_eq!(name(0xffff_ffff_8100_02f0), "do_two");
         assert_eq!(name(0xffff_ffff_c010_0010), "probe");
-        // The rest of the module's last page is its own; what lies behind, or comes and goes, must be asked for.
+        // The rest of the module's last page is its own; what lies behind, or comes and goes, must be asked
+        // for.
         assert_eq!(name(0xffff_ffff_c010_0fff), "probe");
         assert_eq!(name(0xffff_ffff_c010_1000), "-");
         assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");
@@ -390,7 +393,10 @@ mod tests {
     #[test]
     fn modules_have_places_and_names() {
         let modules = loaded_modules("nf_nat 40960 2 a,b, Live 0xffffffffc0a00000 (OE)\nrubbish\n");
-        assert_eq!(modules, [Loaded { name: "nf_nat".into(), start: 0xffff_ffff_c0a0_0000, size: 40960 }]);
+        assert_eq!(
+            modules,
+            [LoadedModule { name: "nf_nat".into(), start: 0xffff_ffff_c0a0_0000, size: 40960 }]
+        );
         assert_eq!(module_name(Path::new("kernel/net/nf-nat.ko.xz")).as_deref(), Some("nf_nat"));
     }
 }

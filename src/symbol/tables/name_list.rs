@@ -1,12 +1,15 @@
-//! A bare list of names and addresses, as kallsyms is one: kept small, since it has a hundred thousand of them.
+//! A bare list of names and addresses, as kallsyms is one: kept small, since it has a hundred thousand of
+//! them.
 //!
-//! Receives names without sizes in any order; decides as perf does: a name reaches to the next address, at most a given
-//! distance, and of several names of a place the last is shown. A finished list is one piece of memory, the same whether it
-//! was just made or lies in a file: what nobody asks about then takes no memory at all.
+//! Receives names without sizes in any order; decides as perf does: a name reaches to the next address, at
+//! most a given distance, and of several names of a place the last is shown. A finished list is one piece of
+//! memory, the same whether it was just made or lies in a file: what nobody asks about then takes no memory
+//! at all.
 //!
 //! ```text
-//!   | reach, places, ends | ends, rising | by place, rising: start, where its name ends | all names |
-//!          u64 each            u64 each                u64, u32                           UTF-8       little-endian
+//!   | reach, starts, ends | ends, rising | by start, rising: start, where its name ends | all names |
+//!          u64 each            u64 each                u64, u32                           UTF-8
+//!                                                                                    all little-endian
 //! ```
 
 use super::table::Symbol;
@@ -25,7 +28,7 @@ pub struct NameList {
 
 /// Collects names.
 #[derive(Debug, Default)]
-pub struct Collected {
+pub struct NameListBuilder {
     names: Vec<(u64, u32, u32)>,
     text: String,
     /// Addresses at which a name ends that began before, whatever follows.
@@ -42,11 +45,11 @@ const PLACE: usize = 12;
 
 impl Default for NameList {
     fn default() -> Self {
-        Collected::default().finish()
+        NameListBuilder::default().finish()
     }
 }
 
-impl Collected {
+impl NameListBuilder {
     /// Nothing yet; the names will reach at most so far.
     pub fn new(reach: u64) -> Self {
         Self { reach, ..Self::default() }
@@ -195,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_last_name_of_a_place_is_shown_and_reaches_to_the_next() {
-        let mut list = Collected::new(100);
+        let mut list = NameListBuilder::new(100);
         for (start, name) in
             [(40, "later"), (16, "__pfx_start"), (16, "start_kernel"), (16, "start"), (500, "far")]
         {

@@ -1,7 +1,7 @@
 //! Names for the stubs through which a program calls libraries: `printf@plt`.
 //!
-//! A stub jumps to the address in a slot; the relocation of that slot names the function. So each stub is read as
-//! code, and no layout of the section needs to be known (plain, IBT's second table, non-lazy, BTI).
+//! A stub jumps to the address in a slot; the relocation of that slot names the function. So each stub is
+//! read as code, and no layout of the section needs to be known (plain, IBT's second table, non-lazy, BTI).
 //!
 //! ```text
 //!   x86-64   [endbr64] [bnd] jmp *disp32(%rip)      slot = end of the instruction + disp32
@@ -9,7 +9,7 @@
 //! ```
 
 use object::Architecture;
-use object::read::{File, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use object::read::{File, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::table::{Builder, Rank};
@@ -62,28 +62,43 @@ pub fn add_stubs(file: &File<'_>, into: &mut Builder) {
 
 /// Slot address to the name of the function that it leads to, for some slots.
 fn slots(file: &File<'_>, wanted: &FxHashSet<u64>) -> FxHashMap<u64, String> {
-    let mut slots = FxHashMap::default();
     if wanted.is_empty() {
-        return slots;
+        return FxHashMap::default();
     }
-    for (slot, relocation) in file.dynamic_relocations().into_iter().flatten().take(4 * MOST_STUBS) {
-        let RelocationTarget::Symbol(index) = relocation.target() else { continue };
-        if !wanted.contains(&slot) {
-            continue;
+    let name = |(slot, target)| match target {
+        SlotTarget::Symbol(name) if !name.is_empty() => {
+            Some((slot, String::from_utf8_lossy(name).into_owned()))
         }
-        let Some(symbol) = file
-            .dynamic_symbol_table()
-            .and_then(|t| object::read::ObjectSymbolTable::symbol_by_index(&t, index).ok())
-        else {
-            continue;
+        _ => None,
+    };
+    slot_targets(file, &|slot| wanted.contains(&slot)).filter_map(name).collect()
+}
+
+/// What the dynamic linker writes into a slot: the address of this function.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::symbol) enum SlotTarget<'a> {
+    /// The symbol of this name, in whichever file has it.
+    Symbol(&'a [u8]),
+    /// What lies at this address of the file itself.
+    Address(u64),
+}
+
+/// The slots of a file that are wanted, each with what it leads to.
+pub(in crate::symbol) fn slot_targets<'f, 'a: 'f>(
+    file: &'f File<'a>,
+    wanted: &'f dyn Fn(u64) -> bool,
+) -> impl Iterator<Item = (u64, SlotTarget<'a>)> + 'f {
+    let relocations = file.dynamic_relocations().into_iter().flatten().take(4 * MOST_STUBS);
+    relocations.filter(|(slot, _)| wanted(*slot)).filter_map(|(slot, relocation)| {
+        let target = match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = file.dynamic_symbol_table()?.symbol_by_index(index).ok()?;
+                SlotTarget::Symbol(symbol.name_bytes().ok()?)
+            }
+            _ => SlotTarget::Address(relocation.addend() as u64),
         };
-        if let Ok(name) = symbol.name_bytes()
-            && !name.is_empty()
-        {
-            slots.insert(slot, String::from_utf8_lossy(name).into_owned());
-        }
-    }
-    slots
+        Some((slot, target))
+    })
 }
 
 fn x86_64(stub: &[u8], address: u64) -> Option<u64> {

@@ -1,7 +1,8 @@
 //! A sorted table of functions: which one holds an address.
 //!
-//! Receives named ranges in any order, overlapping and doubled as they come out of symbol tables, and decides once which name stands
-//! where; a lookup is then one binary search. Leaves reading of symbol tables to others.
+//! Receives named ranges in any order, overlapping and doubled as they come out of symbol tables, and decides
+//! once which name stands where; a lookup is then one binary search. Leaves reading of symbol tables to
+//! others.
 //!
 //! ```text
 //!   symbols   [aaaaaaaaaaaaaaaa]  [bbbb    (no size: ends at the next)
@@ -9,9 +10,13 @@
 //!   cuts      |aaaa|cccc|aaaaa|..|bbbbb|ddd|....      the latest start wins, then the outer one again
 //! ```
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 /// How good a name is where several start at the same address; the larger is shown.
 ///
-/// As perf chooses: sized before unsized, not weak before weak, global before local, fewer leading underscores, longer.
+/// As perf chooses: sized before unsized, not weak before weak, global before local, fewer leading
+/// underscores, longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank {
     /// It is a function, or at least no bare label.
@@ -27,14 +32,31 @@ pub struct Rank {
 pub struct Symbol<'a> {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// The end, exclusive.
     pub end: u64,
     /// The name as the table has it.
     pub name: &'a str,
 }
 
+/// A [`Symbol`] apart from its table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnedSymbol {
+    /// First address.
+    pub start: u64,
+    /// The end, exclusive.
+    pub end: u64,
+    /// The name as the table has it.
+    pub name: Box<str>,
+}
+
+impl From<Symbol<'_>> for OwnedSymbol {
+    fn from(Symbol { start, end, name }: Symbol<'_>) -> Self {
+        Self { start, end, name: name.into() }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct SymbolEntry {
     start: u64,
     end: u64,
     /// The table gave no size: `end` is only the farthest it can be.
@@ -47,16 +69,16 @@ struct Entry {
 /// Collects symbols.
 #[derive(Debug, Default)]
 pub struct Builder {
-    entries: Vec<Entry>,
+    entries: Vec<SymbolEntry>,
     names: String,
     /// Only what decides about these addresses is kept.
-    only: Option<Few>,
+    only: Option<WantedAddresses>,
 }
 
 /// The finished table.
 #[derive(Debug, Default)]
 pub struct Table {
-    entries: Vec<Entry>,
+    entries: Vec<SymbolEntry>,
     names: String,
     /// Where the answer changes: from this address on it is that entry, or none.
     cuts: Vec<(u64, u32)>,
@@ -71,17 +93,17 @@ const NONE: u32 = u32::MAX;
 ///   wanted             ^                            what covers it is kept, and what starts nearest before it
 ///   same answer    |---------------|                from the last boundary before it to the first behind
 /// ```
-/// A label without a size ends at the next start, and nearer starts than its own may come later: what turns out to be too
-/// far is dropped in the end. (A label inside of a sized function that ends before the
-/// address would be dropped by the whole table and is not here; no assembler makes such.)
+/// A label without a size ends at the next start, and nearer starts than its own may come later: what turns
+/// out to be too far is dropped in the end. (A label inside of a sized function that ends before the address
+/// would be dropped by the whole table and is not here; no assembler makes such.)
 #[derive(Debug, Default, Clone)]
-pub struct Few {
+pub struct WantedAddresses {
     wanted: Vec<u64>,
     /// The last boundary at or before each, the first behind it, and the nearest start.
     around: Vec<(u64, u64, u64)>,
 }
 
-impl Few {
+impl WantedAddresses {
     /// These addresses, in any order.
     pub fn new(wanted: impl IntoIterator<Item = u64>) -> Self {
         let mut wanted: Vec<u64> = wanted.into_iter().collect();
@@ -127,7 +149,8 @@ impl Few {
         behind > first
     }
 
-    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer one.
+    /// A boundary was noted at its neighbours only: it bounds those behind them too, where there is no nearer
+    /// one.
     fn settle(&mut self) {
         for at in 1..self.around.len() {
             self.around[at].0 = self.around[at].0.max(self.around[at - 1].0);
@@ -162,7 +185,7 @@ const MOST_NAME_BYTES: usize = 1 << 30;
 
 impl Builder {
     /// A builder for a table that need answer for few addresses only: it costs no memory for the others.
-    pub fn for_few(few: Few) -> Self {
+    pub fn for_few(few: WantedAddresses) -> Self {
         Self { only: Some(few), ..Self::default() }
     }
 
@@ -176,7 +199,8 @@ impl Builder {
         }
     }
 
-    /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at most.
+    /// Adds a symbol; `size` 0 means that it reaches to the next symbol, `limit` (the end of its section) at
+    /// most.
     pub fn add(&mut self, start: u64, size: u64, limit: u64, rank: Rank, name: &str) {
         let full = self.names.len() + name.len() > MOST_NAME_BYTES || self.entries.len() >= NONE as usize / 2;
         let end = if size == 0 { limit } else { start.saturating_add(size) };
@@ -185,7 +209,7 @@ impl Builder {
         }
         let (name_at, name_len) = (self.names.len() as u32, name.len() as u32);
         self.names.push_str(name);
-        self.entries.push(Entry { start, end, open: size == 0, rank, name_at, name_len });
+        self.entries.push(SymbolEntry { start, end, open: size == 0, rank, name_at, name_len });
     }
 
     /// What lies in this place is not one with what lies around it, whether it has a name or not.
@@ -221,7 +245,7 @@ impl Builder {
     }
 
     /// As [`Builder::finish`], with what is known of the few.
-    pub fn finish_few(self) -> (Table, Few) {
+    pub fn finish_few(self) -> (Table, WantedAddresses) {
         let Self { mut entries, names, only } = self;
         let mut only = only;
         if let Some(few) = &mut only {
@@ -229,8 +253,8 @@ impl Builder {
             entries.retain_mut(|e| !e.open || few.keeps_label(e.start, &mut e.end));
         }
         let few = only.unwrap_or_default();
-        let text = |e: &Entry| &names[e.name_at as usize..(e.name_at + e.name_len) as usize];
-        let worth = |e: &Entry| {
+        let text = |e: &SymbolEntry| &names[e.name_at as usize..(e.name_at + e.name_len) as usize];
+        let worth = |e: &SymbolEntry| {
             let underscores = text(e).bytes().take_while(|b| *b == b'_').count();
             (!e.open, e.rank, std::cmp::Reverse(underscores), e.name_len)
         };
@@ -247,7 +271,7 @@ impl Builder {
 }
 
 /// Ends each open symbol at the next start; drops labels that stand inside of a function of known size.
-fn end_the_open(entries: &mut Vec<Entry>) {
+fn end_the_open(entries: &mut Vec<SymbolEntry>) {
     let mut covered_to = 0;
     entries.retain(|e| {
         if !e.open {
@@ -265,8 +289,8 @@ fn end_the_open(entries: &mut Vec<Entry>) {
 }
 
 /// Sweeps over the starts with a stack of what is open, so that overlaps are decided once.
-fn cut(entries: &[Entry]) -> Vec<(u64, u32)> {
-    fn close_until(to: u64, stack: &mut Vec<u32>, entries: &[Entry], cuts: &mut Vec<(u64, u32)>) {
+fn cut(entries: &[SymbolEntry]) -> Vec<(u64, u32)> {
+    fn close_until(to: u64, stack: &mut Vec<u32>, entries: &[SymbolEntry], cuts: &mut Vec<(u64, u32)>) {
         // The top has the latest start; when it ends, what is below it and still runs stands again.
         while let Some(&top) = stack.last() {
             let end = entries[top as usize].end;
@@ -294,6 +318,16 @@ fn cut(entries: &[Entry]) -> Vec<(u64, u32)> {
 }
 
 impl Table {
+    /// Functions that do not overlap.
+    pub fn of<'a>(functions: impl Iterator<Item = (Range<u64>, Cow<'a, str>)>) -> Self {
+        let mut builder = Builder::default();
+        let rank = Rank { function: true, strong: true, global: true };
+        for (range, name) in functions {
+            builder.add(range.start, range.end - range.start, range.end, rank, &name);
+        }
+        builder.finish()
+    }
+
     /// The symbol that holds an address: of several the one that starts last.
     pub fn find(&self, address: u64) -> Option<Symbol<'_>> {
         let at = self.cuts.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
@@ -316,7 +350,7 @@ impl Table {
         self.entries.is_empty()
     }
 
-    fn symbol(&self, entry: &Entry) -> Symbol<'_> {
+    fn symbol(&self, entry: &SymbolEntry) -> Symbol<'_> {
         let name = &self.names[entry.name_at as usize..(entry.name_at + entry.name_len) as usize];
         Symbol { start: entry.start, end: entry.end, name }
     }
@@ -378,12 +412,14 @@ mod tests {
             let table = builder.finish();
             let scanned = table.iter().filter(|s| s.start <= address && address < s.end).max_by_key(|s| s.start);
             prop_assert_eq!(table.find(address), scanned);
-            // A table for few addresses says the same, and for all between the bounds that it names. Labels that stand
-            // inside of a sized function which ends before the address are the exception: see `Few`.
+            // A table for few addresses says the same, and for all between the bounds that it names. Labels
+            // that stand inside of a sized function which ends before the address are the exception: see
+            // `WantedAddresses`.
             let wanted = others.iter().copied().chain([address]);
-            let mut few = Builder::for_few(Few::new(wanted.clone()));
+            let mut few = Builder::for_few(WantedAddresses::new(wanted.clone()));
             let mut sized = Builder::default();
-            // Names of one place have one size: of those that have not, the whole table keeps one without looking at it.
+            // Names of one place have one size: of those that have not, the whole table keeps one without
+            // looking at it.
             let mut once = std::collections::BTreeSet::new();
             for (at, (start, size)) in symbols.iter().enumerate().filter(|(_, (_, size))| *size > 0) {
                 if !once.insert(*start) {

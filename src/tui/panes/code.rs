@@ -8,7 +8,8 @@ use super::{found, nothing, put};
 use crate::profile::annotate::arrows::Piece;
 use crate::profile::annotate::{Basis, Kind, Listing};
 use crate::profile::sampled::Filter;
-use crate::tui::fit;
+use crate::text;
+use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
@@ -27,7 +28,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
                 areas.body,
                 &match function.symbol.as_str() {
                     "" => "looking for the costliest function …".to_owned(),
-                    symbol => format!("looking for the code of {} …", fit::cut(symbol, width)),
+                    symbol => format!("looking for the code of {} …", text::cut(symbol, width)),
                 },
                 theme,
             );
@@ -39,9 +40,9 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let (of_all, error) = listing.events.get(event).map_or((0.0, 1.0), |event| event.of_all());
     let heading = format!(
         "{} {} {} of all{}: {} ({})",
-        fit::right("Share", 7),
-        fit::percent(of_all).trim(),
-        fit::error(error).trim(),
+        text::right("Share", 7),
+        figures::percent(of_all).trim(),
+        figures::error(error).trim(),
         // The code's weights are those of the whole recording; whoever filtered must not read them as what is left.
         if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
         listing.symbol,
@@ -51,7 +52,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         buffer,
         areas.heading,
         0,
-        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        vec![Span::styled(text::left(&heading, width), theme.heading())],
         Style::new(),
     );
     if code.shown.is_empty() {
@@ -66,7 +67,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let value = row.value(event);
         let (share, _) = listing.share(event, &value, Basis::LocalPeriod);
         let is_code = matches!(row.kind, Kind::Instruction(_) | Kind::Address(_));
-        let number = if value.period == 0 { " ".repeat(7) } else { fit::percent(share) };
+        let number = if value.period == 0 { " ".repeat(7) } else { figures::percent(share) };
         let style = if is_code { theme.share(share) } else { theme.dim() };
         let mut spans = vec![Span::styled(format!("{number} "), style)];
         let lanes = listing.lanes;
@@ -91,7 +92,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
                     let path = listing.files.get(*file).map_or("", |file| &file.path);
                     format!("({} is not there)", path.rsplit('/').next().unwrap_or(path))
                 });
-                (fit::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
+                (text::right(&line.to_string(), 5 + (*depth).min(10)) + " ", text, theme.source())
             }
             Kind::Instruction(i) => {
                 let name = i.target.as_ref().or(i.refers.as_ref()).and_then(|target| target.name.as_ref());
@@ -100,14 +101,14 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
                     _ => format!("  <{name}+{offset:#x}>"),
                 });
                 let name = name.unwrap_or_default();
-                let words = format!("{} {}{name}", fit::left(&i.mnemonic, 7), i.operands);
+                let words = format!("{} {}{name}", text::left(&i.mnemonic, 7), i.operands);
                 (format!("{:>8x}  ", i.address), words, theme.plain())
             }
             Kind::Address(address) => (format!("{address:>8x}  "), "?".to_owned(), theme.plain()),
         };
         let room = room.saturating_sub(crate::text::width(&number));
         spans.push(Span::styled(number, theme.dim()));
-        spans.extend(found(fit::shifted(&words, code.shift, room), style, &state.search, theme));
+        spans.extend(found(text::shifted(&words, code.shift, room), style, &state.search, theme));
         put(buffer, areas.body, line, spans, if at == chosen { theme.cursor() } else { Style::new() });
     }
     let Some(row) = listing.rows.get(chosen) else { return };
@@ -115,18 +116,18 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let (share, error) = listing.share(event, &value, Basis::LocalPeriod);
     let mut words = format!("line {} of {}", code.scroll.cursor + 1, code.shown.len());
     if value.samples > 0 {
-        let (share, error) = (fit::percent(share), fit::error(error));
+        let (share, error) = (figures::percent(share), figures::error(error));
         words += &format!(": {} samples, {} {} of the function", value.samples, share.trim(), error.trim());
     }
     let others = listing.events.iter().enumerate().filter(|(at, _)| *at != event);
     for (at, other) in others {
         let (share, _) = listing.share(at, &row.value(at), Basis::LocalPeriod);
-        words += &format!("; {} of {}", fit::percent(share).trim(), other.name);
+        words += &format!("; {} of {}", figures::percent(share).trim(), other.name);
     }
     if let Some(note) = listing.notes.first() {
         words += &format!("; {}", note.text);
     }
-    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
 }
 
 /// The lanes of a row, the farthest first, then what leads to the code.

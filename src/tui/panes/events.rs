@@ -6,7 +6,8 @@ use ratatui::text::Span;
 
 use super::{nothing, put};
 use crate::profile::sampled::Profile;
-use crate::tui::fit;
+use crate::text;
+use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
@@ -18,12 +19,12 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         nothing(buffer, areas.body, "waiting for the first samples …", theme);
         return;
     };
-    let heading = format!("  {} {} Event", fit::right("Samples", 14), fit::right("Periods", 24));
+    let heading = format!("  {} {} Event", text::right("Samples", 14), text::right("Periods", 24));
     put(
         buffer,
         areas.heading,
         0,
-        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        vec![Span::styled(text::left(&heading, width), theme.heading())],
         Style::new(),
     );
     let top = state.events.top;
@@ -32,31 +33,32 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let words = format!(
             "{} {} {} {}",
             if at == state.event_index() { "▸" } else { " " },
-            fit::right(&thousands(event.total.samples), 14),
-            fit::right(&thousands(event.total.period), 24),
+            text::right(&thousands(event.total.samples), 14),
+            text::right(&thousands(event.total.period), 24),
             event.name
         );
         let is_cursor = at == state.events.cursor;
         let style = if is_cursor { theme.cursor() } else { Style::new() };
-        put(buffer, areas.body, line, vec![Span::raw(fit::left(&words, width))], style);
+        put(buffer, areas.body, line, vec![Span::raw(text::left(&words, width))], style);
         line += 1;
     }
     line += 1;
     for (words, style) in quality(profile, state, theme) {
-        for part in wrapped(&words, width) {
+        // A page of words helps nobody.
+        for part in text::wrap("", "  ", &words, width).into_iter().take(13) {
             put(buffer, areas.body, line, vec![Span::styled(part, style)], Style::new());
             line = line.saturating_add(1);
         }
     }
     let words = "Enter: look at this event";
-    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(words, width), theme.dim())], Style::new());
+    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(words, width), theme.dim())], Style::new());
 }
 
 /// What is known about the quality, the worst first.
 fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
     let trust = &profile.trust;
     let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
-    let part = |part: u64, of: u64| fit::percent(part as f64 / of.max(1) as f64).trim().to_owned();
+    let part = |part: u64, of: u64| figures::percent(part as f64 / of.max(1) as f64).trim().to_owned();
     if trust.lost_samples > 0 || trust.lost_records > 0 {
         let words = format!(
             "lost: {} samples, {} records",
@@ -102,29 +104,6 @@ fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style
             thousands(module.unnamed)
         );
         lines.push((words, theme.plain()));
-    }
-    lines
-}
-
-/// Words in lines of at most `width` columns, the later ones indented.
-fn wrapped(words: &str, width: usize) -> Vec<String> {
-    let words = crate::text::clean(words);
-    let mut lines = vec![String::new()];
-    for word in words.split_whitespace() {
-        let Some(line) = lines.last_mut() else { break };
-        let used = crate::text::width(line);
-        if used > 2 && used + 1 + crate::text::width(word) > width {
-            lines.push(format!("  {}", fit::cut(word, width.saturating_sub(2))));
-        } else {
-            if used > 0 {
-                line.push(' ');
-            }
-            line.push_str(&fit::cut(word, width.saturating_sub(used + 1)));
-        }
-        // A page of words helps nobody.
-        if lines.len() > 12 {
-            break;
-        }
     }
     lines
 }

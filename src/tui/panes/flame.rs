@@ -8,7 +8,8 @@ use ratatui::text::Span;
 use super::tree::why_none;
 use super::{nothing, put};
 use crate::profile::sampled::Order;
-use crate::tui::fit;
+use crate::text;
+use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::state::flame::{ALL, matched};
@@ -33,14 +34,14 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     };
     if state.search.is_some() {
         let sum = matched(tree, |node| state.search.finds(name(node)));
-        let share = fit::percent(event.share(sum));
+        let share = figures::percent(event.share(sum));
         heading += &format!("; {} match {:?}", share.trim(), state.search.text);
     }
     put(
         buffer,
         areas.heading,
         0,
-        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        vec![Span::styled(text::left(&heading, width), theme.heading())],
         Style::new(),
     );
     let boxes = state.boxes();
@@ -67,7 +68,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         }
         // A border on the left tells neighbours apart; the narrowest have room for nothing else.
         let words = if b.width >= 3 {
-            format!("▏{}", fit::left(name, b.width - 1))
+            format!("▏{}", text::left(name, b.width - 1))
         } else {
             format!("▏{}", " ".repeat(b.width - 1))
         };
@@ -84,11 +85,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let dso = tree.nodes.get(at.node as usize).map_or("", |node| profile.texts.get(node.dso));
     let words = format!(
         "{} {}, {} itself: {} ({dso})",
-        fit::percent(share).trim(),
-        fit::error(event.error(share)).trim(),
-        fit::percent(event.share(own)).trim(),
+        figures::percent(share).trim(),
+        figures::error(event.error(share)).trim(),
+        figures::percent(event.share(own)).trim(),
         name(at.node),
     );
-    let words = if at.node == ALL { format!("{}: all", fit::percent(share).trim()) } else { words };
-    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+    let words = if at.node == ALL { format!("{}: all", figures::percent(share).trim()) } else { words };
+    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
 }

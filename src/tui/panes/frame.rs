@@ -7,7 +7,7 @@ use ratatui::text::Span;
 
 use super::put;
 use crate::text;
-use crate::tui::fit;
+use crate::tui::figures;
 use crate::tui::keys::{self, Pane};
 use crate::tui::state::strip;
 use crate::tui::state::{Over, State};
@@ -28,7 +28,7 @@ impl Side {
     /// The first words are cut to what fits; later ones come whole or not at all.
     fn add(&mut self, words: &str, style: Style) {
         let words =
-            if self.spans.is_empty() { fit::cut(words, self.room) } else { fit::cut(words, usize::MAX) };
+            if self.spans.is_empty() { text::cut(words, self.room) } else { text::cut(words, usize::MAX) };
         let width = text::width(&words);
         if width <= self.room {
             self.room -= width;
@@ -40,9 +40,9 @@ impl Side {
 pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let status = &state.status;
     let mut side = Side::new(area.width);
-    side.add(&format!("pmc {}", fit::cut(&status.title, usize::from(area.width) / 3)), theme.bold());
+    side.add(&format!("pmc {}", text::cut(&status.title, usize::from(area.width) / 3)), theme.bold());
     if let Some((_, event)) = state.event() {
-        side.add(&format!("  {}", fit::cut(&event.name, 24)), theme.bold());
+        side.add(&format!("  {}", text::cut(&event.name, 24)), theme.bold());
     }
     // While samples come in, what there is to say beside their number counts for more.
     let samples = |side: &mut Side| {
@@ -114,7 +114,7 @@ pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme)
     }
     let filters = filters(state);
     if !filters.is_empty() && side.room > 8 {
-        let words = fit::cut(&format!("  only {filters}"), side.room);
+        let words = text::cut(&format!("  only {filters}"), side.room);
         side.add(&words, theme.key());
     }
     put(buffer, area, 0, side.spans, Style::new());
@@ -168,7 +168,7 @@ fn span(state: &State, from: u64, to: u64) -> String {
 pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let Some(times) = state.answer.as_ref().and_then(|answer| answer.times.as_ref()) else { return };
     let columns = strip::columns(&times.sums, area.width);
-    let line = fit::sparks(&columns);
+    let line = figures::sparks(&columns);
     put(buffer, area, 0, vec![Span::styled(line, theme.dim())], Style::new());
     let mut mark = |(from, to): (u16, u16), style: Style| {
         let part = Rect { x: area.x + from, width: to.saturating_sub(from) + 1, ..area };
@@ -196,7 +196,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
             let room = width.saturating_sub(question.len() + 1);
             let typed = text::width(&text::clean(&prompt.text));
             // The end of what is typed stays in sight.
-            let shown = fit::shifted(&prompt.text, typed.saturating_sub(room), room);
+            let shown = text::shifted(&prompt.text, typed.saturating_sub(room), room);
             let column = question.len() + text::width(&shown);
             let spans = vec![Span::styled(question, theme.key()), Span::raw(shown)];
             put(buffer, area, 0, spans, Style::new());
@@ -208,12 +208,12 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
                 None => String::new(),
             };
             let keys = "←→ move  Space other end  Enter only this  Esc leave";
-            let line = fit::cut(&format!("{words}{keys}"), width);
+            let line = text::cut(&format!("{words}{keys}"), width);
             put(buffer, area, 0, vec![Span::styled(line, theme.key())], Style::new());
         }
         _ if state.said.is_some() => {
             let said = state.said.as_deref().unwrap_or_default();
-            put(buffer, area, 0, vec![Span::styled(fit::cut(said, width), theme.bold())], Style::new());
+            put(buffer, area, 0, vec![Span::styled(text::cut(said, width), theme.bold())], Style::new());
         }
         _ => hints(buffer, area, state, theme),
     }

@@ -7,7 +7,7 @@ use ratatui::text::Span;
 use super::{found, nothing, put};
 use crate::profile::sampled::{Event, Profile, Row, SortKey};
 use crate::text;
-use crate::tui::fit;
+use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::state::table::{self, Column};
@@ -141,7 +141,7 @@ fn heading(
             (true, false) => format!("{words}▴"),
             _ => words.to_owned(),
         };
-        if to_right { fit::right(&words, width) } else { fit::left(&words, width) }
+        if to_right { text::right(&words, width) } else { text::left(&words, width) }
     };
     let mut line = " ".to_owned();
     if widths.has_totals {
@@ -151,7 +151,7 @@ fn heading(
     line += &arrow(Column::Own, if widths.has_totals { "Self" } else { "Share" }, 7, true);
     line.push(' ');
     if widths.has_errors {
-        line += &fit::right("±", 6);
+        line += &text::right("±", 6);
         line.push(' ');
     }
     if widths.bar > 0 {
@@ -161,7 +161,7 @@ fn heading(
         line += &arrow(Column::Key(at), key.heading(), *width, false);
         line.push(' ');
     }
-    let line = fit::left(line.trim_end(), areas.heading.width.into());
+    let line = text::left(line.trim_end(), areas.heading.width.into());
     put(buffer, areas.heading, 0, vec![Span::styled(line, theme.heading())], Style::new());
 }
 
@@ -177,23 +177,23 @@ fn spans(
     let (own, total) = (event.share(row.own.period), event.share(row.total.period));
     let mut spans = vec![Span::styled(if is_marked { "*" } else { " " }, theme.marked())];
     if widths.has_totals {
-        spans.push(Span::styled(fit::percent(total) + " ", theme.share(total)));
+        spans.push(Span::styled(figures::percent(total) + " ", theme.share(total)));
     }
-    spans.push(Span::styled(fit::percent(own) + " ", theme.share(own)));
+    spans.push(Span::styled(figures::percent(own) + " ", theme.share(own)));
     if widths.has_errors {
         let shown = if state.table.sort == Column::Own { own } else { total };
-        spans.push(Span::styled(fit::error(event.error(shown)) + " ", theme.dim()));
+        spans.push(Span::styled(figures::error(event.error(shown)) + " ", theme.dim()));
     }
     if widths.bar > 0 {
-        spans.push(Span::styled(fit::bar(own, total, widths.bar) + " ", theme.bar()));
+        spans.push(Span::styled(figures::bar(own, total, widths.bar) + " ", theme.bar()));
     }
     let style = if is_marked { theme.marked() } else { theme.plain() };
     let last = widths.keys.len().saturating_sub(1);
     for (at, (cell, width)) in row.cells.iter().zip(&widths.keys).enumerate() {
         let words = cell_words(profile, cell);
         // The last column has the long names, and moves.
-        let words = if at == last { fit::shifted(&words, state.table.shift, *width) } else { words };
-        spans.extend(found(fit::left(&words, *width), style, &state.search, theme));
+        let words = if at == last { text::shifted(&words, state.table.shift, *width) } else { words };
+        spans.extend(found(text::left(&words, *width), style, &state.search, theme));
         spans.push(Span::raw(" "));
     }
     spans
@@ -212,7 +212,7 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
         let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();
         let period = marked.iter().fold(0u64, |sum, row| sum.saturating_add(row.own.period));
         let share = event.share(period);
-        let (share, error) = (fit::percent(share), fit::error(event.error(share)));
+        let (share, error) = (figures::percent(share), figures::error(event.error(share)));
         left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
     }
     let function = table::function(profile, row);
@@ -221,12 +221,12 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);
         let columns = crate::tui::state::strip::columns(sums, room.min(sums.len().max(1)) as u16);
-        fit::sparks(&columns)
+        figures::sparks(&columns)
     });
     let sparks = sparks.unwrap_or_default();
     let room = width.saturating_sub(text::width(&sparks) + 1);
     let spans = vec![
-        Span::styled(fit::left(&left, room), theme.dim()),
+        Span::styled(text::left(&left, room), theme.dim()),
         Span::raw(" "),
         Span::styled(sparks, theme.bar()),
     ];

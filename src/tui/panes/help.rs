@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::put;
-use crate::tui::fit;
+use crate::text;
 use crate::tui::keys;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
@@ -22,14 +22,14 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, top: usize, _state: &State, 
     let last = (top + body).min(rows.len());
     let heading =
         format!("Keys and mouse, lines {}-{last} of {} (PgDn for more, q closes)", top + 1, rows.len());
-    put(buffer, area, 0, vec![Span::styled(fit::left(&heading, width), theme.heading())], Style::new());
+    put(buffer, area, 0, vec![Span::styled(text::left(&heading, width), theme.heading())], Style::new());
     for (line, (keys, words)) in (1..area.height).zip(rows.into_iter().skip(top)) {
         let spans = if keys.is_empty() {
-            vec![Span::styled(fit::cut(&words, width), theme.bold())]
+            vec![Span::styled(text::cut(&words, width), theme.bold())]
         } else {
             vec![
-                Span::styled(format!("  {} ", fit::left(&keys, KEYS)), theme.key()),
-                Span::styled(fit::cut(&words, width.saturating_sub(KEYS + 3)), theme.plain()),
+                Span::styled(format!("  {} ", text::left(&keys, KEYS)), theme.key()),
+                Span::styled(text::cut(&words, width.saturating_sub(KEYS + 3)), theme.plain()),
             ]
         };
         put(buffer, area, line, spans, Style::new());

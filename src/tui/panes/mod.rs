@@ -23,6 +23,7 @@ use super::layout::{LEAST_HEIGHT, LEAST_WIDTH};
 use super::state::search::Search;
 use super::state::{Over, State};
 use super::theme::Theme;
+use crate::text;
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
@@ -99,7 +100,7 @@ fn nothing(buffer: &mut Buffer, area: Rect, words: &str, theme: Theme) {
             buffer,
             area,
             line,
-            vec![Span::styled(super::fit::cut(words, area.width.into()), theme.dim())],
+            vec![Span::styled(text::cut(words, area.width.into()), theme.dim())],
             Style::new(),
         );
     }

@@ -5,7 +5,8 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{found, nothing, put};
-use crate::tui::fit;
+use crate::text;
+use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
@@ -22,16 +23,16 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     }
     let heading = format!(
         "{} {} {} {} Command",
-        fit::right("Share", 8),
-        fit::right("Samples", 9),
-        fit::right("Pid", 8),
-        fit::right("Tid", 8)
+        text::right("Share", 8),
+        text::right("Samples", 9),
+        text::right("Pid", 8),
+        text::right("Tid", 8)
     );
     put(
         buffer,
         areas.heading,
         0,
-        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        vec![Span::styled(text::left(&heading, width), theme.heading())],
         Style::new(),
     );
     let (top, cursor) = (state.threads.scroll.top, state.threads.scroll.cursor);
@@ -40,15 +41,15 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let tid = at.tid.map(|tid| tid.to_string()).unwrap_or_default();
         let pid = if at.tid.is_some() { String::new() } else { at.pid.to_string() };
         let indent = if at.tid.is_some() { "  " } else { "" };
-        let name = fit::cut(profile.texts.get(at.comm), width.saturating_sub(40));
+        let name = text::cut(profile.texts.get(at.comm), width.saturating_sub(40));
         let mut spans = vec![
-            Span::styled(format!(" {} ", fit::percent(share)), theme.share(share)),
+            Span::styled(format!(" {} ", figures::percent(share)), theme.share(share)),
             Span::styled(
                 format!(
                     "{} {} {} {indent}",
-                    fit::right(&at.samples.to_string(), 9),
-                    fit::right(&pid, 8),
-                    fit::right(&tid, 8)
+                    text::right(&at.samples.to_string(), 9),
+                    text::right(&pid, 8),
+                    text::right(&tid, 8)
                 ),
                 theme.plain(),
             ),
@@ -63,5 +64,5 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         cursor + 1,
         state.threads.lines.len()
     );
-    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
 }

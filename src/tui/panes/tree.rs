@@ -6,7 +6,8 @@ use ratatui::text::Span;
 
 use super::{found, nothing, put};
 use crate::profile::sampled::Order;
-use crate::tui::fit;
+use crate::text;
+use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
@@ -38,7 +39,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         (Order::Caller, Some(root)) => format!("Callees of {root}"),
         (Order::Callee, Some(root)) => format!("Callers of {root}"),
     };
-    let mut heading = format!("{} {} ", fit::right("Total", 8), fit::right("Self", 7));
+    let mut heading = format!("{} {} ", text::right("Total", 8), text::right("Self", 7));
     if bar > 0 {
         heading += &" ".repeat(bar + 1);
     }
@@ -47,7 +48,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         buffer,
         areas.heading,
         0,
-        vec![Span::styled(fit::left(&heading, width), theme.heading())],
+        vec![Span::styled(text::left(&heading, width), theme.heading())],
         Style::new(),
     );
     let room = width - 17 - if bar > 0 { bar + 1 } else { 0 };
@@ -60,11 +61,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let Some(node) = tree.nodes.get(at.node as usize) else { continue };
         let (own, total) = (event.share(node.own.period), event.share(node.total.period));
         let mut spans = vec![
-            Span::styled(format!(" {} ", fit::percent(total)), theme.share(total)),
-            Span::styled(fit::percent(own) + " ", theme.share(own)),
+            Span::styled(format!(" {} ", figures::percent(total)), theme.share(total)),
+            Span::styled(figures::percent(own) + " ", theme.share(own)),
         ];
         if bar > 0 {
-            spans.push(Span::styled(fit::bar(own, total, bar) + " ", theme.bar()));
+            spans.push(Span::styled(figures::bar(own, total, bar) + " ", theme.bar()));
         }
         let sign = match (node.children.is_empty(), state.stacks.is_open(at.node)) {
             (true, _) => "  ",
@@ -83,11 +84,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
             tail += " [k]";
         }
         let dso = profile.texts.get(node.dso);
-        let name = fit::cut(name, room.saturating_sub(used));
+        let name = text::cut(name, room.saturating_sub(used));
         let used = used + crate::text::width(&name);
         spans.extend(found(name, theme.plain(), &state.search, theme));
         let tail = format!("{tail}  {dso}");
-        spans.push(Span::styled(fit::cut(&tail, room.saturating_sub(used)), theme.dim()));
+        spans.push(Span::styled(text::cut(&tail, room.saturating_sub(used)), theme.dim()));
         let is_cursor = top + usize::from(line) == cursor;
         put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
     }
@@ -98,10 +99,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         cursor + 1,
         lines.len(),
         node.total.samples,
-        fit::percent(share).trim(),
-        fit::error(event.error(share)).trim(),
+        figures::percent(share).trim(),
+        figures::error(event.error(share)).trim(),
         profile.texts.get(node.symbol),
         profile.texts.get(node.dso),
     );
-    put(buffer, areas.detail, 0, vec![Span::styled(fit::cut(&words, width), theme.dim())], Style::new());
+    put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
 }

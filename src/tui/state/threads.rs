@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::scroll::Scroll;
-use crate::profile::sampled::{Answer, TextId};
+use crate::profile::sampled::{Answer, StringId};
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Line {
     /// The thread; `None`: the whole process.
     pub tid: Option<i32>,
     /// Its name: that of the process's costliest thread, if its first thread has no samples.
-    pub comm: TextId,
+    pub comm: StringId,
     /// Its samples.
     pub samples: u64,
     /// Their periods.

@@ -123,7 +123,7 @@ fn instruction(
         Kind::Instruction(of) => json!({
             "address": of.address,
             "offset": of.address.wrapping_sub(listing.start),
-            "bytes": of.bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+            "bytes": crate::text::hex(&of.bytes, ""),
             "mnemonic": of.mnemonic,
             "operands": operands(listing, of),
             "target": of.target.as_ref().map(|target| json!({

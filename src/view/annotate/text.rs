@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use super::{Facts, Layout, all_arrows, file_name, operands, source_line};
 use crate::profile::annotate::{Event, Kind, Line, Listing, Row, Skid, Value};
-use crate::text::{clean, width};
+use crate::text::{clean, hex, width};
 use crate::units::thousands;
 
 /// Lines above the listing.
@@ -251,7 +251,7 @@ impl<'a> Page<'a> {
             Kind::Instruction(instruction) => {
                 let mut bytes = String::new();
                 if self.bytes > 0 {
-                    let hex: String = instruction.bytes.iter().map(|byte| format!("{byte:02x} ")).collect();
+                    let hex = hex(&instruction.bytes, " ") + " ";
                     bytes = format!("{hex:<wide$} ", wide = self.bytes);
                 }
                 let code = format!("{:<7} {}", instruction.mnemonic, operands(self.listing, instruction));

@@ -104,7 +104,7 @@ fn table(out: &mut dyn Write, comparison: &Comparison, event: &Event, layout: &L
         let mut text = String::new();
         for (at, cell) in line.iter().enumerate() {
             let is_last = at + 1 == line.len();
-            let cell = if is_last { cell.clone() } else { crate::view::report::cut(cell, widths[at]) };
+            let cell = if is_last { cell.clone() } else { crate::text::cut(cell, widths[at]) };
             let pad = " ".repeat(widths[at].saturating_sub(width(&cell)));
             text.push_str("  ");
             text.push_str(&if titles[at].1 { format!("{pad}{cell}") } else { format!("{cell}{pad}") });

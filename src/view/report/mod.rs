@@ -15,10 +15,8 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, Texts, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, StringTable, Value};
 use crate::text::{clean, folded};
-
-pub(super) use text::cut;
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -274,7 +272,7 @@ pub(super) struct Spelling {
 const WIDE: usize = 72;
 
 /// The same, for whoever has cells and words without a profile.
-pub(super) fn words(texts: &Texts, cell: &Cell, spelling: Spelling) -> String {
+pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 use super::{Column, Layout, Shape, chains, fields, heading, hierarchy, lines, side_by_side, spread, tree};
 use crate::profile::sampled::{Event, ModuleTrust, Profile, Row};
-use crate::text::{clean, width};
+use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 
 /// Text columns are cut at this width, except the last.
@@ -135,26 +135,6 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
         writeln!(out, "  … and {more} more rows{own} (--max-rows 0 shows all)")?;
     }
     Ok(())
-}
-
-/// The text in at most so many columns.
-pub(in crate::view) fn cut(text: &str, most: usize) -> String {
-    if width(text) <= most {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        let mut bytes = [0; 4];
-        let wide = width(c.encode_utf8(&mut bytes));
-        if used + wide > most {
-            break;
-        }
-        used += wide;
-        out.push(c);
-    }
-    out.push('…');
-    out
 }
 
 fn trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {

@@ -5,7 +5,9 @@ use std::io;
 use serde_json::{Map, Value, json};
 
 use super::Layout;
-use crate::profile::script::{Branch, Entry, Place, Places, Record, Registers, kind};
+use crate::profile::script::{Branch, Entry, Place, Places};
+use crate::record::sample::Registers;
+use crate::record::{Record, kind};
 use crate::text::clean_json;
 
 fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {

@@ -18,7 +18,9 @@ mod records;
 
 use std::io::{self, Write};
 
-use crate::profile::script::{Entry, Field, Fields, Places, Record, misc};
+use crate::abi::misc;
+use crate::profile::script::{Entry, Field, Fields, Places};
+use crate::record::Record;
 use crate::text::clean;
 use digits::{decimal, padded, signed};
 use places::Lines;
@@ -260,7 +262,7 @@ impl<'a> Writer<'a> {
 
     /// perf's letters for the bits: it asks for each mode's bits by themselves, so that `U` and `H` also stand for 3.
     fn misc(&mut self, bits: u16, kind: Option<u32>) {
-        use crate::profile::script::kind as k;
+        use crate::record::kind as k;
         let start = self.out.len();
         let modes = [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')];
         self.out.extend(modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| letter));

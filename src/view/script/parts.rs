@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 use super::Writer;
 use super::digits::{decimal, hex, padded};
 use super::places::{dso, symbol};
-use crate::profile::script::{Branch, Entry, Field, Fields, Place, Registers, page_size};
+use crate::profile::script::{Branch, Entry, Field, Fields, Place};
+use crate::record::decode::page_size;
+use crate::record::sample::Registers;
 use crate::text::clean;
 
 /// Columns of the field `flags`.

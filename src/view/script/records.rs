@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-use crate::profile::script::{FileId, Record, kind, misc};
+use crate::abi::misc;
+use crate::record::{FileId, Record, kind};
 use crate::text::clean;
 
 /// Names of the namespaces in their order.
@@ -35,7 +36,7 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
                     format!("{major:02x}:{minor:02x} {inode} {generation}")
                 }
                 FileId::BuildId(id) => {
-                    format!("<{}>", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+                    format!("<{}>", crate::text::hex(id, ""))
                 }
             };
             let bit = |bit: u32, letter: char| if map2.prot & bit != 0 { letter } else { '-' };

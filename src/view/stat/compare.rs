@@ -18,6 +18,7 @@ use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, mean_digits, quantity, safe};
 use crate::profile::compare::{Comparison, Line, SIGNIFICANCE, Side, Verdict};
 use crate::text as words;
+use crate::view::table::{self, left, right};
 
 /// Writes the table, the answer in its last line.
 pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> io::Result<()> {
@@ -32,15 +33,15 @@ pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> 
     }
     writeln!(out)?;
     let title = |line: &Line| format!("{} {}", safe(&line.name), safe(&line.unit)).trim_end().to_owned();
-    let width = comparison.lines.iter().map(|l| words::width(&title(l))).max().unwrap_or(0).max(20);
-    for line in &comparison.lines {
-        for (at, side) in line.sides.iter().enumerate() {
-            let name = if at == 0 { title(line) } else { String::new() };
-            let pad = " ".repeat(width - words::width(&name).min(width));
-            let row = format!(" {name}{pad}  {}  {}", letter(at), side_text(line, side, style));
-            writeln!(out, "{}", row.trim_end())?;
-        }
-    }
+    let rows = comparison.lines.iter().flat_map(|line| {
+        line.sides.iter().enumerate().map(move |(at, side)| {
+            let mut row = vec![if at == 0 { title(line) } else { String::new() }, letter(at)];
+            row.extend(cells(line, side, style));
+            row
+        })
+    });
+    let shapes = [left(1, 20), left(2, 0), right(2, 18), left(0, 18), right(1, 8), left(2, 9), left(2, 0)];
+    table::write(out, &shapes, None, rows)?;
     writeln!(out)?;
     answer(out, comparison)?;
     writeln!(out)
@@ -55,8 +56,13 @@ fn letter(at: usize) -> String {
     }
 }
 
-fn side_text(line: &Line, side: &Side, style: &StatStyle) -> String {
-    let Some(summary) = &side.summary else { return format!("{:>18}", "not counted") };
+/// Mean, half the width of its interval, difference, p and what that means.
+fn cells(line: &Line, side: &Side, style: &StatStyle) -> [String; 5] {
+    let Some(summary) = &side.summary else {
+        let mut row: [String; 5] = Default::default();
+        "not counted".clone_into(&mut row[0]);
+        return row;
+    };
     // One number of digits for all sides, so that they can be compared at a glance.
     let summaries = line.sides.iter().filter_map(|s| s.summary.as_ref());
     let digits = summaries.map(|s| mean_digits(s, line.fractional)).min().unwrap_or(0);
@@ -77,7 +83,7 @@ fn side_text(line: &Line, side: &Side, style: &StatStyle) -> String {
     };
     let word =
         if style.colour && !code.is_empty() { format!("{code}{word}\x1b[0m") } else { word.to_owned() };
-    format!("{mean:>18}{half:<18} {difference:>8}  {p:<9}  {word}")
+    [mean, half, difference, p, word]
 }
 
 /// One sentence for each command, about time.

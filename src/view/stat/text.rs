@@ -152,12 +152,12 @@ impl<'a> Table<'a> {
             }
         }
         line.push(' ');
-        line += &padded(&safe(&event.unit), self.unit);
+        line += &text::padded(&safe(&event.unit), self.unit);
         line.push(' ');
-        line += &padded(&safe(&event.name), self.name);
+        line += &text::padded(&safe(&event.name), self.name);
         if self.cgroup > 0 {
             line.push(' ');
-            line += &padded(&safe(event.cgroup.as_deref().unwrap_or_default()), self.cgroup);
+            line += &text::padded(&safe(event.cgroup.as_deref().unwrap_or_default()), self.cgroup);
         }
         if let Some(words) = missing(value) {
             line += &match (why, value.reason()) {
@@ -202,7 +202,7 @@ impl<'a> Table<'a> {
             Concern::Middle => self.colour(&number, "\x1b[35m"),
             Concern::High => self.colour(&number, "\x1b[31m"),
         };
-        format!("{mark}{number} {}", padded(&metric.unit, rest))
+        format!("{mark}{number} {}", text::padded(&metric.unit, rest))
     }
 
     /// Named and user-defined metrics of a row, a line each in the metric column.
@@ -304,10 +304,4 @@ fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result
         writeln!(out, " {:17.9} seconds sys\n", system_ns as f64 / 1e9)?;
     }
     Ok(())
-}
-
-/// The text with blanks up to this many columns on the terminal.
-fn padded(text: &str, width: usize) -> String {
-    let blanks = width.saturating_sub(text::width(text));
-    format!("{text}{:blanks$}", "")
 }

@@ -337,13 +337,15 @@ fn many_tracepoints_are_answered_before_they_are_closed() {
     });
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(child.wait().unwrap().success());
-    // Closing them takes the kernel some 12 s: whoever does it is still at it.
-    let of_its_group = |entry: std::fs::DirEntry| {
+    // Closing them takes the kernel some 12 s: who was left behind for that, in a session of its own, is still at it.
+    let is_left_behind = |entry: std::fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        let group = stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok();
-        (group == Some(child.id())).then_some(())
+        let (name, rest) = stat.rsplit_once(") ")?;
+        let session: u32 = rest.split(' ').nth(3)?.parse().ok()?;
+        (name.ends_with("(pmc") && session == pid).then_some(())
     };
-    let closes = std::fs::read_dir("/proc").unwrap().flatten().find_map(of_its_group);
+    let closes = std::fs::read_dir("/proc").unwrap().flatten().find_map(is_left_behind);
     assert!(closes.is_some(), "all was closed before {} lines were written", text.lines().count());
     let close = text.lines().find(|line| line.contains(",syscalls:sys_enter_close,")).unwrap();
     assert!(close.split(',').next().unwrap().parse::<u64>().unwrap() > 0, "{close}");

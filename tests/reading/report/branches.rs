@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use pmc::abi::Attr;
+use pmc::abi::attr::Flag;
+use pmc::abi::sample_type;
 use pmc::perfdata::{Event, Features, Options, Writer};
-use pmc::record::layout::bits;
 use pmc::record::{FileId, Mmap, Mmap2, Thread, encode};
-use pmc::sys::Attr;
-use pmc::sys::attr::Flag;
 
 use crate::kit::oracle;
 
@@ -46,16 +46,16 @@ fn addresses(program: &Path) -> (Vec<u64>, u64) {
 }
 
 /// The kinds of the recording's samples.
-const SAMPLE: u64 = bits::IDENTIFIER
-    | bits::IP
-    | bits::TID
-    | bits::TIME
-    | bits::ADDR
-    | bits::CPU
-    | bits::PERIOD
-    | bits::BRANCH_STACK
-    | bits::WEIGHT
-    | bits::DATA_SRC;
+const SAMPLE: u64 = sample_type::IDENTIFIER
+    | sample_type::IP
+    | sample_type::TID
+    | sample_type::TIME
+    | sample_type::ADDR
+    | sample_type::CPU
+    | sample_type::PERIOD
+    | sample_type::BRANCH_STACK
+    | sample_type::WEIGHT
+    | sample_type::DATA_SRC;
 
 /// `ANY | USER`.
 const BRANCHES: u64 = 8 | 1;

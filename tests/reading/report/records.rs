@@ -1,9 +1,9 @@
 //! Records that perf 6.1 and this kernel do not write: deferred call chains (6.18), counts of what was lost.
 
+use pmc::abi::Attr;
+use pmc::abi::attr::Flag;
+use pmc::abi::sample_type;
 use pmc::perfdata::{Event, Features, Options, Writer};
-use pmc::record::layout::bits;
-use pmc::sys::Attr;
-use pmc::sys::attr::Flag;
 
 use super::against::{pmc_json, script};
 use crate::kit;
@@ -28,7 +28,12 @@ fn who(tid: u64) -> u64 {
 fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(
-        bits::IDENTIFIER | bits::IP | bits::TID | bits::TIME | bits::PERIOD | bits::CALLCHAIN,
+        sample_type::IDENTIFIER
+            | sample_type::IP
+            | sample_type::TID
+            | sample_type::TIME
+            | sample_type::PERIOD
+            | sample_type::CALLCHAIN,
     );
     attr.set_read_format(read_format);
     attr.set(Flag::SampleIdAll, true);

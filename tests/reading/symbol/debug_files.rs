@@ -27,7 +27,7 @@ fn at_outer(
     let module = Module { build_id: id, ..Module::file(&built.path) };
     let (symbolizer, id, answer) =
         resolve(options, module, &offsets(&built.path, &[address]), Depth::Inlines);
-    (spelled(&symbolizer, &answer, 0), symbolizer.trust(id))
+    (spelled(&symbolizer, &answer, 0), symbolizer.quality(id))
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn a_stripped_program_is_named_by_its_debug_file() {
     // Without the program itself the debug file still answers: its build-id is enough.
     std::fs::rename(&built.path, built.folder().join("moved")).unwrap();
     let module = Module { build_id: Some(id), ..Module::file(&built.path) };
-    let probes = offsets(&built.folder().join("moved"), &[start]);
-    let (symbolizer, module, answer) = resolve(with, module, &probes, Depth::Inlines);
+    let queries = offsets(&built.folder().join("moved"), &[start]);
+    let (symbolizer, module, answer) = resolve(with, module, &queries, Depth::Inlines);
     assert_eq!(spelled(&symbolizer, &answer, 0), whole);
-    assert!(symbolizer.trust(module).binary.is_none());
+    assert!(symbolizer.quality(module).binary.is_none());
 }
 
 #[test]
@@ -112,11 +112,11 @@ fn the_cache_of_perf_is_used() {
     let (whole, _) = at_outer(&built, start, plain(), Some(id));
     let place = built.folder().join("cache/.build-id").join(id.path());
     std::fs::create_dir_all(&place).unwrap();
-    let probes = offsets(&built.path, &[start]);
+    let queries = offsets(&built.path, &[start]);
     std::fs::rename(&built.path, place.join("elf")).unwrap();
     let options = Options { build_id_caches: vec![built.folder().join("cache")], ..plain() };
     let module = Module { build_id: Some(id), ..Module::file(&built.path) };
-    let (symbolizer, _, answer) = resolve(options, module, &probes, Depth::Inlines);
+    let (symbolizer, _, answer) = resolve(options, module, &queries, Depth::Inlines);
     assert_eq!(spelled(&symbolizer, &answer, 0), whole);
 }
 
@@ -210,7 +210,7 @@ fn a_deleted_program_is_read_through_its_process() {
     let listed = built.run("nm", &["--defined-only", "prog"]);
     let line = listed.lines().find(|l| l.ends_with(" waits")).unwrap();
     let start = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
-    let (id, probes) = (build_id(&built), offsets(&built.path, &[start]));
+    let (id, queries) = (build_id(&built), offsets(&built.path, &[start]));
     let mut child = std::process::Command::new(&built.path).spawn().unwrap();
     // Wait until the child has executed the program, then delete it.
     let exe = format!("/proc/{}/exe", child.id());
@@ -223,7 +223,7 @@ fn a_deleted_program_is_read_through_its_process() {
         pid: Some(child.id()),
         ..Module::file(Path::new(&format!("{} (deleted)", built.path.display())))
     };
-    let (symbolizer, _, answer) = resolve(plain(), module, &probes, Depth::Inlines);
+    let (symbolizer, _, answer) = resolve(plain(), module, &queries, Depth::Inlines);
     let got = spelled(&symbolizer, &answer, 0);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -26,7 +26,7 @@ fn mutated_files_are_survived() {
     }
     let built = build("gcc", ("a.c", C), &["-O2", "-g", "-Wl,--build-id"]);
     let (start, end) = text(&built.path);
-    let probes: Vec<SymbolQuery> =
+    let queries: Vec<SymbolQuery> =
         (start..end).step_by(5).map(|a| SymbolQuery::from(FileOffset(a))).collect();
     let sound = std::fs::read(&built.path).unwrap();
     let path = built.folder().join("mutant");
@@ -47,7 +47,7 @@ fn mutated_files_are_survived() {
         }
         std::fs::write(&path, &bytes).unwrap();
         let one = Instant::now();
-        let _ = resolve(plain(), Module::file(&path), &probes, Depth::Inlines);
+        let _ = resolve(plain(), Module::file(&path), &queries, Depth::Inlines);
         assert!(one.elapsed() < kit::PATIENCE, "round {round} took {:?}", one.elapsed());
     }
 }
@@ -94,9 +94,9 @@ fn nesting_without_end_is_refused_and_the_name_stays() {
             .find(|l| l.ends_with(" main"))
             .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
             .unwrap();
-        let probes = super::offsets(&built.path, &[start + 4]);
-        let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Inlines);
+        let queries = super::offsets(&built.path, &[start + 4]);
+        let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &queries, Depth::Inlines);
         assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "main");
-        assert_eq!(symbolizer.trust(id).lines, lines, "{:?}", symbolizer.trust(id));
+        assert_eq!(symbolizer.quality(id).lines, lines, "{:?}", symbolizer.quality(id));
     }
 }

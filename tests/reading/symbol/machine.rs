@@ -70,17 +70,17 @@ fn names_looked_for_a_few_at_a_time_are_those_of_the_whole_table() {
                 start + next(size)
             })
             .collect();
-        let probes = offsets(&libc, &addresses);
+        let queries = offsets(&libc, &addresses);
         let answers =
-            few.resolve(&[Request { module: of_few, probes: &probes }], Depth::Names, &|_| {}).remove(0);
-        for (at, probe) in probes.iter().enumerate() {
+            few.resolve(&[Request { module: of_few, queries: &queries }], Depth::Names, &|_| {}).remove(0);
+        for (at, query) in queries.iter().enumerate() {
             let frame = answers.frames(at).first();
             let name = frame.map(|frame| few.names().function(frame.function).raw.to_string());
-            let wanted = whole.find(of_whole, *probe).map(|(name, _)| name.to_owned());
+            let wanted = whole.find(of_whole, *query).map(|(name, _)| name.to_owned());
             assert_eq!(name, wanted, "at {:#x}", addresses[at]);
             stubs += usize::from(wanted.is_some_and(|name| name.ends_with("@plt")));
             // As far as the answer is said to hold, it does.
-            let (from, to) = few.around(of_few, *probe).unwrap();
+            let (from, to) = few.around(of_few, *query).unwrap();
             let (first, last) = (from.max(1), to.min(bytes.len() as u64) - 1);
             for place in [first, last, first + next(last - first + 1), first + next(last - first + 1)] {
                 let there = whole.find(of_whole, SymbolQuery::from(FileOffset(place))).map(|(name, _)| name);
@@ -100,20 +100,20 @@ fn kept_kernel_functions_are_those_that_the_kernel_says() {
         matches!(words.next()?, "t" | "T" | "w" | "W").then_some(address)
     });
     // The middle of the first bytes: labels may stand at the same place.
-    let mut probes: Vec<SymbolQuery> =
+    let mut queries: Vec<SymbolQuery> =
         functions.step_by(61).map(|address| SymbolQuery::from(Avma(address + 1))).collect();
-    if !kit::need("kallsyms", !probes.is_empty(), "the kernel hides the addresses of its functions") {
+    if !kit::need("kallsyms", !queries.is_empty(), "the kernel hides the addresses of its functions") {
         return;
     }
     // Where nothing is.
-    probes.push(SymbolQuery::from(Avma(0xffff_ffff_ffff_f000)));
+    queries.push(SymbolQuery::from(Avma(0xffff_ffff_ffff_f000)));
     let cache = tempfile::tempdir().unwrap();
     let names = |cache: Option<&Path>| {
         let options = Options { cache: cache.map(Path::to_path_buf), ..plain() };
-        let (symbolizer, _, answer) = resolve(options, Module::kernel(), &probes, Depth::Names);
+        let (symbolizer, _, answer) = resolve(options, Module::kernel(), &queries, Depth::Names);
         let name =
             |at| Some(symbolizer.names().function(answer.frames(at).first()?.function).raw.to_string());
-        (0..probes.len()).map(name).collect::<Vec<_>>()
+        (0..queries.len()).map(name).collect::<Vec<_>>()
     };
     let said = names(None);
     assert!(said.iter().flatten().count() > 1000);
@@ -158,9 +158,9 @@ fn kernel_functions_are_those_of_kallsyms() {
         .and_then(|l| u64::from_str_radix(l.split(' ').next()?, 16).ok())
         .unwrap();
     let some: Vec<(u64, &str)> = functions.into_iter().filter(|(a, _)| *a < end).step_by(97).collect();
-    let probes: Vec<SymbolQuery> =
+    let queries: Vec<SymbolQuery> =
         some.iter().map(|(address, _)| SymbolQuery::from(Avma(*address))).collect();
-    let (symbolizer, id, answer) = resolve(plain(), Module::kernel(), &probes, Depth::Inlines);
+    let (symbolizer, id, answer) = resolve(plain(), Module::kernel(), &queries, Depth::Inlines);
     for (index, (address, _)) in some.iter().enumerate() {
         let function = symbolizer.names().function(answer.frames(index)[0].function);
         assert_eq!(function.start, Some(*address));
@@ -169,7 +169,7 @@ fn kernel_functions_are_those_of_kallsyms() {
             text.lines().any(|l| l.starts_with(&line) && l.split_whitespace().nth(2) == Some(&*function.raw))
         );
     }
-    assert!(symbolizer.trust(id).symbols > 10_000);
+    assert!(symbolizer.quality(id).symbols > 10_000);
     // A kernel that lay 16 MiB lower while it was recorded.
     let text_start = text
         .lines()
@@ -198,10 +198,10 @@ fn hidden_kernel_addresses_are_a_reason() {
     let hidden = folder.path().join("kallsyms");
     std::fs::write(&hidden, "0000000000000000 T _text\n0000000000000000 T do_it\n").unwrap();
     let options = Options { kallsyms: Some(hidden), ..plain() };
-    let probe = SymbolQuery::from(Avma(0xffff_ffff_8100_0000));
-    let (symbolizer, id, answer) = resolve(options, Module::kernel(), &[probe], Depth::Names);
+    let query = SymbolQuery::from(Avma(0xffff_ffff_8100_0000));
+    let (symbolizer, id, answer) = resolve(options, Module::kernel(), &[query], Depth::Names);
     assert!(answer.frames(0).is_empty());
-    let trust = symbolizer.trust(id);
+    let trust = symbolizer.quality(id);
     assert!(matches!(&trust.missing[..], [Missing::KernelAddressesHidden { .. }]), "{trust:?}");
 }
 
@@ -216,9 +216,9 @@ fn the_vdso_has_names() {
     let (start, end) = (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap());
     let mapping = Mapping { start: Avma(start), len: end - start, offset: FileOffset(0) };
     let module = Module::vdso();
-    let probes: Vec<SymbolQuery> =
-        (start..end).step_by(16).filter_map(|a| module.kind.probe(&mapping, Avma(a))).collect();
-    let (symbolizer, _, _) = resolve(plain(), module, &probes, Depth::Inlines);
+    let queries: Vec<SymbolQuery> =
+        (start..end).step_by(16).filter_map(|a| module.kind.query(&mapping, Avma(a))).collect();
+    let (symbolizer, _, _) = resolve(plain(), module, &queries, Depth::Inlines);
     let names: Vec<&str> = symbolizer.names().functions().iter().map(|f| &*f.raw).collect();
     assert!(names.iter().any(|n| n.contains("clock_gettime")), "{names:?}");
 }
@@ -229,17 +229,17 @@ fn a_jit_is_named_by_its_perf_map() {
     let path = format!("/tmp/perf-{pid}.map");
     std::fs::write(&path, "7f1230000000 40 LazyCompile:*hot /app.js:3\n7f1230000040 10 stub\nrubbish\n")
         .unwrap();
-    let probes =
+    let queries =
         [0x7f12_3000_0010u64, 0x7f12_3000_0044, 0x7f12_3000_0050].map(|a| SymbolQuery::from(Avma(a)));
-    let (symbolizer, id, answer) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Inlines);
+    let (symbolizer, id, answer) = resolve(plain(), Module::anonymous(pid), &queries, Depth::Inlines);
     std::fs::remove_file(&path).unwrap();
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("LazyCompile:*hot /app.js:3"), Some("stub"), None]);
-    assert!(symbolizer.trust(id).missing.is_empty());
+    assert!(symbolizer.quality(id).missing.is_empty());
 
-    let (symbolizer, id, _) = resolve(plain(), Module::anonymous(pid), &probes, Depth::Names);
-    let missing = symbolizer.trust(id).missing;
+    let (symbolizer, id, _) = resolve(plain(), Module::anonymous(pid), &queries, Depth::Names);
+    let missing = symbolizer.quality(id).missing;
     assert!(
         matches!(&missing[..], [Missing::PerfMap { said, .. }] if said.contains("No such file")),
         "{missing:?}"
@@ -324,10 +324,10 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
     let id = symbolizer.add(Module::anonymous(77));
     symbolizer.add_jitdump(77, path.clone());
-    let probes =
+    let queries =
         [SymbolQuery::from(Avma(0x1002)), SymbolQuery::from(Avma(0x3004)), SymbolQuery::from(Avma(0x100a))];
     let answer =
-        symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+        symbolizer.resolve(&[Request { module: id, queries: &queries }], Depth::Names, &|_| {}).remove(0);
     let name =
         |index: usize| answer.frames(index).first().map(|f| &*symbolizer.names().function(f.function).name);
     assert_eq!([name(0), name(1), name(2)], [Some("newer"), Some("cold"), None]);
@@ -345,10 +345,10 @@ fn bpf_programs_are_known_by_their_records() {
     let mut symbolizer = Symbolizer::new(Options { live: false, ..plain() }).unwrap();
     symbolizer.add_ksymbol(Avma(0xffff_ffff_c000_1000), 0x80, "bpf_prog_abc_count");
     let id = symbolizer.add(Module { kind: Kind::Bpf, ..Module::file("bpf_prog_abc_count") });
-    let probes =
+    let queries =
         [SymbolQuery::from(Avma(0xffff_ffff_c000_1010)), SymbolQuery::from(Avma(0xffff_ffff_c000_1080))];
     let answer =
-        symbolizer.resolve(&[Request { module: id, probes: &probes }], Depth::Names, &|_| {}).remove(0);
+        symbolizer.resolve(&[Request { module: id, queries: &queries }], Depth::Names, &|_| {}).remove(0);
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).name, "bpf_prog_abc_count");
     assert!(answer.frames(1).is_empty());
 }

@@ -54,10 +54,10 @@ fn a_static_program_agrees() {
     let outer = symbols.lines().find(|l| l.ends_with(" outer")).unwrap();
     let start = u64::from_str_radix(outer.split(' ').next().unwrap(), 16).unwrap();
     assert!(start >= 0x40_0000);
-    let probes = offsets(&built.path, &[start]);
-    let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Names);
+    let queries = offsets(&built.path, &[start]);
+    let (symbolizer, id, answer) = resolve(plain(), Module::file(&built.path), &queries, Depth::Names);
     assert_eq!(&*symbolizer.names().function(answer.frames(0)[0].function).raw, "outer");
-    assert_eq!(symbolizer.address(id, probes[0]), Some(start));
+    assert_eq!(symbolizer.address(id, queries[0]), Some(start));
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn stubs_are_named_after_what_they_call() {
             .filter_map(|(address, name)| Some((u64::from_str_radix(address, 16).ok()?, name)))
             .collect();
         let addresses: Vec<u64> = stubs.iter().map(|(address, _)| *address + 4).collect();
-        let probes = offsets(&built.path, &addresses);
-        let (symbolizer, _, answer) = resolve(plain(), Module::file(&built.path), &probes, Depth::Names);
+        let queries = offsets(&built.path, &addresses);
+        let (symbolizer, _, answer) = resolve(plain(), Module::file(&built.path), &queries, Depth::Names);
         assert!(!stubs.is_empty());
         for (index, (address, name)) in stubs.iter().enumerate() {
             let frame =

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use pmc::abi::CpuMode;
 use pmc::profile::annotate::{self, Instruction, Listing};
 use pmc::profile::sampled::query::{ThreadSum, Times};
 use pmc::profile::sampled::tree::Node;
 use pmc::profile::sampled::{
     Answer, Cell, Event, ModuleTrust, Order, Profile, Query, Row, SortKey, Tree, Trust, Value,
 };
-use pmc::session::Level;
 use pmc::tui::state::{Effect, Input, State};
 use pmc::tui::theme::Theme;
 use pmc::tui::{FunctionRef, Poll, Status, panes};
@@ -89,7 +89,7 @@ pub(crate) fn answer(query: &Query) -> Answer {
         tree.nodes.push(Node {
             symbol: texts.add(symbol),
             dso: texts.add(dso),
-            level: if level == 'k' { Level::Kernel } else { Level::User },
+            level: if level == 'k' { CpuMode::Kernel } else { CpuMode::User },
             inlined: *function == 7,
             own: value(*own),
             total: value(*total),

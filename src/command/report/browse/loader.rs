@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Opening;
 use super::stage::{Ground, Newest, Stage};
+use crate::abi::sample_type;
 use crate::analysis::annotate::functions::{self, Sampled, choose};
 use crate::analysis::annotate::listing::{self, How};
 use crate::analysis::names::Names;
@@ -23,11 +24,10 @@ use crate::command::report::plan::Plan;
 use crate::error::Result;
 use crate::perfdata::{Buffer, Reader};
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{Texts, trust};
+use crate::profile::sampled::{StringTable, trust};
 use crate::record::kind;
-use crate::record::layout::bits;
-use crate::session::samples::{self, Extra};
-use crate::session::{Session, location};
+use crate::session::samples::{self, SampleAttribute};
+use crate::session::{Session, resolver};
 use crate::symbol::Depth;
 use crate::symbol::disassemble::Syntax;
 use crate::tui::board::{Job, latest};
@@ -141,19 +141,19 @@ impl Loader {
     fn ground(&self, session: &Arc<Session>, symbols: &mut Symbols, depth: Depth) -> Result<Arc<Ground>> {
         let mut wanted = self.plan.wanted(&self.typed, session)?;
         wanted.ignore_comms = false;
-        let mut add = |extra: Extra, is_there: bool| {
+        let mut add = |attribute: SampleAttribute, is_there: bool| {
             if !is_there {
-                wanted.extras.push(extra);
+                wanted.attributes.push(attribute);
             }
         };
-        let has = self.plan.wanted(&self.typed, session)?.extras;
-        for extra in [Extra::Pid, Extra::Tid, Extra::Cpu] {
-            add(extra, has.contains(&extra));
+        let has = self.plan.wanted(&self.typed, session)?.attributes;
+        for attribute in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu] {
+            add(attribute, has.contains(&attribute));
         }
-        let has_slices = has.iter().any(|extra| matches!(extra, Extra::Time(_)));
+        let has_slices = has.iter().any(|attribute| matches!(attribute, SampleAttribute::Time(_)));
         if let Some((first, last)) = span(session) {
             let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
-            add(Extra::Time((last.saturating_sub(first) / slices).max(1)), has_slices);
+            add(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)), has_slices);
         }
         let (mut samples, ends) = {
             let count = session.index.count(kind::SAMPLE);
@@ -165,18 +165,24 @@ impl Loader {
             (samples, unwinding.ends())
         };
         let _teller = Teller::new(&self.board, "looking up addresses");
-        let mut resolved = location::resolve(&session.history, &mut samples, self.plan.max_stack);
+        let mut resolved = resolver::resolve(&session.history, &mut samples, self.plan.max_stack);
         if self.plan.changes_stacks() {
             let _teller = Teller::new(&self.board, "finding callers");
-            let mut texts = Texts::default();
+            let mut texts = StringTable::default();
             let raw = self.typed.no_demangle;
             let locations = &resolved.locations;
             let code = symbols.name(&session.history, locations, depth, raw, &mut texts, &|_| {});
             change_stacks(&self.plan, &wanted, &mut resolved, &mut samples, &code, &texts);
         }
         let sources = sources(session, &samples);
-        let ground =
-            Ground { session: session.clone(), samples, resolved, extras: wanted.extras, ends, sources };
+        let ground = Ground {
+            session: session.clone(),
+            samples,
+            resolved,
+            attributes: wanted.attributes,
+            ends,
+            sources,
+        };
         Ok(Arc::new(ground))
     }
 
@@ -189,7 +195,7 @@ impl Loader {
         progress: &(dyn Fn(crate::symbol::Progress) + Sync),
     ) -> Stage {
         let session = &ground.session;
-        let mut texts = Texts::default();
+        let mut texts = StringTable::default();
         let locations = &ground.resolved.locations;
         let raw = self.typed.no_demangle;
         let code = symbols.name(&session.history, locations, depth, raw, &mut texts, progress);
@@ -280,7 +286,7 @@ fn sampled(ground: &Ground, symbols: &mut Symbols) -> Vec<Sampled> {
 }
 
 fn has_chains(session: &Session) -> bool {
-    session.reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0)
+    session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
 /// First and last time of samples: what the header says, or else what the first and last chunks hold.

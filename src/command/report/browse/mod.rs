@@ -17,13 +17,13 @@ mod stage;
 use std::sync::mpsc::channel;
 
 use super::plan::Plan;
+use crate::abi::sample_type;
 use crate::analysis::annotate::listing::How;
 use crate::cli::report::Report;
 use crate::command::screen;
 use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::Query;
-use crate::record::layout::bits;
 use crate::tui::board::serve;
 use crate::tui::{Board, EngineHandle, FunctionRef, Inbox, Status};
 use answers::Answers;
@@ -68,7 +68,7 @@ pub(in crate::command) fn code(typed: &Report, reader: Reader, opening: Opening)
 /// When the recording cannot be read.
 pub(super) fn run(typed: &Report, plan: Plan, reader: Reader, opening: Option<Opening>) -> Result<Exit> {
     let has_chains = plan.takes_chains()
-        && reader.layouts().iter().any(|layout| layout.sample_type() & bits::CALLCHAIN != 0);
+        && reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0);
     let first = Query {
         event: Some(0),
         limit: BRANCH,

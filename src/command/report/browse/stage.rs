@@ -6,8 +6,8 @@ use crate::analysis::names::Names;
 use crate::profile::sampled::query::Source;
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::trust::Ends;
-use crate::profile::sampled::{Code, ModuleTrust, Texts, Trust};
-use crate::session::samples::Extra;
+use crate::profile::sampled::{Code, ModuleTrust, StringTable, Trust};
+use crate::session::samples::SampleAttribute;
 use crate::session::{Resolved, Samples, Session};
 
 /// What does not change from stage to stage.
@@ -19,7 +19,7 @@ pub(super) struct Ground {
     /// Rows, and their stacks looked up.
     pub(super) resolved: Resolved,
     /// What rows are told apart by.
-    pub(super) extras: Vec<Extra>,
+    pub(super) attributes: Vec<SampleAttribute>,
     /// Where stacks ended that were unwound here.
     pub(super) ends: Ends,
     /// The events.
@@ -33,7 +33,7 @@ pub(super) struct Stage {
     /// What stands at the locations.
     pub(super) code: Arc<Code>,
     /// The words of `code`.
-    pub(super) texts: Texts,
+    pub(super) texts: StringTable,
     /// What is known of the modules.
     pub(super) modules: Vec<ModuleTrust>,
     /// What is known of the quality.
@@ -47,8 +47,8 @@ impl Stage {
         work(&Input {
             rows: &ground.resolved.rows,
             resolved: &ground.resolved,
-            extras: &ground.samples.extras,
-            extra_kinds: &ground.extras,
+            attributes: &ground.samples.attributes,
+            attribute_kinds: &ground.attributes,
             code: &self.code,
             words: names,
         })

@@ -1,11 +1,11 @@
 //! Tokens into expressions, by precedence.
 
-use super::super::Field;
 use super::Expr;
 use super::lex::{Token, tokens};
+use crate::abi::TracepointField;
 
 /// The format text and its arguments.
-pub(super) fn print(text: &str, fields: &[Field]) -> Option<(String, Vec<Expr>)> {
+pub(super) fn print(text: &str, fields: &[TracepointField]) -> Option<(String, Vec<Expr>)> {
     let tokens = tokens(text)?;
     let mut p = Parser { tokens: &tokens, fields, depth: 0 };
     let format = p.text()?;
@@ -18,7 +18,7 @@ pub(super) fn print(text: &str, fields: &[Field]) -> Option<(String, Vec<Expr>)>
 
 struct Parser<'a> {
     tokens: &'a [Token],
-    fields: &'a [Field],
+    fields: &'a [TracepointField],
     depth: u32,
 }
 

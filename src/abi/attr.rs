@@ -1,0 +1,439 @@
+//! `struct perf_event_attr` as what it is: a row of u64 words.
+//!
+//! Receives values for named fields or for numbered words (the `attr<num>:bits` formats of the
+//! persistent-events series name words by their index); hands the kernel a block of memory. Does not check
+//! whether the request makes sense: `event` and `counter` do.
+//!
+//! ```text
+//! word  low 32 bits            high 32 bits          since size
+//!  0    type                   size                     64
+//!  1    config
+//!  2    sample_period or sample_freq
+//!  3    sample_type
+//!  4    read_format
+//!  5    flag bits (disabled = bit 0)
+//!  6    wakeup_events          bp_type
+//!  7    config1 / bp_addr / uprobe path
+//!  8    config2 / bp_len / probe offset                 72
+//!  9    branch_sample_type                              80
+//! 10    sample_regs_user                                96
+//! 11    sample_stack_user      clockid
+//! 12    sample_regs_intr                               104
+//! 13    aux_watermark          sample_max_stack (16)   112
+//! 14    aux_sample_size        aux_action              120
+//! 15    sig_data                                       128
+//! 16    config3                                        136
+//! 17    config4                                        144
+//! ```
+//! Source: `include/uapi/linux/perf_event.h`.
+
+use std::ffi::CString;
+use std::fmt;
+use std::sync::Arc;
+
+/// Number of u64 words in the largest attr that pmc knows (`PERF_ATTR_SIZE_VER9`).
+pub const WORDS: usize = 18;
+
+/// The smallest size handed to the kernel. Older kernels accept a larger one whose excess is zero, newer ones a smaller one.
+const SIZE_VER7: usize = 128;
+
+macro_rules! flags {
+    ($($flag:ident = $bit:literal $name:literal,)*) => {
+        /// The flag bits of word 5, by the kernel's names; perf_event_open(2) explains each. Bits 15 and 16 are `precise_ip`,
+        /// a number: see [`Attr::set_precise_ip`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
+        pub enum Flag { $($flag = $bit),* }
+
+        impl Flag {
+            /// All, in the order of their bits.
+            pub const ALL: &[Self] = &[$(Self::$flag),*];
+
+            /// The field's name in the kernel's struct.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$flag => $name),* }
+            }
+        }
+    };
+}
+
+flags! {
+    Disabled = 0 "disabled",
+    Inherit = 1 "inherit",
+    Pinned = 2 "pinned",
+    Exclusive = 3 "exclusive",
+    ExcludeUser = 4 "exclude_user",
+    ExcludeKernel = 5 "exclude_kernel",
+    ExcludeHv = 6 "exclude_hv",
+    ExcludeIdle = 7 "exclude_idle",
+    Mmap = 8 "mmap",
+    Comm = 9 "comm",
+    Freq = 10 "freq",
+    InheritStat = 11 "inherit_stat",
+    EnableOnExec = 12 "enable_on_exec",
+    Task = 13 "task",
+    Watermark = 14 "watermark",
+    MmapData = 17 "mmap_data",
+    SampleIdAll = 18 "sample_id_all",
+    ExcludeHost = 19 "exclude_host",
+    ExcludeGuest = 20 "exclude_guest",
+    ExcludeCallchainKernel = 21 "exclude_callchain_kernel",
+    ExcludeCallchainUser = 22 "exclude_callchain_user",
+    Mmap2 = 23 "mmap2",
+    CommExec = 24 "comm_exec",
+    UseClockid = 25 "use_clockid",
+    ContextSwitch = 26 "context_switch",
+    WriteBackward = 27 "write_backward",
+    Namespaces = 28 "namespaces",
+    Ksymbol = 29 "ksymbol",
+    BpfEvent = 30 "bpf_event",
+    AuxOutput = 31 "aux_output",
+    Cgroup = 32 "cgroup",
+    TextPoke = 33 "text_poke",
+    BuildId = 34 "build_id",
+    InheritThread = 35 "inherit_thread",
+    RemoveOnExec = 36 "remove_on_exec",
+    Sigtrap = 37 "sigtrap",
+}
+
+/// `attr.type`: which PMU driver takes the request.
+pub mod kind {
+    use perf_event_open_sys::bindings as b;
+    /// Generic hardware events (`PERF_TYPE_HARDWARE`).
+    pub const HARDWARE: u32 = b::PERF_TYPE_HARDWARE;
+    /// Events of the kernel itself (`PERF_TYPE_SOFTWARE`).
+    pub const SOFTWARE: u32 = b::PERF_TYPE_SOFTWARE;
+    /// Tracepoints (`PERF_TYPE_TRACEPOINT`); config is the tracepoint's id.
+    pub const TRACEPOINT: u32 = b::PERF_TYPE_TRACEPOINT;
+    /// Generic cache events (`PERF_TYPE_HW_CACHE`).
+    pub const HW_CACHE: u32 = b::PERF_TYPE_HW_CACHE;
+    /// Raw codes of the core PMU (`PERF_TYPE_RAW`).
+    pub const RAW: u32 = b::PERF_TYPE_RAW;
+    /// Hardware breakpoints (`PERF_TYPE_BREAKPOINT`).
+    pub const BREAKPOINT: u32 = b::PERF_TYPE_BREAKPOINT;
+    /// Numbers from here on are given by the kernel at run time: see `/sys/bus/event_source/devices/*/type`.
+    pub const FIRST_DYNAMIC: u32 = 6;
+}
+
+/// A request to the kernel for one event.
+///
+/// Words are indexed as in the table above. The size field is filled in when the request is made.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Attr {
+    words: [u64; WORDS],
+    /// The path or function name to which word 7 will point (uprobe and kprobe PMUs).
+    pointed: Option<Arc<CString>>,
+}
+
+impl Attr {
+    /// An empty request for an event of this type and config.
+    pub fn new(kind: u32, config: u64) -> Self {
+        let mut attr = Self::default();
+        attr.set_kind(kind);
+        attr.set_config(config);
+        attr
+    }
+
+    /// The u64 with this index, as in the table of this module; `None` past the last.
+    pub fn word(&self, index: usize) -> Option<u64> {
+        self.words.get(index).copied()
+    }
+
+    /// Sets further bits in the u64 with this index; `false` if there is no such word.
+    pub fn or_word(&mut self, index: usize, bits: u64) -> bool {
+        self.words.get_mut(index).map(|word| *word |= bits).is_some()
+    }
+
+    /// Replaces the u64 with this index; `false` if there is no such word.
+    pub fn set_word(&mut self, index: usize, value: u64) -> bool {
+        self.words.get_mut(index).map(|word| *word = value).is_some()
+    }
+
+    /// `type`.
+    pub fn kind(&self) -> u32 {
+        self.words[0] as u32
+    }
+    /// Sets `type`.
+    pub fn set_kind(&mut self, kind: u32) {
+        self.set_low(0, kind);
+    }
+    /// `config`.
+    pub fn config(&self) -> u64 {
+        self.words[1]
+    }
+    /// Sets `config`.
+    pub fn set_config(&mut self, config: u64) {
+        self.words[1] = config;
+    }
+    /// `sample_period`, or `sample_freq` in hertz when [`Flag::Freq`] is set.
+    pub fn period(&self) -> u64 {
+        self.words[2]
+    }
+    /// Asks for a sample every `period` occurrences.
+    pub fn set_period(&mut self, period: u64) {
+        self.words[2] = period;
+        self.set(Flag::Freq, false);
+    }
+    /// Asks for `hertz` samples a second.
+    pub fn set_freq(&mut self, hertz: u64) {
+        self.words[2] = hertz;
+        self.set(Flag::Freq, true);
+    }
+    /// `sample_type`, bits `PERF_SAMPLE_*`.
+    pub fn sample_type(&self) -> u64 {
+        self.words[3]
+    }
+    /// Sets `sample_type`.
+    pub fn set_sample_type(&mut self, bits: u64) {
+        self.words[3] = bits;
+    }
+    /// `read_format`, bits `PERF_FORMAT_*`.
+    pub fn read_format(&self) -> u64 {
+        self.words[4]
+    }
+    /// Sets `read_format`.
+    pub fn set_read_format(&mut self, bits: u64) {
+        self.words[4] = bits;
+    }
+    /// Whether a flag is set.
+    pub fn get(&self, flag: Flag) -> bool {
+        self.words[5] >> flag as u8 & 1 == 1
+    }
+    /// Sets or clears a flag.
+    pub fn set(&mut self, flag: Flag, on: bool) {
+        let bit = 1u64 << flag as u8;
+        if on { self.words[5] |= bit } else { self.words[5] &= !bit }
+    }
+    /// `precise_ip`: 0 any skid, 1 constant, 2 requested zero, 3 must be zero.
+    pub fn precise_ip(&self) -> u8 {
+        (self.words[5] >> 15 & 3) as u8
+    }
+    /// Sets `precise_ip`, 0 to 3.
+    pub fn set_precise_ip(&mut self, level: u8) {
+        self.words[5] = self.words[5] & !(3 << 15) | u64::from(level.min(3)) << 15;
+    }
+    /// `wakeup_events`, or `wakeup_watermark` in bytes with [`Flag::Watermark`].
+    pub fn set_wakeup(&mut self, wakeup: u32) {
+        self.set_low(6, wakeup);
+    }
+    /// `bp_type`: 1 read, 2 write, 4 execute, added.
+    pub fn bp_type(&self) -> u32 {
+        (self.words[6] >> 32) as u32
+    }
+    /// Makes this a breakpoint request: `bp_type` (1 read, 2 write, 4 execute), address, length in bytes.
+    pub fn set_breakpoint(&mut self, bp_type: u32, address: u64, length: u64) {
+        self.set_high(6, bp_type);
+        self.words[7] = address;
+        self.words[8] = length;
+    }
+    /// `config1`.
+    pub fn config1(&self) -> u64 {
+        self.words[7]
+    }
+    /// `config2`.
+    pub fn config2(&self) -> u64 {
+        self.words[8]
+    }
+    /// Makes `config1` point to this text (path of a uprobe, function of a kprobe) when the request is made.
+    pub fn set_config1_text(&mut self, text: CString) {
+        self.pointed = Some(Arc::new(text));
+    }
+    /// The text `config1` will point to.
+    pub fn config1_text(&self) -> Option<&CString> {
+        self.pointed.as_deref()
+    }
+    /// Sets `config2`.
+    pub fn set_config2(&mut self, value: u64) {
+        self.words[8] = value;
+    }
+    /// Sets `branch_sample_type`, bits `PERF_SAMPLE_BRANCH_*`.
+    pub fn set_branch_sample_type(&mut self, bits: u64) {
+        self.words[9] = bits;
+    }
+    /// `branch_sample_type`.
+    pub fn branch_sample_type(&self) -> u64 {
+        self.words[9]
+    }
+    /// Sets `sample_regs_user`: the mask of user registers in a sample.
+    pub fn set_sample_regs_user(&mut self, mask: u64) {
+        self.words[10] = mask;
+    }
+    /// `sample_regs_user`.
+    pub fn sample_regs_user(&self) -> u64 {
+        self.words[10]
+    }
+    /// Sets `sample_stack_user`: bytes of user stack in a sample.
+    pub fn set_sample_stack_user(&mut self, bytes: u32) {
+        self.set_low(11, bytes);
+    }
+    /// `sample_stack_user`.
+    pub fn sample_stack_user(&self) -> u32 {
+        self.words[11] as u32
+    }
+    /// Sets `clockid` (with [`Flag::UseClockid`]).
+    pub fn set_clockid(&mut self, clock: i32) {
+        self.set_high(11, clock as u32);
+    }
+    /// `clockid`.
+    pub fn clockid(&self) -> i32 {
+        (self.words[11] >> 32) as i32
+    }
+    /// Sets `sample_regs_intr`: the mask of registers at the interrupt.
+    pub fn set_sample_regs_intr(&mut self, mask: u64) {
+        self.words[12] = mask;
+    }
+    /// `sample_regs_intr`.
+    pub fn sample_regs_intr(&self) -> u64 {
+        self.words[12]
+    }
+    /// `sample_max_stack`: greatest number of frames in a call chain.
+    pub fn sample_max_stack(&self) -> u16 {
+        (self.words[13] >> 32) as u16
+    }
+    /// Sets `sample_max_stack`.
+    pub fn set_sample_max_stack(&mut self, frames: u16) {
+        self.words[13] = self.words[13] & !(0xffff << 32) | u64::from(frames) << 32;
+    }
+
+    /// Bytes to hand to the kernel: the smallest published size that holds every word in use.
+    pub fn size(&self) -> usize {
+        let used = self.words.iter().rposition(|&w| w != 0).map_or(0, |last| (last + 1) * 8);
+        used.max(SIZE_VER7)
+    }
+
+    /// The memory the kernel reads: size filled in, `config1` pointing to its text.
+    ///
+    /// The block is valid as long as `self` lives, since the text stays where it is.
+    pub(crate) fn image(&self, size: usize) -> [u64; WORDS] {
+        let mut words = self.words;
+        words[0] = words[0] & 0xffff_ffff | (size as u64) << 32;
+        if let Some(text) = &self.pointed {
+            words[7] = text.as_ptr() as u64;
+        }
+        words
+    }
+
+    /// Words are defined by value, not by memory: the low half is the first field on little endian. Big endian swaps.
+    fn set_low(&mut self, index: usize, value: u32) {
+        self.words[index] = self.words[index] & !0xffff_ffff | u64::from(value);
+    }
+
+    fn set_high(&mut self, index: usize, value: u32) {
+        self.words[index] = self.words[index] & 0xffff_ffff | u64::from(value) << 32;
+    }
+}
+
+#[cfg(target_endian = "big")]
+compile_error!("the halves of attr words swap on big-endian machines; pmc runs on x86-64 and aarch64");
+
+impl fmt::Debug for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Attr {{ type {}, config {:#x}", self.kind(), self.config())?;
+        for (index, word) in self.words.iter().enumerate().skip(2).filter(|(_, w)| **w != 0) {
+            write!(f, ", word{index} {word:#x}")?;
+        }
+        if let Some(text) = &self.pointed {
+            write!(f, ", config1 -> {text:?}")?;
+        }
+        f.write_str(" }")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_event_open_sys::bindings::perf_event_attr;
+    use std::mem::offset_of;
+
+    #[test]
+    fn fields_lie_where_the_header_has_them() {
+        // Words beyond the bindings' struct are of a newer kernel than they are.
+        assert!(size_of::<perf_event_attr>() <= WORDS * 8);
+        macro_rules! lies {
+            ($field:ident $(. $inner:ident)* at $word:literal) => {
+                assert_eq!(offset_of!(perf_event_attr, $field $(. $inner)*), $word * 8, stringify!($field));
+            };
+            ($field:ident $(. $inner:ident)* above $word:literal) => {
+                assert_eq!(offset_of!(perf_event_attr, $field $(. $inner)*), $word * 8 + 4, stringify!($field));
+            };
+        }
+        lies!(type_ at 0);
+        lies!(size above 0);
+        lies!(config at 1);
+        lies!(__bindgen_anon_1 at 2);
+        lies!(sample_type at 3);
+        lies!(read_format at 4);
+        lies!(_bitfield_1 at 5);
+        lies!(__bindgen_anon_2 at 6);
+        lies!(bp_type above 6);
+        lies!(__bindgen_anon_3 at 7);
+        lies!(__bindgen_anon_4 at 8);
+        lies!(branch_sample_type at 9);
+        lies!(sample_regs_user at 10);
+        lies!(sample_stack_user at 11);
+        lies!(clockid above 11);
+        lies!(sample_regs_intr at 12);
+        lies!(aux_watermark at 13);
+        lies!(sample_max_stack above 13);
+        lies!(aux_sample_size at 14);
+        lies!(sig_data at 15);
+        lies!(config3 at 16);
+    }
+
+    #[test]
+    fn flags_are_the_headers_bits() {
+        macro_rules! set_by_bindings {
+            ($($flag:ident $set:ident)*) => { vec![$({
+                let mut theirs = perf_event_attr::default();
+                theirs.$set(1);
+                assert_eq!(concat!("set_", stringify!($set)).replacen("set_set_", "", 1), Flag::$flag.name());
+                assert!(theirs._bitfield_1.get_bit(Flag::$flag as usize), stringify!($flag));
+                Flag::$flag
+            }),*] };
+        }
+        let seen = set_by_bindings!(
+            Disabled set_disabled Inherit set_inherit Pinned set_pinned Exclusive set_exclusive
+            ExcludeUser set_exclude_user ExcludeKernel set_exclude_kernel ExcludeHv set_exclude_hv
+            ExcludeIdle set_exclude_idle Mmap set_mmap Comm set_comm Freq set_freq
+            InheritStat set_inherit_stat EnableOnExec set_enable_on_exec Task set_task
+            Watermark set_watermark MmapData set_mmap_data SampleIdAll set_sample_id_all
+            ExcludeHost set_exclude_host ExcludeGuest set_exclude_guest
+            ExcludeCallchainKernel set_exclude_callchain_kernel
+            ExcludeCallchainUser set_exclude_callchain_user Mmap2 set_mmap2 CommExec set_comm_exec
+            UseClockid set_use_clockid ContextSwitch set_context_switch WriteBackward set_write_backward
+            Namespaces set_namespaces Ksymbol set_ksymbol BpfEvent set_bpf_event
+            AuxOutput set_aux_output Cgroup set_cgroup TextPoke set_text_poke BuildId set_build_id
+            InheritThread set_inherit_thread RemoveOnExec set_remove_on_exec Sigtrap set_sigtrap
+        );
+        assert_eq!(seen, Flag::ALL);
+        let mut theirs = perf_event_attr::default();
+        theirs.set_precise_ip(2);
+        let mut own = Attr::default();
+        own.set_precise_ip(2);
+        assert_eq!(theirs._bitfield_1.get(0, 64), own.words[5]);
+    }
+
+    #[test]
+    fn what_is_set_is_read_back() {
+        let mut attr = Attr::new(kind::BREAKPOINT, 7);
+        attr.set_breakpoint(3, 0x1234, 4);
+        attr.set_clockid(-1);
+        attr.set_sample_stack_user(8192);
+        attr.set_sample_max_stack(127);
+        attr.set_wakeup(9);
+        let image = attr.image(attr.size());
+        assert_eq!((image[0], image[1]), (128 << 32 | 5, 7));
+        assert_eq!((image[6], image[7], image[8]), (3 << 32 | 9, 0x1234, 4));
+        assert_eq!((attr.clockid(), attr.sample_stack_user(), attr.sample_max_stack()), (-1, 8192, 127));
+    }
+
+    #[test]
+    fn the_size_grows_only_when_needed() {
+        let mut attr = Attr::new(0, 0);
+        assert_eq!(attr.size(), 128);
+        assert!(attr.or_word(16, 1));
+        assert_eq!(attr.size(), 136);
+        assert!(!attr.or_word(18, 1));
+    }
+}

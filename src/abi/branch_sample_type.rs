@@ -1,0 +1,46 @@
+//! `attr.branch_sample_type`: which branches a sample has, and what of each (`PERF_SAMPLE_BRANCH_*`,
+//! `enum perf_branch_sample_type`).
+
+use perf_event_open_sys::bindings as b;
+
+/// User mode.
+pub const USER: u64 = b::PERF_SAMPLE_BRANCH_USER as u64;
+/// The three privilege levels: user, kernel, hypervisor.
+pub const LEVELS: u64 = USER | (b::PERF_SAMPLE_BRANCH_KERNEL | b::PERF_SAMPLE_BRANCH_HV) as u64;
+/// Any taken branch.
+pub const ANY: u64 = b::PERF_SAMPLE_BRANCH_ANY as u64;
+/// Calls and returns cancel out: what is left is the call stack.
+pub const CALL_STACK: u64 = b::PERF_SAMPLE_BRANCH_CALL_STACK as u64;
+/// Without mispredictions.
+pub const NO_FLAGS: u64 = b::PERF_SAMPLE_BRANCH_NO_FLAGS as u64;
+/// Without cycles.
+pub const NO_CYCLES: u64 = b::PERF_SAMPLE_BRANCH_NO_CYCLES as u64;
+/// With the index in the hardware's own ring, which stands before the entries.
+pub const HW_INDEX: u64 = b::PERF_SAMPLE_BRANCH_HW_INDEX as u64;
+/// With event counts, a word an entry, which stand behind the entries.
+pub const COUNTERS: u64 = b::PERF_SAMPLE_BRANCH_COUNTERS as u64;
+
+/// The filters by the names that perf's `-j` has for them: name and bit.
+pub const FILTERS: [(&str, u64); 21] = [
+    ("u", USER),
+    ("k", b::PERF_SAMPLE_BRANCH_KERNEL as u64),
+    ("hv", b::PERF_SAMPLE_BRANCH_HV as u64),
+    ("any", ANY),
+    ("any_call", b::PERF_SAMPLE_BRANCH_ANY_CALL as u64),
+    ("any_ret", b::PERF_SAMPLE_BRANCH_ANY_RETURN as u64),
+    ("ind_call", b::PERF_SAMPLE_BRANCH_IND_CALL as u64),
+    ("abort_tx", b::PERF_SAMPLE_BRANCH_ABORT_TX as u64),
+    ("in_tx", b::PERF_SAMPLE_BRANCH_IN_TX as u64),
+    ("no_tx", b::PERF_SAMPLE_BRANCH_NO_TX as u64),
+    ("cond", b::PERF_SAMPLE_BRANCH_COND as u64),
+    ("stack", CALL_STACK),
+    ("ind_jmp", b::PERF_SAMPLE_BRANCH_IND_JUMP as u64),
+    ("call", b::PERF_SAMPLE_BRANCH_CALL as u64),
+    ("no_flags", NO_FLAGS),
+    ("no_cycles", NO_CYCLES),
+    ("save_type", b::PERF_SAMPLE_BRANCH_TYPE_SAVE as u64),
+    ("hw_index", HW_INDEX),
+    ("priv", b::PERF_SAMPLE_BRANCH_PRIV_SAVE as u64),
+    ("counter", COUNTERS),
+    ("any_return", b::PERF_SAMPLE_BRANCH_ANY_RETURN as u64),
+];

@@ -1,0 +1,105 @@
+//! What a record's header says besides type and size: its `misc` bits, three of which are where the CPU was.
+
+use perf_event_open_sys::bindings as b;
+
+/// `misc` in a record's header: flags whose meaning hangs on the record's type (`PERF_RECORD_MISC_*`).
+pub mod misc {
+    use perf_event_open_sys::bindings as b;
+
+    /// Bits 0–2: see [`super::CpuMode`].
+    pub const CPUMODE_MASK: u16 = b::PERF_RECORD_MISC_CPUMODE_MASK as u16;
+    /// Reading `/proc/PID/maps` took too long: mappings are missing.
+    pub const PROC_MAP_PARSE_TIMEOUT: u16 = b::PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT as u16;
+    /// On `MMAP*`: not executable.
+    pub const MMAP_DATA: u16 = b::PERF_RECORD_MISC_MMAP_DATA as u16;
+    /// On `COMM`: because of exec.
+    pub const COMM_EXEC: u16 = b::PERF_RECORD_MISC_COMM_EXEC as u16;
+    /// On `FORK`: perf made it for an exec.
+    pub const FORK_EXEC: u16 = b::PERF_RECORD_MISC_FORK_EXEC as u16;
+    /// On `SWITCH*`: away from the task.
+    pub const SWITCH_OUT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT as u16;
+    /// On `SAMPLE`: the address is exact.
+    pub const EXACT_IP: u16 = b::PERF_RECORD_MISC_EXACT_IP as u16;
+    /// On `SWITCH*`: the task could have gone on.
+    pub const SWITCH_OUT_PREEMPT: u16 = b::PERF_RECORD_MISC_SWITCH_OUT_PREEMPT as u16;
+    /// On `MMAP2`: a build-id stands where device and inode would.
+    pub const MMAP_BUILD_ID: u16 = b::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
+    /// On `HEADER_BUILD_ID`, which is perf's own record: the build-id's size is given (perf's
+    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`).
+    pub const BUILD_ID_SIZE: u16 = 1 << 15;
+}
+
+const KERNEL: u16 = b::PERF_RECORD_MISC_KERNEL as u16;
+const USER: u16 = b::PERF_RECORD_MISC_USER as u16;
+const HYPERVISOR: u16 = b::PERF_RECORD_MISC_HYPERVISOR as u16;
+const GUEST_KERNEL: u16 = b::PERF_RECORD_MISC_GUEST_KERNEL as u16;
+const GUEST_USER: u16 = b::PERF_RECORD_MISC_GUEST_USER as u16;
+
+/// In which privilege, and whose, code ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CpuMode {
+    /// In a process.
+    User,
+    /// In the kernel.
+    Kernel,
+    /// In the hypervisor.
+    Hypervisor,
+    /// In a guest's process.
+    GuestUser,
+    /// In a guest's kernel.
+    GuestKernel,
+    /// The kernel did not say.
+    Unknown,
+}
+
+impl CpuMode {
+    /// The mode in a record's `misc`.
+    #[inline]
+    pub fn of(misc: u16) -> Self {
+        match misc & misc::CPUMODE_MASK {
+            KERNEL => Self::Kernel,
+            USER => Self::User,
+            HYPERVISOR => Self::Hypervisor,
+            GUEST_KERNEL => Self::GuestKernel,
+            GUEST_USER => Self::GuestUser,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The bits that say so in a record's `misc`.
+    pub fn bits(self) -> u16 {
+        match self {
+            Self::Unknown => 0,
+            Self::Kernel => KERNEL,
+            Self::User => USER,
+            Self::Hypervisor => HYPERVISOR,
+            Self::GuestKernel => GUEST_KERNEL,
+            Self::GuestUser => GUEST_USER,
+        }
+    }
+
+    /// The letter that perf puts before a symbol.
+    pub fn letter(self) -> char {
+        match self {
+            Self::User => '.',
+            Self::Kernel => 'k',
+            Self::Hypervisor => 'H',
+            Self::GuestUser => 'u',
+            Self::GuestKernel => 'g',
+            Self::Unknown => '?',
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_there_and_back() {
+        for number in 0..=5 {
+            assert_eq!(CpuMode::of(number | misc::EXACT_IP).bits(), number);
+        }
+        assert_eq!(CpuMode::of(7), CpuMode::Unknown);
+    }
+}

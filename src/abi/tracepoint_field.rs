@@ -1,0 +1,119 @@
+//! One line of a tracepoint's format file, as tracefs shows it and as recordings keep it.
+//!
+//! ```text
+//! field:char prev_comm[16];   offset:8;   size:16;   signed:0;
+//! ```
+//! Receives the line; hands on what it says of the field. Bytes of payloads are taken apart in `record`.
+
+/// Where a field's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldStorage {
+    /// At the field's offset.
+    Inline,
+    /// `__data_loc`: the field says where (low half: offset in the payload, high half: length).
+    DataLoc,
+    /// `__rel_loc`: the same, counted from the field's end.
+    RelLoc,
+}
+
+/// One field of a tracepoint's payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracepointField {
+    /// Its name, as filters use it.
+    pub name: String,
+    /// The whole C declaration: `char comm[16]`, `__data_loc char[] name`.
+    pub declaration: String,
+    /// Its C type, without the bounds of an array.
+    pub c_type: String,
+    /// Bytes before it in the payload.
+    pub offset: usize,
+    /// Bytes.
+    pub size: usize,
+    /// Whether numbers have a sign.
+    pub is_signed: bool,
+    /// Whether it holds several.
+    pub is_array: bool,
+    /// Where the bytes are.
+    pub storage: FieldStorage,
+}
+
+impl TracepointField {
+    /// Reads a line; `None` when it describes no field, or one that no payload can hold.
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.trim().split(';').map(str::trim);
+        let whole = parts.next()?.strip_prefix("field:")?;
+        let mut number =
+            |key: &str| parts.next().and_then(|p| p.strip_prefix(key)).and_then(|n| n.parse::<usize>().ok());
+        let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:").unwrap_or(0));
+        // A payload is at most 64 KiB: anything beyond is a lie.
+        if offset > 1 << 16 || size > 1 << 16 {
+            return None;
+        }
+        let (storage, declaration) = if let Some(rest) = whole.strip_prefix("__data_loc ") {
+            (FieldStorage::DataLoc, rest)
+        } else if let Some(rest) = whole.strip_prefix("__rel_loc ") {
+            (FieldStorage::RelLoc, rest)
+        } else {
+            (FieldStorage::Inline, whole)
+        };
+        let bare = declaration.split('[').next().unwrap_or(declaration).trim_end();
+        // `char comm[16]`, but `char[] name` behind __data_loc.
+        let named = if storage == FieldStorage::Inline { bare } else { declaration };
+        let (c_type, name) = named.rsplit_once([' ', '*'])?;
+        let star = if bare.contains('*') && !c_type.contains('*') { " *" } else { "" };
+        Some(Self {
+            name: name.trim().to_owned(),
+            declaration: whole.to_owned(),
+            c_type: c_type.trim().to_owned() + star,
+            offset,
+            size,
+            is_signed: signed == 1,
+            is_array: declaration.contains('['),
+            storage,
+        })
+    }
+
+    /// Whether every tracepoint has it: `common_type`, `common_pid` and their like.
+    pub fn is_common(&self) -> bool {
+        self.name.starts_with("common_")
+    }
+
+    /// Whether it is text: an array of char.
+    pub fn is_text(&self) -> bool {
+        let base = self.c_type.trim_end_matches("[]").trim();
+        self.is_array && (base == "char" || base == "const char")
+    }
+
+    /// Bytes of one of its elements.
+    pub fn element_size(&self) -> usize {
+        match self.c_type.trim_end_matches("[]").trim() {
+            c_type if c_type.contains('*') => 8,
+            "char" | "unsigned char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "bool" => 1,
+            "short" | "unsigned short" | "u16" | "s16" | "__u16" | "__s16" | "__be16" | "__le16" => 2,
+            "long" | "unsigned long" | "u64" | "s64" | "__u64" | "__s64" | "size_t" | "long long" => 8,
+            "unsigned long long" => 8,
+            _ => 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read() {
+        let got =
+            TracepointField::parse("\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;").unwrap();
+        assert_eq!((got.name.as_str(), got.offset, got.size, got.is_signed), ("prev_comm", 8, 16, false));
+        assert!(got.is_text());
+        let got = TracepointField::parse("field:const char * name;\toffset:8;\tsize:8;\tsigned:1;").unwrap();
+        assert_eq!((got.name.as_str(), got.is_signed, got.element_size()), ("name", true, 8));
+        let got = TracepointField::parse("field:__data_loc char[] path;\toffset:8;\tsize:4;\tsigned:0;");
+        let got = got.unwrap();
+        assert_eq!((got.name.as_str(), got.storage), ("path", FieldStorage::DataLoc));
+        assert_eq!(got.declaration, "__data_loc char[] path");
+        assert_eq!(TracepointField::parse("print fmt: \"x\""), None);
+        assert_eq!(TracepointField::parse("field:int a;\toffset:8;\tsize:99999;\tsigned:0;"), None);
+    }
+}

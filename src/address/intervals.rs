@@ -1,0 +1,85 @@
+//! Intervals that do not overlap, each with a value: what lies at an address.
+//!
+//! Receives intervals in any order; hands on the one that holds an address. What becomes of an older interval
+//! that a new one touches is decided by whoever puts it in: replaced whole, cut, or kept. (`rangemap` always
+//! cuts, and joins neighbours of equal value: two functions of one name would become one.)
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Intervals by start, without overlaps; ends are exclusive.
+#[derive(Debug, Clone)]
+pub struct IntervalMap<T>(BTreeMap<u64, (u64, T)>);
+
+impl<T> Default for IntervalMap<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> IntervalMap<T> {
+    /// Puts an interval in; every older one that it touches is gone, also where only a part of it is covered.
+    /// An empty one changes nothing.
+    pub fn replace(&mut self, range: Range<u64>, value: T) {
+        if !range.is_empty() {
+            self.remove(&range);
+            self.0.insert(range.start, (range.end, value));
+        }
+    }
+
+    /// Takes out every interval that has an address in common with this one; the highest comes first.
+    pub fn remove(&mut self, range: &Range<u64>) -> Vec<(Range<u64>, T)> {
+        let mut removed = Vec::new();
+        // Without overlaps only the last interval before the end can reach over the start, then the one
+        // before it, and so on.
+        while let Some((&start, (end, _))) = self.0.range(..range.end).next_back()
+            && *end > range.start
+            && let Some((end, value)) = self.0.remove(&start)
+        {
+            removed.push((start..end, value));
+        }
+        removed
+    }
+
+    /// The interval that holds an address.
+    pub fn find(&self, address: u64) -> Option<(Range<u64>, &T)> {
+        let (start, (end, value)) = self.0.range(..=address).next_back()?;
+        (address < *end).then_some((*start..*end, value))
+    }
+
+    /// Whether an interval has an address in common with this one.
+    pub fn overlaps(&self, range: &Range<u64>) -> bool {
+        self.0.range(..range.end).next_back().is_some_and(|(_, (end, _))| *end > range.start)
+    }
+
+    /// The intervals by start.
+    pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, &T)> {
+        self.0.iter().map(|(start, (end, value))| (*start..*end, value))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_replaces_what_it_touches() {
+        let mut map = IntervalMap::default();
+        map.replace(10..20, "a");
+        map.replace(20..30, "b");
+        map.replace(40..50, "c");
+        assert!(map.overlaps(&(19..20)) && map.overlaps(&(45..46)) && !map.overlaps(&(30..40)));
+        map.replace(15..25, "new");
+        map.replace(7..7, "empty");
+        assert_eq!(map.iter().collect::<Vec<_>>(), [(15..25, &"new"), (40..50, &"c")]);
+        assert_eq!(map.find(24), Some((15..25, &"new")));
+        assert!(map.find(25).is_none() && map.find(12).is_none());
+        assert_eq!(map.remove(&(0..41)), [(40..50, "c"), (15..25, "new")]);
+        assert!(map.is_empty());
+    }
+}

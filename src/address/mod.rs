@@ -1,0 +1,81 @@
+//! Addresses of three kinds that cannot be mixed, and the mapping that leads from one to the next.
+//!
+//! ```text
+//!   Avma ------ Mapping ------> FileOffset ---- program headers ----> Svma
+//!   in a process                in the file                           in the file's own numbering
+//!   (what a sample has)                                               (what symbols and DWARF have)
+//! ```
+//!
+//! Receives plain numbers of mmap records and samples; decides nothing; leaves the step from file offset to
+//! file address to `symbol`, which alone reads files.
+
+mod intervals;
+
+use std::fmt;
+
+pub use intervals::IntervalMap;
+
+macro_rules! kind_of_address {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub u64);
+
+        impl fmt::LowerHex for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::LowerHex::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+kind_of_address! {
+    /// Actual virtual memory address: in a process (or the kernel) while it ran.
+    Avma
+}
+kind_of_address! {
+    /// Stated virtual memory address: as the file's program headers, symbols and debug information number it.
+    Svma
+}
+kind_of_address! {
+    /// Bytes from the start of a file.
+    FileOffset
+}
+
+/// A stretch of a file in a process's memory, as an mmap record or a line of `/proc/PID/maps` states it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// First address.
+    pub start: Avma,
+    /// Bytes.
+    pub len: u64,
+    /// The place in the file that is mapped at `start` (`pgoff`).
+    pub offset: FileOffset,
+}
+
+impl Mapping {
+    /// Whether the address lies in the mapping.
+    pub fn contains(&self, address: Avma) -> bool {
+        address.0.wrapping_sub(self.start.0) < self.len
+    }
+
+    /// The place in the file that is seen at an address; `None` outside of the mapping.
+    pub fn file_offset(&self, address: Avma) -> Option<FileOffset> {
+        self.contains(address).then(|| FileOffset(self.offset.0.wrapping_add(address.0 - self.start.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_into_the_file() {
+        let mapping = Mapping { start: Avma(0x5555_0000), len: 0x2000, offset: FileOffset(0x1000) };
+        assert_eq!(mapping.file_offset(Avma(0x5555_0010)), Some(FileOffset(0x1010)));
+        assert_eq!(mapping.file_offset(Avma(0x5555_2000)), None);
+        assert_eq!(mapping.file_offset(Avma(0x5554_ffff)), None);
+        let last = Mapping { start: Avma(u64::MAX - 9), len: 100, offset: FileOffset(0) };
+        assert_eq!(last.file_offset(Avma(u64::MAX)), Some(FileOffset(9)));
+    }
+}

@@ -1,0 +1,82 @@
+//! The string table: names of functions, modules, threads and files, each once, by number.
+//!
+//! All words lie in one string, so that a copy (the live view makes one each second) is a few blocks of memory.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+
+use crate::session::intern::Keys;
+
+/// A word's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct StringId(pub u32);
+
+/// The words. They are untrusted: views clean them.
+///
+/// ```text
+///   table  hash -> number
+///   ends   | 4 | 9 |…               number -> where its letters end
+///   all    mainmalloc…
+/// ```
+#[derive(Debug, Default, Clone)]
+pub struct StringTable {
+    keys: Keys,
+    table: HashTable<u32>,
+    ends: Vec<usize>,
+    all: String,
+}
+
+impl StringTable {
+    /// The number of a word.
+    pub fn add(&mut self, text: &str) -> StringId {
+        if let Some(id) = self.find(text) {
+            return id;
+        }
+        let Self { keys, table, ends, all } = self;
+        all.push_str(text);
+        ends.push(all.len());
+        let number = ends.len() as u32 - 1;
+        table.insert_unique(keys.hash_one(text), number, |number| keys.hash_one(word(all, ends, *number)));
+        StringId(number)
+    }
+
+    /// The number of a word that may be there.
+    pub fn find(&self, text: &str) -> Option<StringId> {
+        let Self { keys, table, ends, all } = self;
+        table.find(keys.hash_one(text), |number| word(all, ends, *number) == text).copied().map(StringId)
+    }
+
+    /// The word.
+    ///
+    /// # Panics
+    /// When the number is another table's.
+    pub fn get(&self, id: StringId) -> &str {
+        word(&self.all, &self.ends, id.0)
+    }
+}
+
+fn word<'a>(all: &'a str, ends: &[usize], number: u32) -> &'a str {
+    let number = number as usize;
+    let start = number.checked_sub(1).map_or(0, |before| ends[before]);
+    &all[start..ends[number]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_has_one_number() {
+        let mut texts = StringTable::default();
+        assert_eq!(texts.find(""), None);
+        let words: Vec<String> = (0..1000).map(|n| "é".repeat(n % 7) + &n.to_string()).collect();
+        let ids: Vec<StringId> = words.iter().map(|word| texts.add(word)).collect();
+        let empty = texts.add("");
+        let copy = texts.clone();
+        for (word, id) in words.iter().zip(ids) {
+            assert_eq!((texts.add(word), copy.find(word), copy.get(id)), (id, Some(id), word.as_str()));
+        }
+        assert_eq!((copy.get(empty), copy.find("none")), ("", None));
+    }
+}

@@ -1,0 +1,406 @@
+//! The file (or stream, or row of files) of a recording: what goes into it and what was seen going.
+//!
+//! Receives ring memory and records of our own; counts them ([`Tally`]), hands them to the [`Writer`], and begins another
+//! file when told. Leaves reading of rings to the loop, feature sections to [`super::sections`].
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{rotation, sections};
+use crate::abi::sample_type;
+use crate::error::{Error, Result};
+use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
+use crate::record::encode::Encoder;
+use crate::record::unwound::{self, Lost};
+use crate::record::{Layouts, kind, walk};
+use crate::recording::misattributed;
+use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
+use crate::recording::unwinding::{Done, Ends, Unwinding};
+
+/// The events of a recording: as their samples lie in the rings, and as they stand in the file.
+pub(crate) struct Events {
+    /// As the kernel writes them.
+    pub(crate) taken: Vec<Event>,
+    /// As they are written: what is unwound at once has call chains.
+    pub(crate) written: Vec<Event>,
+    /// For samples that keep their copies, see [`unwinding`](super::unwinding).
+    twins: Vec<Event>,
+    lost: Option<Lost>,
+}
+
+impl Events {
+    /// Decides which are unwound.
+    pub(crate) fn new(plan: &SamplePlan, taken: Vec<Event>) -> Self {
+        let options = &plan.options;
+        let lost = Lost::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
+        let mut twins = Vec::new();
+        let mut written = taken.clone();
+        for event in written.iter_mut().filter(|_| plan.unwinds) {
+            let Some(plain) = lost.attr(&event.attr) else { continue };
+            let ids = event.ids.iter().map(|&id| unwound::twin_id(id)).collect();
+            let name = Some(format!("{} (stack copies)", event.name()));
+            twins.push(Event { attr: std::mem::replace(&mut event.attr, plain), ids, name });
+        }
+        let lost = (!twins.is_empty()).then_some(lost);
+        Self { taken, written, twins, lost }
+    }
+}
+
+/// Where records go.
+pub(crate) struct Output<'a> {
+    plan: &'a FilePlan,
+    events: Events,
+    /// What is known at the start.
+    features: Features,
+    /// Of what stands in the file.
+    layouts: Layouts,
+    writer: Option<Writer>,
+    pub(crate) tally: Tally,
+    /// Counts of the files before this one.
+    pub(crate) before: Totals,
+    joint: Vec<u8>,
+    /// For each ring the id that a stranger's samples in it belong to.
+    owners: Vec<Option<u64>>,
+    round: Encoder,
+    /// Files that are finished, where there are several.
+    pub(crate) files: Vec<PathBuf>,
+    unwinding: Option<Unwinding>,
+    /// Of what lies in the rings, where it is unwound.
+    taken: Layouts,
+    /// Strangers that were left out before they were unwound.
+    left_out: u64,
+    /// Samples of this file that keep their copies, and those of all files.
+    kept: (u64, u64),
+    /// How chains end that were made here.
+    ends: Ends,
+    /// When build-ids are noted next, after how long, and how many were the last time.
+    next_note: Instant,
+    each_note: Duration,
+    noted: usize,
+    known_ids: sections::KnownIds,
+}
+
+/// When build-ids are noted for the first time.
+const FIRST_NOTE: Duration = Duration::from_secs(1);
+
+/// What a recording came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    pub(crate) samples: u64,
+    pub(crate) lost: u64,
+    pub(crate) throttled: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The longest chain where nothing else is said: the kernel's own limit, `kernel.perf_event_max_stack`.
+const LONGEST: u16 = 127;
+
+fn layouts(events: &[Event]) -> Layouts {
+    Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())))
+}
+
+impl<'a> Output<'a> {
+    /// Begins the file. It can be read from now on.
+    pub(crate) fn create(
+        plan: &'a FilePlan,
+        max_stack: Option<u16>,
+        events: Events,
+        features: Features,
+        owners: Vec<Option<u64>>,
+    ) -> Result<Self> {
+        let taken = layouts(&events.taken);
+        let unwinding = match events.lost {
+            Some(lost) => {
+                let most = max_stack.unwrap_or(LONGEST).into();
+                Some(Unwinding::start(taken.clone(), lost, most)?)
+            }
+            None => None,
+        };
+        let mut round = Encoder::new(0);
+        round.finished_round();
+        let mut output = Self {
+            plan,
+            layouts: layouts(&[events.written.as_slice(), &events.twins].concat()),
+            events,
+            features,
+            writer: None,
+            tally: Tally::new(plan.build_ids == BuildIdChoice::Hit),
+            before: Totals::default(),
+            joint: Vec::new(),
+            owners,
+            round,
+            files: Vec::new(),
+            unwinding,
+            taken,
+            left_out: 0,
+            kept: (0, 0),
+            ends: Ends::default(),
+            next_note: Instant::now() + FIRST_NOTE,
+            each_note: FIRST_NOTE,
+            noted: 0,
+            known_ids: sections::KnownIds::default(),
+        };
+        output.writer = Some(output.begin(true)?);
+        Ok(output)
+    }
+
+    /// The recording has begun: its file takes its place, and the former one becomes `.old`.
+    pub(crate) fn take_place(&mut self) -> Result<(), perfdata::Error> {
+        self.writer.as_mut().map_or(Ok(()), Writer::take_place)
+    }
+
+    fn begin(&self, hold: bool) -> Result<Writer> {
+        let options = Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold };
+        let path = &self.plan.path;
+        Writer::create(path, &self.events.written, &self.features, options).map_err(|error| match error {
+            perfdata::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                let folder = path.parent().unwrap_or(path).display();
+                Error::io(format!("making {}", path.display()), source)
+                    .why("the folder does not exist")
+                    .try_this(format!("mkdir -p {folder}"))
+            }
+            other => other.into(),
+        })
+    }
+
+    /// Bytes of the `sample_id` behind each record.
+    pub(crate) fn trailer(&self) -> usize {
+        self.layouts.iter().next().map_or(0, |layout| layout.trailer_size())
+    }
+
+    /// Takes records that tell what was there before.
+    pub(crate) fn tell(&mut self, records: &[u8]) -> Result<(), perfdata::Error> {
+        if let Some(unwinding) = &mut self.unwinding {
+            unwinding.tell(records);
+        }
+        self.take(&[records])
+    }
+
+    /// Takes whole records, in one slice or in two with a record across both.
+    pub(crate) fn take(&mut self, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+        let Self { tally, layouts, joint, writer, .. } = self;
+        walk(slices, joint, |record| tally.note(record, layouts));
+        writer.as_mut().map_or(Ok(()), |writer| writer.append(slices))
+    }
+
+    /// Takes what a ring holds.
+    pub(crate) fn take_ring(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+        let owner = self.owners.get(ring).copied().flatten();
+        if let Some(unwinding) = &mut self.unwinding {
+            let Self { taken, joint, left_out, .. } = self;
+            let out = unwinding.round();
+            walk(slices, joint, |record| match misattributed::is_one(record, taken) {
+                true => *left_out += u64::from(!misattributed::mend(record, owner, out)),
+                false => out.extend_from_slice(record.bytes),
+            });
+            return Ok(());
+        }
+        let before = self.tally.strangers;
+        let Self { tally, layouts, joint, writer, .. } = self;
+        walk(slices, joint, |record| tally.note(record, layouts));
+        let Some(writer) = writer else { return Ok(()) };
+        let strangers = tally.strangers - before;
+        if strangers == 0 {
+            return writer.append(slices);
+        }
+        let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
+        walk(slices, joint, |record| {
+            if !misattributed::is_one(record, layouts) {
+                mended.extend_from_slice(record.bytes);
+            } else if !misattributed::mend(record, owner, &mut mended) {
+                tally.samples -= 1;
+                tally.lost += 1;
+            }
+        });
+        writer.append(&[&mended])
+    }
+
+    /// Whether every ring must be read a second time before the round ends.
+    pub(crate) fn begin_second_pass(&mut self) -> bool {
+        self.unwinding.as_mut().map(Unwinding::second_pass).is_some()
+    }
+
+    /// What wakes the loop when stacks are unwound.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.unwinding.as_ref().map(Unwinding::as_fd)
+    }
+
+    /// Writes what was unwound meanwhile.
+    fn collect(&mut self) -> Result<()> {
+        while let Some(unwinding) = &mut self.unwinding {
+            // With so much on its way, rings wait.
+            let next = if unwinding.is_full() { unwinding.wait()? } else { unwinding.next()? };
+            match next {
+                Some(done) => self.take_done(done)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_done(&mut self, done: Done) -> Result<()> {
+        self.kept.0 += done.kept;
+        self.kept.1 += done.kept;
+        self.ends += done.ends;
+        if let (true, Some(writer)) = (done.kept > 0, &mut self.writer) {
+            writer.show_spare()?;
+        }
+        if !done.records.is_empty() {
+            self.take(&[&done.records])?;
+            self.write_round()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for everything that is being unwound; with `is_last`, nothing is held back either and no more is taken.
+    pub(crate) fn settle(&mut self, is_last: bool) -> Result<()> {
+        let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
+        if is_last {
+            let all = unwinding.last()?;
+            self.unwinding = None;
+            return all.into_iter().try_for_each(|done| self.take_done(done));
+        }
+        unwinding.end_round();
+        while let Some(done) = self.unwinding.as_mut().map(Unwinding::wait).transpose()?.flatten() {
+            self.take_done(done)?;
+        }
+        Ok(())
+    }
+
+    /// How chains end that were made here.
+    pub(crate) fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    /// Samples that keep their copies.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept.1
+    }
+
+    /// All rings were read.
+    pub(crate) fn end_round(&mut self) -> Result<()> {
+        match &mut self.unwinding {
+            Some(unwinding) => unwinding.end_round(),
+            None => self.write_round()?,
+        }
+        Ok(())
+    }
+
+    fn write_round(&mut self) -> Result<(), perfdata::Error> {
+        let Self { writer, round, .. } = self;
+        writer.as_mut().map_or(Ok(()), |writer| writer.append(&[round.bytes()]))
+    }
+
+    /// Nothing more to take for now.
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        self.collect()?;
+        self.note_build_ids()?;
+        self.writer.as_mut().map_or(Ok(()), Writer::tick)?;
+        Ok(())
+    }
+
+    /// Writes the build-ids known so far as records, for those who read the file of a killed recorder: after a second,
+    /// two, four, …, so that it costs little however long the recording is.
+    fn note_build_ids(&mut self) -> Result<(), perfdata::Error> {
+        let now = Instant::now();
+        if now < self.next_note {
+            return Ok(());
+        }
+        self.each_note *= 2;
+        self.next_note = now + self.each_note;
+        let rows = sections::build_ids(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        if rows.len() <= self.noted {
+            return Ok(());
+        }
+        self.noted = rows.len();
+        let mut records = Vec::new();
+        rows.iter().for_each(|row| row.write_record(kind::HEADER_BUILD_ID, &mut records));
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.append(&[&records]))
+    }
+
+    /// Takes records out of a backward ring: newest first, the last perhaps torn.
+    pub(crate) fn take_snapshot(&mut self, ring: usize, slices: &[&[u8]]) -> Result<(), perfdata::Error> {
+        let bytes = slices.concat();
+        let mut records = crate::record::Records::new(&bytes);
+        records.by_ref().for_each(drop);
+        // What is behind the last whole record was written over.
+        let whole = bytes.len() - records.rest().len();
+        self.take_ring(ring, &[&bytes[..whole]])
+    }
+
+    /// Bytes of this file so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes)
+    }
+
+    /// Everything so far, of this file and those before.
+    pub(crate) fn totals(&self) -> Totals {
+        Totals {
+            samples: self.before.samples + self.tally.samples,
+            lost: self.before.lost + self.tally.lost + self.left_out,
+            throttled: self.before.throttled + self.tally.throttled,
+            bytes: self.before.bytes + self.bytes(),
+        }
+    }
+
+    /// Ends this file and begins the next.
+    pub(crate) fn switch(&mut self) -> Result<()> {
+        self.settle(false)?;
+        self.finish_file()?;
+        self.kept.0 = 0;
+        self.tally = Tally::new(self.plan.build_ids == BuildIdChoice::Hit);
+        self.writer = Some(self.begin(false)?);
+        (self.next_note, self.each_note, self.noted) = (Instant::now() + FIRST_NOTE, FIRST_NOTE, 0);
+        Ok(())
+    }
+
+    /// Ends the recording.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        // Where writing has failed, the file is ended all the same.
+        let settled = self.settle(true);
+        settled.and(self.finish_file())
+    }
+
+    fn finish_file(&mut self) -> Result<()> {
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let mut features = self.features.clone();
+        if let (true, Some(list)) = (self.kept.0 > 0, &mut features.event_desc) {
+            list.0.extend(
+                self.events.twins.iter().map(|twin| (twin.attr.clone(), twin.name(), twin.ids.clone())),
+            );
+        }
+        sections::at_the_end(&mut features, &self.tally, self.plan.build_ids, &mut self.known_ids);
+        let mut totals = self.totals();
+        totals.bytes = self.before.bytes + writer.finish(&features)?;
+        self.before = Totals { lost: totals.lost - self.left_out, ..totals };
+        self.tally = Tally::new(false);
+        if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
+            self.rename()?;
+        }
+        Ok(())
+    }
+
+    /// Each file of a row gets its time as its name; the oldest go when there are too many.
+    fn rename(&mut self) -> Result<()> {
+        let base: &Path = &self.plan.path;
+        let mut name = rotation::name(base);
+        let mut again = 0;
+        while name.exists() {
+            again += 1;
+            name = format!("{}.{again}", rotation::name(base).display()).into();
+        }
+        std::fs::rename(base, &name).map_err(|error| {
+            Error::io(format!("renaming {} to {}", base.display(), name.display()), error)
+        })?;
+        self.files.push(name);
+        if let Some(most) = self.plan.most_files {
+            while self.files.len() > most.max(1) {
+                let oldest = self.files.remove(0);
+                std::fs::remove_file(&oldest)
+                    .map_err(|error| Error::io(format!("removing {}", oldest.display()), error))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Starting the command to be measured, and saying why there is nothing to measure.
+//!
+//! Shared by every command that takes a COMMAND or a target; turns the kernel's answers into the shell's statuses.
+
+use std::ffi::OsString;
+use std::io;
+
+use crate::counter::target::TargetError;
+use crate::error::{Error, Exit, Result};
+use crate::sys::errno;
+use crate::sys::process::{Ended, Held, Running, Stdout};
+
+/// Forks the command and holds it before it executes.
+pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
+    hold_with(command, Stdout::Shared)
+}
+
+/// As [`hold`], with a say in where the command's standard output goes.
+pub(crate) fn hold_with(command: &[OsString], stdout: Stdout) -> Result<Held> {
+    Held::start_with(command, stdout).map_err(|error| {
+        let agains = error.raw_os_error() == Some(errno::EAGAIN);
+        let error = Error::io(format!("starting `{}`", name(command)), error);
+        if agains {
+            error.why("this user has as many processes as the limit allows (ulimit -u)")
+        } else {
+            error
+        }
+    })
+}
+
+/// Lets the command run.
+///
+/// # Errors
+/// With the shell's statuses: 127 when it does not exist, 126 when it cannot be executed.
+pub(crate) fn release(held: Held, command: &[OsString]) -> Result<Running> {
+    held.release().map_err(|error| {
+        let name = name(command);
+        let missing = matches!(error.raw_os_error(), Some(errno::ENOENT));
+        let denied = error.kind() == io::ErrorKind::PermissionDenied;
+        let format = error.raw_os_error() == Some(errno::ENOEXEC);
+        let error = Error::io(format!("running `{name}`"), error);
+        match (missing, denied, format) {
+            (true, ..) if name.contains(' ') && command.len() == 1 => {
+                error.exit(Exit::NotFound).try_this(format!("sh -c '{name}'"))
+            }
+            (true, ..) if name.contains('/') => error
+                .exit(Exit::NotFound)
+                .why("there is no such file, or the interpreter that it names is missing"),
+            (true, ..) => error.exit(Exit::NotFound).why("no directory of PATH has a command of this name"),
+            (_, true, _) => error
+                .exit(Exit::NotExecutable)
+                .why("the file may not be executed by this user, or it is a directory")
+                .try_this(format!("chmod +x {name}")),
+            (_, _, true) => error
+                .exit(Exit::NotExecutable)
+                .why("the file is neither a program for this machine nor a script that begins with #!"),
+            _ => error.exit(Exit::NotExecutable),
+        }
+    })
+}
+
+/// The status that a command's end becomes.
+pub(crate) fn exit_of(ended: Ended) -> Exit {
+    match ended {
+        Ended::Exited(status) => Exit::Command(status),
+        Ended::Killed(signal) => Exit::Signal(signal),
+    }
+}
+
+/// The command's name as it was typed.
+pub(crate) fn name(command: &[OsString]) -> String {
+    command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Why there is nothing to count.
+pub(crate) fn no_target(error: TargetError) -> Error {
+    let text = error.to_string();
+    match error {
+        TargetError::NoProcess(_) | TargetError::NoThread(_) => Error::new(text)
+            .why("it has ended, or it is in another pid namespace")
+            .try_this("ps -e, or pgrep NAME"),
+        TargetError::IdleUser(_) => Error::new(text),
+        TargetError::NoUser(_) => Error::new(text).try_this("getent passwd"),
+        TargetError::NoCpu { .. } => {
+            Error::new(text).try_this("choose CPUs that are on line with -C, or all with -a")
+        }
+        TargetError::NoHierarchy => Error::new(text)
+            .try_this("mount -t cgroup2 none /sys/fs/cgroup, or a v1 hierarchy with -o perf_event"),
+        TargetError::Cgroup { source, path, .. } => {
+            let missing = source.kind() == io::ErrorKind::NotFound;
+            let error = Error::io(text, source);
+            match (missing, path.parent()) {
+                (true, Some(parent)) => error
+                    .why("names are paths below the mount point of the hierarchy")
+                    .try_this(format!("ls {}", parent.display())),
+                _ => error.why("the directory of the cgroup must be readable"),
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! From a plan to events that are open, wherever its scope says, and their rings.
+//!
+//! Receives a [`SamplePlan`]; hands on [`Rings`] and the threads that are sampled. Decides how large rings are, what a
+//! frequency above the kernel's limit comes to, and which events are sampled where none was asked for; leaves starting them to
+//! [`drive`](super::drive).
+
+use std::ffi::CString;
+use std::rc::Rc;
+
+use super::plan::{Delay, SamplePlan, Scope};
+use super::{launch, new_threads};
+use crate::abi::attr::{Attr, Flag, kind};
+use crate::counter::counter_set::TargetSlot;
+use crate::counter::facts::Facts;
+use crate::counter::refusal::{self, Asked, Call};
+use crate::counter::reservation::Policy;
+use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
+use crate::counter::sampling::{CallGraph, Rate};
+use crate::counter::target::{self, Cgroup};
+use crate::error::{Error, Result, say};
+use crate::event::{EventGroup, Parser};
+use crate::host::Host;
+use crate::host::process::Thread as Alive;
+use crate::sys::credentials::{Capability, Credentials};
+use crate::sys::perf::{OpenTarget, probe};
+use crate::sys::process::Held;
+use crate::sys::{errno, limits, page_size};
+use crate::units;
+
+/// The events with their cgroups: those that were asked for, or the best clock of the machine.
+pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
+    let mut parser = Parser::new(host);
+    let mut groups = Vec::new();
+    for text in &plan.events {
+        groups.extend(parser.parse(text)?);
+    }
+    if plan.events.is_empty() {
+        match hardware() {
+            Ok(()) => groups = parser.parse("cycles:P")?,
+            Err(error) => {
+                groups = parser.parse("cpu-clock")?;
+                let attr = Attr::new(kind::HARDWARE, 0);
+                let facts = Facts::own(host);
+                let refusal = refusal::explain(&error, &Asked::opening(&attr, OpenTarget::Task(0)), &facts);
+                say::note_once(format!("sampling cpu-clock, since there are no cycles: {}", refusal.cause));
+            }
+        }
+    }
+    let cgroups: Vec<Rc<Cgroup>> = plan
+        .cgroups
+        .iter()
+        .map(|name| Cgroup::open(host, name).map(Rc::new).map_err(launch::no_target))
+        .collect::<Result<_>>()?;
+    if cgroups.len() > groups.len() {
+        return Err(Error::usage(format!(
+            "-G names {} cgroups for {} events or groups",
+            cgroups.len(),
+            groups.len()
+        )));
+    }
+    let single = cgroups.len() == 1;
+    let of = |index: usize| if single { cgroups.first() } else { cgroups.get(index) }.cloned();
+    Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
+}
+
+/// Whether the kernel samples cycles at all here. Being refused for lack of privilege means that it does.
+fn hardware() -> std::io::Result<()> {
+    let mut attr = Attr::new(kind::HARDWARE, 0);
+    attr.set_freq(1000);
+    attr.set(Flag::ExcludeKernel, true);
+    match probe(&attr, OpenTarget::Task(0)) {
+        Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
+        other => other,
+    }
+}
+
+/// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then, unless
+/// `--strict-freq` says otherwise.
+pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
+    let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
+    let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
+    let Some(most) = most.filter(|&most| wanted > most || plan.freq_max) else { return Ok(()) };
+    if plan.freq_max {
+        say::note(format!("-F max: {} samples a second", units::thousands(most)));
+        return Ok(());
+    }
+    let words = format!("-F {wanted}: the kernel allows {} samples a second", units::thousands(most));
+    if plan.strict_freq {
+        return Err(Error::usage(words)
+            .why("kernel.perf_event_max_sample_rate is lower (the kernel lowers it when interrupts take too long)")
+            .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
+            .try_this("-F max"));
+    }
+    say::warning(format!("{words}, which are taken (kernel.perf_event_max_sample_rate)"));
+    plan.options.rate = Rate::Frequency(most);
+    Ok(())
+}
+
+/// Whether copies of stacks are asked for, to be unwound at once.
+fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
+    let mut written =
+        groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
+    let copies = matches!(plan.options.call_graph, Some(CallGraph::Dwarf(_)));
+    plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
+}
+
+/// Opens the events wherever the scope says, and maps their rings.
+pub(crate) fn open(
+    plan: &SamplePlan,
+    host: &Host,
+    groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+    held: Option<&Held>,
+) -> Result<(Rings, Vec<Alive>)> {
+    let mut threads = threads(plan, host)?;
+    let slots = slots(plan, host, &threads, held);
+    // Who gives way must be able to start with the counters off.
+    let on_exec = matches!(plan.scope, Scope::Command)
+        && plan.course.delay == Delay::None
+        && plan.reserve != Policy::Yield;
+    let size = ring_bytes(plan, host, &slots);
+    let setting = RingOptions {
+        system: matches!(plan.scope, Scope::Cpus(_)),
+        on_exec,
+        // A command that is sampled from its first moment needs no help; everything else is there before.
+        tracker: !on_exec || plan.options.backward,
+        with_id: plan.with_id || unwinds(plan, &groups),
+        watermark: (size / plan.wakes_at).min(1 << 20) as u32,
+    };
+    let filters = filters(plan, host)?;
+    let refused = |refused: Box<Refused>| explain(*refused, host);
+    let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
+    make_room(rings.descriptors(slots.len()))?;
+    let pages = pages_of(size);
+    let map = |rings: &mut Rings| {
+        let bytes = (pages as u64 + 1) * page_size() as u64;
+        rings.map(pages).map_err(|error| {
+            let attr = Attr::default();
+            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, OpenTarget::Task(0)) };
+            refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
+        })
+    };
+    // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
+    let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
+    let (mut gone, mut mapped) = (Vec::new(), None);
+    for slots in slots.chunks(at_once.max(1)) {
+        let before = gone.len();
+        for slot in slots {
+            let is_open = match mapped {
+                None => rings.open(*slot),
+                Some(pages) => rings.open_late(*slot, pages),
+            };
+            if !is_open.map_err(refused)? {
+                gone.push(slot.tid);
+            }
+        }
+        if mapped.is_none() && gone.len() < before + slots.len() {
+            mapped = Some(map(&mut rings)?);
+        }
+    }
+    threads.retain(|thread| !gone.contains(&Some(thread.tid)));
+    let Some(mapped) = mapped else {
+        return Err(match &plan.scope {
+            Scope::Cpus(cpus) => Error::new(format!("CPUs {cpus} went off line")),
+            _ => Error::new("the processes ended before their events were open"),
+        });
+    };
+    if mapped < pages {
+        let is = |pages: usize| units::bytes((pages * page_size()) as u64);
+        say::note(format!(
+            "rings of {} instead of {}: this user may not lock more memory (kernel.perf_event_mlock_kb, ulimit -l)",
+            is(mapped),
+            is(pages)
+        ));
+    } else if plan.verbose {
+        say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
+    }
+    new_threads::attach(plan, host, &mut rings, &mut threads, mapped)?;
+    for (event, filter) in filters {
+        rings.set_filter(event, &filter).map_err(|error| {
+            Error::io(format!("--filter '{}'", filter.to_string_lossy()), error)
+                .why("the kernel does not understand the expression, or the tracepoint has no such field")
+                .try_this("pmc list shows a tracepoint's fields: pmc list sched:sched_switch")
+        })?;
+    }
+    Ok((rings, threads))
+}
+
+/// The threads that are recorded and run already.
+pub(super) fn threads(plan: &SamplePlan, host: &Host) -> Result<Vec<Alive>> {
+    let threads = match &plan.scope {
+        Scope::Processes(pids) => target::threads_of_processes(host, pids),
+        Scope::Threads(tids) => target::threads(host, tids),
+        Scope::User(user) => target::threads_of_user(host, user),
+        Scope::AllThreads => Ok(target::all_threads(host)),
+        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
+    };
+    threads.map_err(launch::no_target)
+}
+
+pub(super) fn slots(
+    plan: &SamplePlan,
+    host: &Host,
+    threads: &[Alive],
+    held: Option<&Held>,
+) -> Vec<TargetSlot> {
+    let cpus: Vec<Option<u32>> = match &plan.scope {
+        Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
+        _ if plan.per_thread => vec![None],
+        _ => host.online_cpus().iter().map(Some).collect(),
+    };
+    let tids: Vec<Option<u32>> = match &plan.scope {
+        Scope::Cpus(_) => vec![None],
+        Scope::Command => held.iter().map(|held| Some(held.pid())).collect(),
+        _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
+    };
+    tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
+}
+
+/// A ring of this size holds a second of samples at almost any rate; more memory only grows cold.
+const RING: u64 = 2 << 20;
+/// All rings together.
+const RINGS: u64 = 512 << 20;
+
+/// As large as is useful and as this user may lock: for each CPU `perf_event_mlock_kb`, shared by all rings, and what
+/// `RLIMIT_MEMLOCK` allows on top. Whoever may lock any amount is not asked.
+fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
+    let page = page_size() as u64;
+    if let Some(pages) = plan.ring_pages {
+        return pages as u64 * page;
+    }
+    let rings = match plan.per_thread {
+        true => slots.len(),
+        false => slots.iter().map(|slot| slot.cpu).collect::<std::collections::BTreeSet<_>>().len(),
+    } as u64
+        * if plan.options.backward { 2 } else { 1 };
+    let rings = rings.max(1);
+    let useful = RING.min(RINGS / rings).max(page);
+    let credentials = Credentials::own();
+    let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
+    if paranoid < 0 || credentials.has(Capability::IpcLock) {
+        return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
+    }
+    let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
+    let allowed = (each << 10).saturating_mul(host.online_cpus().len() as u64) / rings;
+    let allowed = allowed.saturating_sub(page).clamp(page, useful);
+    // The largest power of two of pages that fits with its header page.
+    1 << allowed.ilog2()
+}
+
+/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of the `-e` before it.
+fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
+    let mut parser = Parser::new(host);
+    let mut all: Vec<(usize, String)> = Vec::new();
+    let mut first = 0;
+    for (index, text) in plan.events.iter().enumerate() {
+        let mut typed = plan.filters.iter().filter(|(event, _)| *event == index).map(|(_, filter)| filter);
+        // Several for one event must all hold.
+        let typed =
+            typed.next().map(|one| typed.fold(one.clone(), |all, more| format!("({all}) && ({more})")));
+        for spec in parser.parse(text)?.into_iter().flat_map(|group| group.events) {
+            let is_tracepoint = spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT);
+            if typed.is_some() && !is_tracepoint {
+                return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
+                    .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+            }
+            match (spec.filter, &typed) {
+                (Some(own), Some(typed)) => all.push((first, format!("({own}) && ({typed})"))),
+                (Some(one), None) => all.push((first, one)),
+                (None, Some(typed)) => all.push((first, typed.clone())),
+                (None, None) => {}
+            }
+            first += 1;
+        }
+    }
+    let c = |(event, filter): (usize, String)| {
+        let filter = CString::new(filter).map_err(|_| Error::usage("--filter: a NUL in an expression"))?;
+        Ok((event, filter))
+    };
+    all.into_iter().map(c).collect()
+}
+
+pub(super) fn make_room(descriptors: u64) -> Result<()> {
+    const OWN: u64 = 64;
+    limits::raise_open_files(descriptors + OWN).map_err(|error| {
+        Error::io(format!("making room for {descriptors} open events"), error)
+            .why("each event needs a descriptor on every CPU for every thread, and the limit of open files is lower")
+            .try_this(format!("ulimit -n {}", descriptors + OWN))
+            .try_this("--per-thread, fewer events, or fewer threads (-t)")
+    })
+}
+
+pub(super) fn explain(refused: Refused, host: &Host) -> Error {
+    let Refused { error, name, attr, slot, group_before } = refused;
+    let place = match (slot.tid, slot.cpu) {
+        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
+        (Some(tid), None) => OpenTarget::Task(tid),
+        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or(0)),
+    };
+    let culprit = refusal::culprit(&attr, |less| probe(less, place).is_ok());
+    let asked = Asked { group_before, culprit, ..Asked::opening(&attr, place) };
+    let on = match (slot.tid, slot.cpu) {
+        (None, Some(cpu)) => format!(" on CPU {cpu}"),
+        _ => String::new(),
+    };
+    refusal::explain(&error, &asked, &Facts::own(host)).into_error(format!("sampling {name}{on}"))
+}
+
+/// What the user should know of what could not be had.
+pub(crate) fn say_fallbacks(rings: &Rings) {
+    for (spec, given_up) in rings.concessions() {
+        if given_up.user_only {
+            say::note_once(
+                "sampling user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)",
+            );
+        }
+        if given_up.all_sides {
+            say::note_once(format!("{}: guests are sampled together with the host", spec.name));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What commands make of what was typed: whom to measure, when, what is sampled and how, and where it goes.
+//!
+//! Plain values, without clap and without anything open. A plan is made by a command's `plan.rs` and carried out by
+//! [`open`](super::open), [`live`](super::live), [`file`](super::file) and [`counting`](super::counting).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::file::rotation::Rotation;
+use crate::counter::reservation::Policy;
+use crate::counter::sampling::SampleOptions;
+use crate::host::CpuList;
+
+/// Whom to measure.
+#[derive(Debug, Clone)]
+pub(crate) enum Scope {
+    /// The command and its descendants.
+    Command,
+    /// These processes, all threads.
+    Processes(Vec<u32>),
+    /// These threads.
+    Threads(Vec<u32>),
+    /// All processes of this user, by name or number.
+    User(String),
+    /// All threads of the machine, each by itself.
+    AllThreads,
+    /// Everything on these CPUs.
+    Cpus(CpuList),
+}
+
+/// When measuring starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Delay {
+    /// With the command.
+    #[default]
+    None,
+    /// So many nanoseconds later.
+    Ns(u64),
+    /// When the control channel says so.
+    UntilOrder,
+}
+
+/// When a measurement begins and ends, and what runs meanwhile.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Course {
+    /// Started for the measurement, which ends with it; may be empty.
+    pub(crate) command: Vec<OsString>,
+    /// When it begins.
+    pub(crate) delay: Delay,
+    /// How long it takes at most, in nanoseconds.
+    pub(crate) timeout_ns: Option<u64>,
+}
+
+/// What is sampled, on whom, how.
+#[derive(Debug, Clone)]
+pub(crate) struct SamplePlan {
+    /// Event texts as typed; empty: cycles.
+    pub(crate) events: Vec<String>,
+    /// Filters, each with the index of the event text that it belongs to.
+    pub(crate) filters: Vec<(usize, String)>,
+    /// Whom.
+    pub(crate) scope: Scope,
+    /// Names of cgroups: one for all events, or one for each.
+    pub(crate) cgroups: Vec<String>,
+    /// How the kernel takes samples.
+    pub(crate) options: SampleOptions,
+    /// What `options` says is the kernel's limit itself (`-F max`).
+    pub(crate) freq_max: bool,
+    /// A frequency above the kernel's limit is an error, not a warning.
+    pub(crate) strict_freq: bool,
+    /// Samples begin with their event's id, even where there is one event only.
+    pub(crate) with_id: bool,
+    /// Copies of stacks are unwound at once, not written as they are.
+    pub(crate) unwinds: bool,
+    /// A ring for each thread, not for each CPU.
+    pub(crate) per_thread: bool,
+    /// Pages of a ring; `None`: as many as are useful and allowed.
+    pub(crate) ring_pages: Option<usize>,
+    /// Whoever drains is woken when one part in so many of a ring is full.
+    pub(crate) wakes_at: u64,
+    /// What to do about other people's use of the hardware counters.
+    pub(crate) reserve: Policy,
+    /// When.
+    pub(crate) course: Course,
+    /// Says how large the rings are.
+    pub(crate) verbose: bool,
+}
+
+impl SamplePlan {
+    /// Cycles of these, taken by default options, from the start to the end.
+    pub(crate) fn on(scope: Scope, options: SampleOptions) -> Self {
+        Self {
+            events: Vec::new(),
+            filters: Vec::new(),
+            scope,
+            cgroups: Vec::new(),
+            options,
+            freq_max: false,
+            strict_freq: false,
+            with_id: false,
+            unwinds: false,
+            per_thread: false,
+            ring_pages: None,
+            wakes_at: 4,
+            reserve: Policy::default(),
+            course: Course::default(),
+            verbose: false,
+        }
+    }
+}
+
+/// Where a recording goes.
+#[derive(Debug)]
+pub(crate) struct FilePlan {
+    /// The file; `-`: standard output.
+    pub(crate) path: PathBuf,
+    /// The file's name ends in date and time.
+    pub(crate) is_stamped: bool,
+    /// The level of zstd.
+    pub(crate) compress: Option<i32>,
+    /// What begins another file.
+    pub(crate) rotation: Option<Rotation>,
+    /// Older files of a row are removed when there are more than this.
+    pub(crate) most_files: Option<usize>,
+    /// Bytes at which the recording ends.
+    pub(crate) max_size: Option<u64>,
+    /// A snapshot of the rings at SIGUSR2 or an order.
+    pub(crate) snapshots: bool,
+    /// Whose build-ids stand in it.
+    pub(crate) build_ids: BuildIdChoice,
+}
+
+impl FilePlan {
+    /// Whether the records go to standard output.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+}
+
+/// Whose build-ids stand in a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BuildIdChoice {
+    /// Nobody's.
+    None,
+    /// Of the files that samples hit.
+    Hit,
+    /// Of all that were mapped.
+    All,
+}

@@ -1,0 +1,158 @@
+//! Synthesized records: what was there before the recording, the kernel and its modules, threads, mappings.
+//!
+//! Receives the [`Host`] and who is recorded; appends records to an [`Encoder`]. The kernel tells the rest from the
+//! moment that the events are open, so that what happens meanwhile is told twice rather than not at all.
+
+use crate::host::maps::mappings;
+use crate::host::process::Thread as Alive;
+use crate::host::{CpuList, Host};
+use crate::record::encode::Encoder;
+use crate::record::{FileId, Mmap, Mmap2, Namespaces, Task, Thread, Words};
+use crate::symbol::kernel::{loaded_modules, module_files};
+use crate::units::PerfTime;
+
+/// Bytes of records after which they are written out.
+pub(crate) const ENOUGH: usize = 1 << 16;
+
+/// What else is synthesized.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) data_mappings: bool,
+    pub(crate) namespaces: bool,
+}
+
+/// The kernel's text and its modules. `false` when their addresses are hidden.
+pub(crate) fn kernel(host: &Host, out: &mut Encoder) -> bool {
+    let Some((start, end)) = kernel_text(host) else { return false };
+    out.kernel_mmap(start, end - start, start, b"[kernel.kallsyms]_text");
+    let modules = host.text("/proc/modules").unwrap_or_default();
+    let loaded = loaded_modules(&modules);
+    let release = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let files = if loaded.is_empty() { Default::default() } else { module_files(&release) };
+    for module in loaded.iter().filter(|module| module.start != 0) {
+        let file = files.get(&module.name).map(|path| path.as_os_str().as_encoded_bytes().to_vec());
+        let name = file.unwrap_or_else(|| format!("[{}]", module.name).into_bytes());
+        out.kernel_mmap(module.start, module.size, 0, &name);
+    }
+    true
+}
+
+/// From `_text` to `_etext`. The first stands near the beginning of `/proc/kallsyms`, the second somewhere in it; since the
+/// kernel makes these lines as they are read (some 20 ms for all), its distance is rather taken from `/proc/iomem`.
+fn kernel_text(host: &Host) -> Option<(u64, u64)> {
+    let size = kernel_code_size(host);
+    use std::io::Read;
+    let mut file = std::fs::File::open(host.path("/proc/kallsyms")).ok()?;
+    let (mut start, mut end) = (None, None);
+    let mut buffer = vec![0; 1 << 14];
+    let mut kept = 0;
+    while end.is_none() {
+        let got = file.read(&mut buffer[kept..]).ok()?;
+        if got == 0 {
+            break;
+        }
+        let filled = kept + got;
+        let whole = buffer[..filled].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        for line in buffer[..whole].split(|&b| b == b'\n') {
+            // `ffffffff81000000 T _text`
+            let name = line.get(19..).unwrap_or_default();
+            if name == b"_text" || name == b"_stext" && start.is_none() {
+                start = address(line);
+                end = start.zip(size).map(|(start, size)| start.saturating_add(size));
+                if end.is_some() {
+                    break;
+                }
+            } else if name == b"_etext" {
+                end = address(line);
+                break;
+            }
+        }
+        buffer.copy_within(whole..filled, 0);
+        kept = filled - whole;
+        if kept == buffer.len() {
+            return None;
+        }
+    }
+    let (start, end) = (start?, end?);
+    (start != 0 && end > start).then_some((start, end))
+}
+
+/// `  01000000-0220bb07 : Kernel code`; zeros for those who may not know.
+fn kernel_code_size(host: &Host) -> Option<u64> {
+    let text = host.text("/proc/iomem")?;
+    let range = text.lines().find_map(|line| line.trim().strip_suffix(" : Kernel code"))?;
+    let (start, end) = range.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    end.checked_sub(start).filter(|&size| size > 0).map(|size| size + 1)
+}
+
+fn address(line: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(line.get(..16)?).ok()?, 16).ok()
+}
+
+/// Threads of a process and what it has mapped.
+pub(crate) fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
+    let parent = host.parent(pid).unwrap_or(0) as i32;
+    let main = Thread { pid: pid as i32, tid: pid as i32 };
+    for thread in threads {
+        let this = Thread { pid: pid as i32, tid: thread.tid as i32 };
+        let by = if thread.tid == pid { Thread { pid: parent, tid: parent } } else { main };
+        out.fork(&Task { thread: this, parent: by, time: PerfTime(0) });
+        if extent.namespaces {
+            namespaces(host, this, out);
+        }
+        out.comm(this, thread.comm.as_bytes());
+    }
+    let text = host.maps(pid).unwrap_or_default();
+    for map in mappings(&text) {
+        let is_data = map.prot & 4 == 0;
+        // Without a name it is memory of the process itself, which matters where code is (a JIT's).
+        if is_data && (!extent.data_mappings || map.prot & 1 == 0) {
+            continue;
+        }
+        let name = if map.name.is_empty() { b"//anon".as_slice() } else { map.name };
+        let (major, minor) = map.device;
+        let flags = if map.is_shared { 1 } else { 2 };
+        out.mmap2(&Mmap2 {
+            map: Mmap {
+                thread: main,
+                addr: map.start,
+                len: map.end - map.start,
+                pgoff: map.offset,
+                is_data,
+                name,
+            },
+            file: FileId::Inode { major, minor, inode: map.inode, generation: 0 },
+            prot: map.prot,
+            flags,
+        });
+    }
+}
+
+fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
+    let links: Vec<u8> = host
+        .namespaces(thread.tid as u32)
+        .iter()
+        .flat_map(|(device, inode)| [device.to_ne_bytes(), inode.to_ne_bytes()].concat())
+        .collect();
+    out.namespaces(&Namespaces { thread, links: Words::new(&links) });
+}
+
+/// Every cgroup.
+pub(crate) fn cgroups(host: &Host, out: &mut Encoder) {
+    for (id, path) in host.cgroups() {
+        out.cgroup(id, path.as_bytes());
+    }
+}
+
+/// The idle task of each CPU has a name, too.
+pub(crate) fn idle(cpus: &CpuList, out: &mut Encoder) {
+    if !cpus.is_empty() {
+        out.comm(Thread { pid: 0, tid: 0 }, b"swapper");
+    }
+}
+
+/// Whether a name in a mapping can be a file at all.
+pub(crate) fn is_path(name: &[u8]) -> bool {
+    name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
+}

@@ -1,0 +1,144 @@
+//! Properties of samples that rows are told apart by, besides event, stack and name.
+//!
+//! Decides which there are and what each says of a sample; `profile` turns them into words.
+
+use crate::abi::sample_type;
+use crate::record::Sample;
+use crate::record::sample::Branch;
+
+/// Bytes that a cache fetches together, on the machines that pmc knows.
+const CACHE_LINE: u64 = 64;
+
+/// A property of samples that rows are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleAttribute {
+    /// The process.
+    Pid,
+    /// The thread.
+    Tid,
+    /// The CPU.
+    Cpu,
+    /// The time, in slices of so many nanoseconds.
+    Time(u64),
+    /// The cgroup's number.
+    Cgroup,
+    /// The cost that the hardware told.
+    Weight,
+    /// The period.
+    Period,
+    /// The address of the data.
+    Addr,
+    /// The tracepoint's payload: a number in [`Samples::payloads`], or `u64::MAX`.
+    Payload,
+    /// Where a branch came from: an address, then the number of its location.
+    From,
+    /// The flags of a branch.
+    BranchFlags,
+    /// The data: an address, then the number of its location.
+    Data,
+    /// The line of the cache that the data are in, the same way.
+    DataLine,
+    /// The bare address that a branch came from.
+    FromAddr,
+    /// The bare address that a branch went to.
+    ToAddr,
+    /// Where the data came from.
+    DataSrc,
+    /// The physical address of the data.
+    PhysAddr,
+    /// Bytes of the data's page.
+    DataPage,
+    /// Bytes of the code's page.
+    CodePage,
+    /// Cycles from dispatch to retirement.
+    InsLatency,
+    /// Cycles in a stage of the pipeline.
+    StageCycles,
+    /// Transaction flags.
+    Transaction,
+    /// The function that `--parent` looks for. Not the sample's: `profile` fills it in.
+    Parent,
+}
+
+impl SampleAttribute {
+    /// Whether it is an address that becomes a location.
+    pub fn is_place(self) -> bool {
+        matches!(self, Self::From | Self::Data | Self::DataLine)
+    }
+
+    /// Whether it lies behind a sample's first fields.
+    pub(super) fn is_late(self) -> bool {
+        matches!(
+            self,
+            Self::Cgroup
+                | Self::Payload
+                | Self::DataSrc
+                | Self::PhysAddr
+                | Self::DataPage
+                | Self::CodePage
+                | Self::InsLatency
+                | Self::StageCycles
+                | Self::Transaction
+        )
+    }
+}
+
+/// What is known of a sample besides its own fields.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Occurrence {
+    pub(super) time: Option<u64>,
+    pub(super) period: u64,
+    pub(super) weight: u64,
+    /// The branch that counts, where branches do.
+    pub(super) branch: Option<Branch>,
+}
+
+/// The words of a sample's attributes, in their order; `payload` gives a tracepoint's payload its number.
+pub(super) fn attribute_words(
+    attributes: &[SampleAttribute],
+    sample: &Sample<'_>,
+    occurrence: Occurrence,
+    words: &mut Vec<u64>,
+    mut payload: impl FnMut(&[u8]) -> u64,
+) {
+    words.clear();
+    let thread = sample.thread().unwrap_or_default();
+    let asks_parts = attributes.iter().any(|attribute| attribute.is_late());
+    let parts = if asks_parts { sample.parts() } else { None }.unwrap_or_default();
+    let branch = occurrence.branch;
+    let more = |pick: fn((u16, u16)) -> u16| {
+        parts.weight.and_then(|weight| weight.more()).map_or(0, |more| u64::from(pick(more)))
+    };
+    words.extend(attributes.iter().map(|attribute| match attribute {
+        SampleAttribute::Pid => thread.pid as u64,
+        SampleAttribute::Tid => thread.tid as u64,
+        SampleAttribute::Cpu => sample.cpu().map_or(u64::MAX, u64::from),
+        SampleAttribute::Time(slice) => occurrence.time.unwrap_or(0) / (*slice).max(1),
+        SampleAttribute::Cgroup => parts.cgroup.unwrap_or(0),
+        SampleAttribute::Weight => occurrence.weight,
+        SampleAttribute::Period => occurrence.period,
+        SampleAttribute::Addr => sample.addr().unwrap_or(0),
+        SampleAttribute::Payload => parts.raw.map_or(u64::MAX, &mut payload),
+        SampleAttribute::From | SampleAttribute::FromAddr => branch.map_or(u64::MAX, |branch| branch.from),
+        SampleAttribute::ToAddr => branch.map_or(u64::MAX, |branch| branch.to),
+        SampleAttribute::BranchFlags => branch.map_or(u64::MAX, |branch| branch.flags.0),
+        SampleAttribute::DataLine => sample.addr().map_or(u64::MAX, |addr| addr & !(CACHE_LINE - 1)),
+        SampleAttribute::Data => sample.addr().unwrap_or(u64::MAX),
+        SampleAttribute::DataSrc => parts.data_src.unwrap_or(u64::MAX),
+        SampleAttribute::PhysAddr => parts.phys_addr.unwrap_or(u64::MAX),
+        SampleAttribute::DataPage => parts.data_page_size.unwrap_or(u64::MAX),
+        SampleAttribute::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
+        SampleAttribute::InsLatency => more(|(latency, _)| latency),
+        SampleAttribute::StageCycles => more(|(_, cycles)| cycles),
+        SampleAttribute::Transaction => parts.transaction.unwrap_or(0),
+        SampleAttribute::Parent => u64::MAX,
+    }));
+}
+
+/// The cost that the hardware told of a sample; 0 where it told none.
+pub(super) fn weight_of(sample: &Sample<'_>) -> u64 {
+    if sample.layout().sample_type() & (sample_type::WEIGHT | sample_type::WEIGHT_STRUCT) == 0 {
+        return 0;
+    }
+    sample.parts().and_then(|parts| parts.weight).map_or(0, |weight| weight.value())
+}

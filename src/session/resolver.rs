@@ -1,0 +1,264 @@
+//! From addresses to numbers of locations, and from chains of addresses to numbers of stacks of locations.
+//!
+//! Receives what [`super::samples`] interned, or chains one by one as they come ([`super::live`]), each with the epoch it was seen
+//! in; looks up each address once; hands on distinct [`Location`]s and distinct stacks of their numbers. Here the same code in
+//! many processes, wherever each had it mapped, becomes one.
+
+use std::sync::Arc;
+
+use rayon::iter::Either;
+use rustc_hash::FxHashMap;
+
+use super::intern::{Distinct, Interner, KeyedMap, bytes, numbers};
+use super::location::{Location, SampledAddress, locate, walk};
+use super::samples::{Key, SampleAttribute, Samples, Value, join};
+use super::{Epoch, History};
+use crate::record::Words;
+
+/// Stacks by their number.
+#[derive(Debug, Clone)]
+pub enum Stacks {
+    /// Interner of numbers of locations, innermost first, four bytes each.
+    Interned(Arc<Interner>),
+    /// Nobody asked for callers: the number of a location is that of the stack which is it alone.
+    Leaves,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self::Interned(Arc::default())
+    }
+}
+
+impl From<Interner> for Stacks {
+    fn from(lists: Interner) -> Self {
+        Self::Interned(lists.into())
+    }
+}
+
+/// Stacks whose addresses were looked up.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// Each place once.
+    pub locations: Arc<Vec<Location>>,
+    /// The stacks: see [`Resolved::stack`].
+    pub stacks: Stacks,
+    /// The rows of pass 2, their stacks being numbers in `stacks`.
+    pub rows: Vec<(Key, Value)>,
+}
+
+impl Resolved {
+    /// The locations of a stack, innermost first.
+    pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+        match &self.stacks {
+            Stacks::Interned(lists) => Either::Left(numbers(lists.get(number).1)),
+            Stacks::Leaves => Either::Right(std::iter::once(number)),
+        }
+    }
+
+    /// Sorts the rows again, and adds up those that have become the same.
+    pub fn rejoin(&mut self) {
+        join(&mut self.rows);
+    }
+}
+
+/// Stands for the number of what has none.
+const NONE: u32 = u32::MAX;
+
+/// Looks addresses up, and gives numbers to the locations and to the stacks of these: one for a recording as a whole, or for
+/// all that comes while somebody watches.
+#[derive(Debug)]
+pub struct Resolver {
+    /// Addresses of a stack that count, as in [`walk`].
+    most: usize,
+    /// Addresses that were looked up.
+    known: KeyedMap<SampledAddress, u32>,
+    /// Raw chains whose stacks are remembered (tag: epoch), and the number of each one's stack.
+    chains: Interner,
+    stack_of: Vec<u32>,
+    locations: Distinct<Location>,
+    stacks: Arc<Interner>,
+    scratch: Vec<u8>,
+}
+
+impl Resolver {
+    /// Knows nothing yet. `most`: as in [`walk`].
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            known: KeyedMap::default(),
+            chains: Interner::default(),
+            stack_of: Vec::new(),
+            locations: Distinct::default(),
+            stacks: Arc::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// All locations, by number.
+    pub fn locations(&self) -> &Arc<Vec<Location>> {
+        self.locations.all()
+    }
+
+    /// All stacks: lists of numbers of locations, innermost first, four bytes each.
+    pub fn stacks(&self) -> &Arc<Interner> {
+        &self.stacks
+    }
+
+    /// The number of the location of an address, which is remembered.
+    pub fn location(&mut self, history: &History, address: SampledAddress) -> u32 {
+        let locations = &mut self.locations;
+        *self.known.entry(address).or_insert_with(|| locations.add(locate(history, address)))
+    }
+
+    /// The number of the location of an address that the caller remembers himself.
+    pub fn location_once(&mut self, history: &History, address: SampledAddress) -> u32 {
+        self.locations.add(locate(history, address))
+    }
+
+    /// The number of the stack that a chain of raw addresses is.
+    pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        walk(chain, self.most, |level, address, is_caller| {
+            let address = SampledAddress::code(epoch, level, address).returned_to(is_caller);
+            scratch.extend(self.location(history, address).to_ne_bytes());
+        });
+        let number = Arc::make_mut(&mut self.stacks).add(0, &scratch);
+        self.scratch = scratch;
+        number
+    }
+
+    /// As [`Resolver::stack`]; the chain is remembered, and recognised when it comes again.
+    pub fn stack_again(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
+        let raw = self.chains.add(epoch.0, chain.as_bytes()) as usize;
+        if let Some(stack) = self.stack_of.get(raw).filter(|stack| **stack != NONE) {
+            return *stack;
+        }
+        let stack = self.stack(history, epoch, chain);
+        self.stack_of.resize(self.chains.len(), NONE);
+        self.stack_of[raw] = stack;
+        stack
+    }
+
+    /// Forgets what was remembered, where that takes more than so many bytes. Numbers stay.
+    pub(super) fn forget_addresses(&mut self, most: usize) {
+        if self.chains.size() > most || self.known.len() > most / 32 {
+            (self.chains, self.stack_of, self.known) = Default::default();
+        }
+    }
+
+    /// Epochs have got new numbers; what was remembered in those that are gone cannot be met again.
+    pub(super) fn follow(&mut self, moved: &FxHashMap<Epoch, Epoch>) {
+        let known = std::mem::take(&mut self.known).into_iter();
+        let known = known.filter_map(|(address, number)| {
+            Some((SampledAddress { epoch: *moved.get(&address.epoch)?, ..address }, number))
+        });
+        self.known = known.collect();
+        let (chains, stack_of) = (std::mem::take(&mut self.chains), std::mem::take(&mut self.stack_of));
+        for ((epoch, chain), stack) in chains.iter().zip(stack_of) {
+            if let Some(epoch) = moved.get(&Epoch(epoch)) {
+                self.chains.add(epoch.0, chain);
+                self.stack_of.push(stack);
+            }
+        }
+    }
+
+    /// Gives new numbers to what is still used, and forgets the rest: see [`Renumbering`].
+    pub(super) fn renumber(&mut self) -> Renumbering<'_> {
+        let locations = std::mem::take(&mut self.locations).all().clone();
+        let stacks = std::mem::take(&mut self.stacks);
+        let (new_location, new_stack) = (vec![NONE; locations.len()], vec![NONE; stacks.len()]);
+        Renumbering { resolver: self, locations, stacks, new_location, new_stack }
+    }
+}
+
+/// Says for each old number that is still used what it is now. [`Renumbering::finish`] must follow.
+pub(super) struct Renumbering<'a> {
+    resolver: &'a mut Resolver,
+    locations: Arc<Vec<Location>>,
+    stacks: Arc<Interner>,
+    /// By old numbers; [`NONE`] where nobody has asked.
+    new_location: Vec<u32>,
+    new_stack: Vec<u32>,
+}
+
+impl Renumbering<'_> {
+    /// The new number of a location.
+    pub(super) fn location(&mut self, number: u32) -> u32 {
+        let new = &mut self.new_location[number as usize];
+        if *new == NONE {
+            *new = self.resolver.locations.add(self.locations[number as usize]);
+        }
+        *new
+    }
+
+    /// The new number of a stack.
+    pub(super) fn stack(&mut self, number: u32) -> u32 {
+        if self.new_stack[number as usize] == NONE {
+            let stacks = self.stacks.clone();
+            let new = numbers(stacks.get(number).1).map(|number| self.location(number));
+            let list: Vec<u8> = new.flat_map(u32::to_ne_bytes).collect();
+            self.new_stack[number as usize] = Arc::make_mut(&mut self.resolver.stacks).add(0, &list);
+        }
+        self.new_stack[number as usize]
+    }
+
+    /// Forgets the rest; what was remembered of what is kept stays so, under the new numbers.
+    pub(super) fn finish(self) {
+        self.resolver.known.retain(|_, number| {
+            *number = self.new_location[*number as usize];
+            *number != NONE
+        });
+        for stack in self.resolver.stack_of.iter_mut().filter(|stack| **stack != NONE) {
+            *stack = self.new_stack[*stack as usize];
+        }
+    }
+}
+
+/// Looks up all stacks, and joins rows whose stacks turned out to be the same. `most`: as in [`walk`].
+pub fn resolve(history: &History, samples: &mut Samples, most: usize) -> Resolved {
+    let mut resolver = Resolver::new(most);
+    let mut stack_of: Vec<u32> = Vec::new();
+    for part in std::mem::take(&mut samples.stacks) {
+        let numbers =
+            part.iter().map(|(epoch, list)| resolver.stack(history, Epoch(epoch), Words::new(list)));
+        stack_of.extend(numbers);
+    }
+    let mut rows = std::mem::take(&mut samples.rows);
+    for (key, _) in &mut rows {
+        key.stack = stack_of[key.stack as usize];
+    }
+    if !samples.places.is_empty() {
+        resolve_attributes(history, samples, &mut resolver, &mut rows);
+    }
+    join(&mut rows);
+    Resolved { locations: resolver.locations().clone(), stacks: Stacks::Interned(resolver.stacks), rows }
+}
+
+/// Puts numbers of locations where the attributes have addresses.
+fn resolve_attributes(
+    history: &History,
+    samples: &mut Samples,
+    resolver: &mut Resolver,
+    rows: &mut [(Key, Value)],
+) {
+    let mut resolved = Interner::default();
+    let mut number_of: Vec<u32> = Vec::new();
+    let mut scratch = Vec::new();
+    for (epoch, list) in samples.attributes.iter() {
+        let mut words: Vec<u64> = Words::new(list).iter().collect();
+        for (at, attribute) in &samples.places {
+            let Some(word) = words.get_mut(*at).filter(|word| **word != u64::MAX) else { continue };
+            let is_data = *attribute != SampleAttribute::From;
+            let address = SampledAddress::by_half(Epoch(epoch), *word, is_data);
+            *word = resolver.location(history, address).into();
+        }
+        bytes(&words, &mut scratch);
+        number_of.push(resolved.add(0, &scratch));
+    }
+    samples.attributes = resolved;
+    for (key, _) in rows {
+        key.attributes = number_of.get(key.attributes as usize).copied().unwrap_or(0);
+    }
+}

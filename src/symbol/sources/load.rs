@@ -1,0 +1,273 @@
+//! Looking for a module's files and reading their tables, by the kind of the module.
+//!
+//! Receives a module and the places to look; hands on its [`ModuleSources`], with what was missing on the
+//! way. Decides which sources are asked and in which order.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::{LiveMemory, ModuleSources, Numbering, SharedSources};
+use crate::address::{Avma, IntervalMap};
+use crate::symbol::dwarf::cache::Cache;
+use crate::symbol::files::elf::{self, Segments};
+use crate::symbol::files::image::Image;
+use crate::symbol::files::locate;
+use crate::symbol::generated::jitdump::Jitdump;
+use crate::symbol::generated::perf_map;
+use crate::symbol::kernel::{self, Kallsyms, KallsymsError};
+use crate::symbol::tables::sparse::SparseTable;
+use crate::symbol::tables::table::{Builder, Table};
+use crate::symbol::tables::{elf_symbols, plt};
+use crate::symbol::{BuildId, Kind, Missing, Module};
+
+impl ModuleSources {
+    /// Looks for the module's files and reads its symbol tables.
+    pub(in crate::symbol) fn load(module: &Module, shared: &SharedSources) -> Self {
+        let mut loaded = match &module.kind {
+            Kind::File | Kind::Vdso => Self::file(module, shared),
+            Kind::Kernel { reference } => Self::kernel(module, reference.as_ref(), shared),
+            Kind::KernelModule { name, start } => Self::kernel_module(module, name, *start, shared),
+            Kind::Anonymous { pid } => Self::anonymous(*pid, shared),
+            Kind::Bpf => Self::bpf(shared),
+        };
+        loaded.quality.symbols = loaded.table.len().max(loaded.kallsyms.as_ref().map_or(0, |(k, _)| k.len()));
+        loaded
+    }
+
+    fn file(module: &Module, shared: &SharedSources) -> Self {
+        let files = locate::locate(module, &shared.options);
+        let mut loaded = Self { files, ..Self::default() };
+        let headers = loaded.files.binary.as_ref().or(loaded.files.debug.as_ref());
+        let segments = headers.and_then(|image| Some(Segments::of(&image.elf().ok()?))).unwrap_or_default();
+        loaded.numbering = Numbering::Offset(segments);
+        loaded.read_files(module, shared);
+        loaded
+    }
+
+    /// Reads the tables of the files that were found, and notes what they lack.
+    fn read_files(&mut self, module: &Module, shared: &SharedSources) {
+        if shared.options.sparse {
+            self.sparse = Some(SparseTable::default());
+            return;
+        }
+        let mut builder = Builder::default();
+        let mut full = false;
+        let (mut lines, mut build_id) = (false, module.build_id);
+        for image in self.files.images() {
+            let Ok(file) = image.elf() else { continue };
+            full |= elf_symbols::add_symbols(&file, &mut builder) > 0;
+            lines |= elf::has_lines(&file);
+            build_id = build_id.or(elf::build_id(&file));
+            plt::add_stubs(&file, &mut builder);
+            if let Some(mini) = elf::mini_debug(&file).map(|bytes| Image::held(".gnu_debugdata", bytes)) {
+                full |= mini.elf().is_ok_and(|file| elf_symbols::add_symbols(&file, &mut builder) > 0);
+            }
+        }
+        self.table = builder.finish();
+        // People know a file by the name that its process used, not by the way through /proc.
+        let shown = |image: &Image| {
+            let path = if image.path.starts_with("/proc") {
+                locate::strip_deleted(&module.path)
+            } else {
+                &image.path
+            };
+            path.to_owned()
+        };
+        self.quality.binary = self.files.binary.as_ref().map(shown);
+        self.quality.debug = self.files.debug.as_ref().map(|image| image.path.clone());
+        self.quality.lines = lines;
+        self.quality.missing.append(&mut self.files.missing);
+        if let Some(path) = self.quality.binary.clone() {
+            if !full && module.kind != Kind::Vdso {
+                self.quality.missing.push(Missing::Stripped { path, build_id });
+            } else if !lines && module.kind != Kind::Vdso {
+                self.quality.missing.push(Missing::Lines { path, build_id });
+            }
+        }
+        let source = self.files.debug.as_ref().or(self.files.binary.as_ref()).filter(|_| lines);
+        if let (Some(folder), Some(build_id), Some(source)) = (&shared.options.cache, build_id, source) {
+            self.cache = Some(Mutex::new(Cache::open(folder, build_id, &source.path)));
+        }
+    }
+
+    fn kernel(module: &Module, reference: Option<&(String, Avma)>, shared: &SharedSources) -> Self {
+        let mut loaded = Self::default();
+        let running = shared.running();
+        let given = shared.options.kallsyms.is_some();
+        let same = module.build_id.is_none_or(|recorded| running.is_some_and(|id| id.same(&recorded)));
+        let kept = module.build_id.and_then(|id| locate::cached_kallsyms(id, &shared.options));
+        let kallsyms = if given || same && shared.options.live {
+            Some(shared.kallsyms())
+        } else {
+            kept.map(|path| Kallsyms::read(&path).map(Arc::new))
+        };
+        match kallsyms {
+            Some(Ok(kallsyms)) => {
+                let moved = kallsyms.moved_from(reference);
+                if same && shared.options.live && !given {
+                    loaded.memory = LiveMemory::Kernel(moved);
+                }
+                loaded.kallsyms = Some((kallsyms, moved));
+            }
+            Some(Err(error)) => loaded.quality.missing.push(hidden(error)),
+            None => match module.build_id {
+                Some(recorded) => loaded.quality.missing.push(Missing::OtherKernel { recorded, running }),
+                None => loaded.quality.missing.push(Missing::Unknown),
+            },
+        }
+        loaded.vmlinux(module, reference, running, shared);
+        loaded
+    }
+
+    /// Adds the kernel's file, if one is there whose build-id is the recorded kernel's.
+    fn vmlinux(
+        &mut self,
+        module: &Module,
+        reference: Option<&(String, Avma)>,
+        running: Option<BuildId>,
+        shared: &SharedSources,
+    ) {
+        let wanted = module.build_id.or(running.filter(|_| shared.options.live));
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let by_id = wanted.map(|id| format!(".build-id/{}.debug", id.path()));
+        let by_id =
+            by_id.iter().flat_map(|place| shared.options.debug_dirs.iter().map(move |dir| dir.join(place)));
+        let usual = kernel::vmlinux_places(&release, &shared.options.debug_dirs);
+        let places: Vec<PathBuf> =
+            shared.options.vmlinux.clone().into_iter().chain(by_id).chain(usual).collect();
+        for path in places {
+            let Ok(image) = Image::open(&path) else { continue };
+            let Ok(file) = image.elf() else { continue };
+            let chosen = shared.options.vmlinux.as_ref() == Some(&path) && module.build_id.is_none();
+            let same = wanted.is_some_and(|id| elf::build_id(&file).is_some_and(|there| there.same(&id)));
+            if !chosen && !same {
+                continue;
+            }
+            let Some(slide) = self.kernel_slide(&file, reference) else { continue };
+            drop(file);
+            self.numbering = Numbering::Slide(slide);
+            self.files.binary = Some(image);
+            locate::complete(module, &shared.options, &mut self.files);
+            self.read_files(module, shared);
+            if !self.table.is_empty() {
+                self.quality.missing.retain(|m| {
+                    !matches!(m, Missing::OtherKernel { .. } | Missing::KernelAddressesHidden { .. })
+                });
+            }
+            return;
+        }
+    }
+
+    /// How much higher the recorded kernel lay than its file says.
+    fn kernel_slide(&self, file: &object::File<'_>, reference: Option<&(String, Avma)>) -> Option<u64> {
+        use object::read::{Object, ObjectSymbol};
+        let stated = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).map(|s| s.address());
+        match (reference, &self.kallsyms) {
+            (Some((name, recorded)), _) => Some(recorded.0.wrapping_sub(stated(name)?)),
+            (None, Some((kallsyms, _))) => Some(kallsyms.mark("_text")?.wrapping_sub(stated("_text")?)),
+            (None, None) => Some(0),
+        }
+    }
+
+    fn kernel_module(module: &Module, name: &str, start: Avma, shared: &SharedSources) -> Self {
+        let mut loaded = Self { numbering: Numbering::Slide(start.0), ..Self::default() };
+        let there =
+            |text: String| kernel::loaded_modules(&text).iter().any(|m| m.name == name && m.start == start.0);
+        let still = shared.options.live && std::fs::read_to_string("/proc/modules").is_ok_and(there);
+        if still {
+            loaded.memory = LiveMemory::Kernel(0);
+        }
+        if still || shared.options.kallsyms.is_some() {
+            match shared.kallsyms() {
+                Ok(kallsyms) => loaded.kallsyms = Some((kallsyms, 0)),
+                Err(error) => loaded.quality.missing.push(hidden(error)),
+            }
+        }
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let mut file = module.clone();
+        if !file.path.is_absolute()
+            && let Some(path) = kernel::module_files(&release).remove(name)
+        {
+            file.path = path;
+        }
+        if file.path.is_absolute() {
+            loaded.files = locate::locate(&file, &shared.options);
+            loaded.read_files(&file, shared);
+        } else if loaded.kallsyms.is_none() {
+            loaded.quality.missing.push(Missing::Unknown);
+        }
+        loaded
+    }
+
+    fn anonymous(pid: u32, shared: &SharedSources) -> Self {
+        let mut loaded = Self::default();
+        if shared.options.live {
+            loaded.memory = LiveMemory::Process(pid);
+        }
+        let mut dumped = IntervalMap::default();
+        for (_, path) in shared.jitdumps.iter().filter(|(owner, _)| *owner == pid) {
+            match Jitdump::read(path) {
+                Ok(dump) => {
+                    loaded.quality.binary = Some(path.clone());
+                    for code in dump.codes() {
+                        dumped.replace(code.start..code.start.saturating_add(code.size), code.name.clone());
+                    }
+                    loaded.dumps.push((path.clone(), dump));
+                }
+                Err(error) => {
+                    loaded
+                        .quality
+                        .missing
+                        .push(Missing::NotElf { path: path.clone(), why: error.to_string() });
+                }
+            }
+        }
+        let mut names = IntervalMap::default();
+        match perf_map::read(pid, shared.options.live, shared.options.symfs.as_deref()) {
+            Ok((path, table)) => {
+                loaded.quality.binary.get_or_insert(path);
+                for symbol in table.iter() {
+                    names.replace(symbol.start..symbol.end, symbol.name.to_owned());
+                }
+            }
+            Err(said) if loaded.quality.binary.is_none() => {
+                loaded.quality.missing.push(Missing::PerfMap { pid, said })
+            }
+            Err(_) => {}
+        }
+        // The dump tells when code was there, so it is believed where both speak.
+        for (range, name) in dumped.iter() {
+            names.replace(range, name.clone());
+        }
+        loaded.table = Table::of(names.iter().map(|(range, name)| (range, name.into())));
+        loaded
+    }
+
+    fn bpf(shared: &SharedSources) -> Self {
+        let mut loaded = Self {
+            table: Table::of(shared.ksymbols.iter().map(|(range, name)| (range, name.into()))),
+            ..Self::default()
+        };
+        if shared.options.live || shared.options.kallsyms.is_some() {
+            loaded.kallsyms = shared.kallsyms().ok().map(|kallsyms| (kallsyms, 0));
+            if shared.options.live {
+                loaded.memory = LiveMemory::Kernel(0);
+            }
+        }
+        if loaded.table.is_empty() && loaded.kallsyms.is_none() {
+            loaded.quality.missing.push(Missing::Unknown);
+        }
+        loaded
+    }
+}
+
+fn hidden(error: KallsymsError) -> Missing {
+    match error {
+        KallsymsError::Hidden => Missing::KernelAddressesHidden {
+            kptr_restrict: std::fs::read_to_string("/proc/sys/kernel/kptr_restrict")
+                .ok()
+                .and_then(|text| text.trim().parse().ok()),
+        },
+        KallsymsError::Unreadable { path, said } => Missing::File { path, said },
+    }
+}

@@ -1,0 +1,308 @@
+//! What a module's names come from, opened once.
+//!
+//! Receives what [`load`] found and read; answers for addresses of the module. Decides which source is asked
+//! first. Leaves the search to [`files`](super::files).
+
+mod load;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::dwarf::cache::Cache;
+use super::dwarf::lines::{self, LineFrame};
+use super::files::elf::Segments;
+use super::files::image::Image;
+use super::files::locate::ModuleFiles;
+use super::generated::jitdump::Jitdump;
+use super::kernel::{self, Kallsyms, KallsymsError};
+use super::tables::elf_symbols;
+use super::tables::sparse::SparseTable;
+use super::tables::table::{Builder, OwnedSymbol, Symbol, Table};
+use super::{BuildId, DataQuality, Missing, Options, SymbolQuery};
+use crate::address::{Avma, FileOffset, IntervalMap, Svma};
+
+/// What all modules share: the options, the kernel's symbols, what records announced.
+#[derive(Debug)]
+pub(super) struct SharedSources {
+    pub(super) options: Options,
+    kallsyms: OnceLock<Result<Arc<Kallsyms>, KallsymsError>>,
+    running: OnceLock<Option<BuildId>>,
+    ksymbols: IntervalMap<String>,
+    jitdumps: Vec<(u32, PathBuf)>,
+}
+
+impl SharedSources {
+    pub(super) fn new(options: Options) -> Self {
+        Self {
+            options,
+            kallsyms: OnceLock::new(),
+            running: OnceLock::new(),
+            ksymbols: IntervalMap::default(),
+            jitdumps: Vec::new(),
+        }
+    }
+
+    pub(super) fn add_ksymbol(&mut self, start: Avma, size: u64, name: &str) {
+        self.ksymbols.replace(start.0..start.0.saturating_add(size), name.to_owned());
+    }
+
+    pub(super) fn add_jitdump(&mut self, pid: u32, path: PathBuf) {
+        self.jitdumps.push((pid, path));
+    }
+
+    /// The kernel's functions: a given copy, or the running kernel's.
+    fn kallsyms(&self) -> Result<Arc<Kallsyms>, KallsymsError> {
+        let read = || {
+            let kallsyms = match self.options.kallsyms.as_deref() {
+                Some(given) => Kallsyms::read(given),
+                None => Kallsyms::running(self.options.cache.as_deref()),
+            };
+            kallsyms.map(Arc::new)
+        };
+        self.kallsyms.get_or_init(read).clone()
+    }
+
+    /// Gives memory back that is only in use while names are looked for.
+    pub(super) fn release(&self) {
+        if let Some(Ok(kallsyms)) = self.kallsyms.get() {
+            kallsyms.release();
+        }
+    }
+
+    fn running(&self) -> Option<BuildId> {
+        *self.running.get_or_init(kernel::running_build_id)
+    }
+}
+
+/// A module whose files were looked for.
+#[derive(Debug, Default)]
+pub(super) struct ModuleSources {
+    quality: DataQuality,
+    /// What line lookup said when it failed as a whole.
+    bad_lines: OnceLock<String>,
+    files: ModuleFiles,
+    numbering: Numbering,
+    /// Functions by the file's addresses, or by memory addresses where there is no file.
+    table: Table,
+    /// Variables, read when first asked for.
+    variables: OnceLock<Table>,
+    /// The kernel's functions, and by how much it lies higher now than in the recording.
+    kallsyms: Option<(Arc<Kallsyms>, u64)>,
+    cache: Option<Mutex<Cache>>,
+    /// Stands in for `table` where that would be too large to keep.
+    sparse: Option<SparseTable>,
+    /// Where the code may be read while it runs.
+    memory: LiveMemory,
+    /// Dumps of generated code.
+    dumps: Vec<(PathBuf, Jitdump)>,
+}
+
+/// Where code may be read while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum LiveMemory {
+    /// Nowhere.
+    #[default]
+    Gone,
+    /// In the kernel, this much above the recorded address.
+    Kernel(u64),
+    /// In this process.
+    Process(u32),
+}
+
+/// How a query becomes an address of the file.
+#[derive(Debug)]
+enum Numbering {
+    /// It is a place in the file.
+    Offset(Segments),
+    /// It is an address in memory, this much above the file's.
+    Slide(u64),
+}
+
+impl Default for Numbering {
+    fn default() -> Self {
+        Self::Slide(0)
+    }
+}
+
+impl ModuleSources {
+    /// What was found and what is missing.
+    pub(super) fn quality(&self) -> DataQuality {
+        let mut quality = self.quality.clone();
+        if let Some(why) = self.bad_lines.get() {
+            quality.lines = false;
+            let path = quality.debug.as_ref().or(quality.binary.as_ref()).cloned().unwrap_or_default();
+            quality.missing.push(Missing::BadLines { path, why: why.clone() });
+        }
+        quality
+    }
+
+    pub(super) fn binary(&self) -> Option<&Image> {
+        self.files.binary.as_ref()
+    }
+
+    pub(super) fn debug(&self) -> Option<&Image> {
+        self.files.debug.as_ref()
+    }
+
+    pub(super) fn memory(&self) -> LiveMemory {
+        self.memory
+    }
+
+    pub(super) fn dumps(&self) -> &[(PathBuf, Jitdump)] {
+        &self.dumps
+    }
+
+    /// The query that [`ModuleSources::address`] turns into this address.
+    pub(super) fn query_at(&self, address: u64) -> Option<SymbolQuery> {
+        match &self.numbering {
+            Numbering::Offset(segments) => segments.offset(Svma(address)).map(SymbolQuery::from),
+            Numbering::Slide(_) => Some(Avma(address).into()),
+        }
+    }
+
+    /// The address that a person reads: the file's, or that in memory.
+    pub(super) fn address(&self, query: SymbolQuery) -> Option<u64> {
+        match &self.numbering {
+            Numbering::Offset(segments) => segments.address(FileOffset(query.0)).map(|svma| svma.0),
+            Numbering::Slide(_) => Some(query.0),
+        }
+    }
+
+    /// The address in the file, under which its debug information has it.
+    pub(super) fn file_address(&self, query: SymbolQuery) -> Option<u64> {
+        match &self.numbering {
+            Numbering::Offset(_) => self.address(query),
+            Numbering::Slide(slide) => Some(query.0.wrapping_sub(*slide)),
+        }
+    }
+
+    /// The function at a query, in the numbering of [`ModuleSources::address`].
+    pub(super) fn find(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        self.in_kernel(query).or_else(|| {
+            let symbol = self.table.find(self.file_address(query)?)?;
+            let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+            Some(moved(symbol, slide))
+        })
+    }
+
+    fn in_kernel(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        let (kallsyms, by) = self.kallsyms.as_ref()?;
+        Some(moved(kallsyms.find(query.0.wrapping_add(*by))?, by.wrapping_neg()))
+    }
+
+    /// The variable at a query, in the file's numbering.
+    pub(super) fn find_variable(&self, query: SymbolQuery) -> Option<Symbol<'_>> {
+        let Numbering::Offset(_) = self.numbering else { return None };
+        let read = || {
+            let mut builder = Builder::default();
+            for image in self.files.images() {
+                if let Ok(file) = image.elf() {
+                    elf_symbols::add_variables(&file, &mut builder);
+                }
+            }
+            builder.finish()
+        };
+        self.variables.get_or_init(read).find(self.file_address(query)?)
+    }
+
+    /// Whether an answer costs no walk through a symbol table.
+    pub(super) fn knows(&self, query: SymbolQuery) -> bool {
+        let Some(sparse) = &self.sparse else { return true };
+        self.file_address(query).is_none_or(|address| sparse.knows(address)) || self.find(query).is_some()
+    }
+
+    /// The queries around this one that [`ModuleSources::find_all`] names as it does this one, first and
+    /// first behind, as far as that is known by now.
+    pub(super) fn around(&self, query: SymbolQuery) -> Option<(u64, u64)> {
+        if let Some(symbol) = self.in_kernel(query) {
+            return Some((symbol.start, symbol.end));
+        }
+        let known = self.sparse.as_ref()?.around(self.file_address(query)?)?;
+        let by = self.file_address(query)?.wrapping_sub(query.0);
+        let Numbering::Offset(segments) = &self.numbering else { return None };
+        let (first, behind) = segments.around(FileOffset(query.0))?;
+        // A stretch of addresses may begin before the segment's, and end behind them.
+        let from = if known.start < first.wrapping_add(by) { first } else { known.start.wrapping_sub(by) };
+        let to = if known.end > behind.wrapping_add(by) { behind } else { known.end.wrapping_sub(by) };
+        (from..to).contains(&query.0).then_some((from, to))
+    }
+
+    /// The functions at these queries: start and end in the numbering of [`ModuleSources::address`], and the
+    /// name.
+    pub(super) fn find_all(&self, queries: &[SymbolQuery]) -> Vec<Option<OwnedSymbol>> {
+        let mut all: Vec<Option<OwnedSymbol>> =
+            queries.iter().map(|query| self.find(*query).map(OwnedSymbol::from)).collect();
+        let Some(sparse) = &self.sparse else { return all };
+        let lacking = |(query, named): (&SymbolQuery, &Option<OwnedSymbol>)| match named {
+            None => self.file_address(*query),
+            Some(_) => None,
+        };
+        let addresses: Vec<Option<u64>> = queries.iter().zip(&all).map(lacking).collect();
+        let slide = if let Numbering::Slide(slide) = self.numbering { slide } else { 0 };
+        for (named, found) in all.iter_mut().zip(sparse.find(&addresses, &self.files)) {
+            if let Some(OwnedSymbol { start, end, name }) = found {
+                *named = Some(OwnedSymbol {
+                    start: start.wrapping_add(slide),
+                    end: end.wrapping_add(slide),
+                    name,
+                });
+            }
+        }
+        all
+    }
+
+    /// All functions by start, in the numbering of the table.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
+        let kernel = self.kallsyms.as_ref().map(|(kallsyms, _)| kallsyms.iter());
+        let own = kernel.is_none().then(|| self.table.iter());
+        kernel.into_iter().flatten().chain(own.into_iter().flatten())
+    }
+
+    /// Lines and inlined functions at addresses of the file; `None` when the module has none.
+    pub(super) fn lines(
+        &self,
+        addresses: &[Option<u64>],
+        done: &(dyn Fn(usize) + Sync),
+    ) -> Option<FxHashMap<u64, Vec<LineFrame>>> {
+        if !self.quality.lines {
+            return None;
+        }
+        let mut wanted: Vec<u64> = addresses.iter().flatten().copied().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut known = FxHashMap::default();
+        let mut cache = self.cache.as_ref().and_then(|cache| cache.lock().ok());
+        if let Some(cache) = &cache {
+            wanted.retain(|address| match cache.get(*address) {
+                Some(frames) => {
+                    known.insert(*address, frames);
+                    false
+                }
+                None => true,
+            });
+            done(known.len());
+        }
+        if wanted.is_empty() {
+            return Some(known);
+        }
+        match lines::resolve(&self.files, &wanted, done) {
+            Ok(list) => {
+                if let Some(cache) = &mut cache {
+                    cache.add(wanted.iter().copied().zip(list.iter()));
+                }
+                known.extend(wanted.into_iter().zip(list));
+            }
+            Err(why) => {
+                let _ = self.bad_lines.set(why);
+            }
+        }
+        Some(known)
+    }
+}
+
+/// A symbol that lies so much higher.
+fn moved(symbol: Symbol<'_>, by: u64) -> Symbol<'_> {
+    Symbol { start: symbol.start.wrapping_add(by), end: symbol.end.wrapping_add(by), ..symbol }
+}

@@ -1,0 +1,103 @@
+//! The functions and variables in an ELF file's symbol tables.
+//!
+//! Receives a parsed file; adds what it names to a [`Builder`]. Decides which of a table's entries are
+//! functions. Leaves stubs to [`plt`](super::plt), and the choice among several names of an address to
+//! [`table`](super::table).
+
+use object::read::{File, Object, ObjectSection, ObjectSymbol};
+use object::{ObjectKind, SymbolFlags, elf};
+
+use super::table::{Builder, Rank};
+use crate::symbol::files::elf::{is_code, layout};
+
+/// Adds the functions of both symbol tables; returns how many came from the full one.
+pub(in crate::symbol) fn add_symbols(file: &File<'_>, into: &mut Builder) -> usize {
+    add_symbols_in_steps(file, into, &|| {})
+}
+
+/// As [`add_symbols`]; `step` is called again and again meanwhile, when what was read so far is not needed
+/// any more.
+pub(in crate::symbol) fn add_symbols_in_steps(file: &File<'_>, into: &mut Builder, step: &dyn Fn()) -> usize {
+    /// Some megabyte of a table.
+    const STEP: usize = 1 << 15;
+    let places = layout(file);
+    let relocatable = file.kind() == ObjectKind::Relocatable;
+    // Start and end of each section of code.
+    let mut code: Vec<Option<(u64, u64)>> = Vec::new();
+    for section in file.sections().filter(|section| is_code(section.flags())) {
+        let start = if relocatable { places.get(&section.index()).copied() } else { Some(section.address()) };
+        let at = section.index().0;
+        if at >= code.len() {
+            code.resize(at + 1, None);
+        }
+        code[at] = start.map(|start| (start, start.saturating_add(section.size())));
+    }
+    let mut add = |symbol: object::read::Symbol<'_, '_>| {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return };
+        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
+        let function = kind == elf::STT_FUNC || kind == elf::STT_GNU_IFUNC;
+        if !function && kind != elf::STT_NOTYPE || symbol.is_undefined() {
+            return;
+        }
+        let section = symbol.section_index().and_then(|index| *code.get(index.0)?);
+        let Some((start, end)) = section else { return };
+        let address = if relocatable { symbol.address().wrapping_add(start) } else { symbol.address() };
+        if !into.wants(address, symbol.size(), end) {
+            return;
+        }
+        let Ok(name) = symbol.name_bytes() else { return };
+        if is_mapping_symbol(name) {
+            return;
+        }
+        let rank = Rank { function, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+        into.add(address, symbol.size(), end, rank, &String::from_utf8_lossy(name));
+    };
+    let mut full = 0;
+    for symbol in file.symbols() {
+        full += 1;
+        add(symbol);
+        if full % STEP == 0 {
+            step();
+        }
+    }
+    for (number, symbol) in file.dynamic_symbols().enumerate() {
+        add(symbol);
+        if number % STEP == STEP - 1 {
+            step();
+        }
+    }
+    full
+}
+
+/// Adds the variables of both symbol tables.
+pub(in crate::symbol) fn add_variables(file: &File<'_>, into: &mut Builder) {
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        let (kind, binding) = (st_info.st_type(), st_info.st_bind());
+        if kind != elf::STT_OBJECT || symbol.is_undefined() || symbol.size() == 0 {
+            continue;
+        }
+        let Ok(name) = symbol.name_bytes() else { continue };
+        let (start, size) = (symbol.address(), symbol.size());
+        let rank =
+            Rank { function: true, strong: binding != elf::STB_WEAK, global: binding != elf::STB_LOCAL };
+        into.add(start, size, start.saturating_add(size), rank, &String::from_utf8_lossy(name));
+    }
+}
+
+/// Marks of the assembler for code and data (`$x`, `$d.12`, and so on), which are no functions.
+fn is_mapping_symbol(name: &[u8]) -> bool {
+    matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
+        || name.starts_with(b".L")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_the_assembler_are_told_from_names() {
+        assert!(is_mapping_symbol(b"$x") && is_mapping_symbol(b"$d.42") && is_mapping_symbol(b".Lfoo"));
+        assert!(!is_mapping_symbol(b"$xylophone") && !is_mapping_symbol(b"$"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Words: making untrusted strings harmless, measuring, cutting and wrapping them, and guessing what was meant.
+//!
+//! Receives strings from files, processes and users; hands back strings that are safe to print and to align. Leaves the
+//! printing to others.
+
+mod cut;
+mod names;
+mod wrap;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use unicode_width::UnicodeWidthStr;
+
+pub use cut::{cut, left, padded, right, shifted};
+pub use names::{folded, nearest};
+pub use wrap::wrap;
+
+/// The text without anything that a terminal would act on: control characters (C0, DEL, C1) and the
+/// characters that reorder a line (bidirectional overrides) become `?`, so columns stay in place.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if text.contains(hostile) {
+        Cow::Owned(text.chars().map(|c| if hostile(c) { '?' } else { c }).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Compact JSON without anything that a terminal would act on, and without loss: what [`clean`] replaces is written as
+/// `\uXXXX`. (JSON itself asks for that below U+0020 only, and such characters can stand in strings only.)
+pub fn clean_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(hostile) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if hostile(c) {
+            out.push_str(&format!("\\u{:04x}", c as u32));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Columns that `text` takes on a terminal.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Bytes in base 16, two digits each, with `between` between them.
+pub fn hex(bytes: &[u8], between: &str) -> String {
+    let mut out = String::with_capacity(bytes.len() * (2 + between.len()));
+    for (at, byte) in bytes.iter().enumerate() {
+        let _ = write!(out, "{}{byte:02x}", if at > 0 { between } else { "" });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_are_made_harmless() {
+        assert_eq!(clean("a\u{1b}[31mb\tc\u{202e}d"), "a?[31mb?c?d");
+        assert!(matches!(clean("plain ü"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_keeps_what_it_hides() {
+        let json = "\"a\u{9b}31m\u{202e}\u{7f}\"";
+        assert_eq!(clean_json(json), r#""a\u009b31m\u202e\u007f""#);
+        assert_eq!(serde_json::from_str::<String>(&clean_json(json)).unwrap(), "a\u{9b}31m\u{202e}\u{7f}");
+    }
+
+    #[test]
+    fn bytes_have_two_digits_each() {
+        assert_eq!(hex(&[0, 0xab, 7], ""), "00ab07");
+        assert_eq!(hex(&[0, 0xab, 7], " "), "00 ab 07");
+        assert_eq!(hex(&[], " "), "");
+    }
+}

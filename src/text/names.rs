@@ -1,0 +1,125 @@
+//! Names: long ones made short, and mistyped ones guessed.
+
+use std::borrow::Cow;
+
+use super::width;
+
+/// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most` columns: the names of
+/// containers of containers go on for screens and differ in what nobody looks at.
+///
+/// What stands between angle brackets without a name before them stays (`<T as Trait>::call`), and so do operators.
+pub fn folded(name: &str, most: usize) -> Cow<'_, str> {
+    if name.len() <= most || !name.contains('<') || width(name) <= most {
+        return Cow::Borrowed(name);
+    }
+    let mut out = String::new();
+    // How deep in brackets that are left out, and which of the open ones are kept.
+    let (mut deep, mut kept) = (0usize, 0usize);
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let after_operator = name[..name.len() - rest.len()].ends_with("operator");
+        let token = ["->", "<=>", "<<=", ">>=", "<<", "<=", ">=", "<", ">>"]
+            .into_iter()
+            .find(|token| rest.starts_with(token));
+        let whole = match token {
+            Some("->") => "->",
+            Some(token) if after_operator => token,
+            _ if after_operator && c == '>' => ">",
+            _ => "",
+        };
+        if !whole.is_empty() {
+            if deep == 0 {
+                out.push_str(whole);
+            }
+            rest = &rest[whole.len()..];
+            continue;
+        }
+        match c {
+            '<' if deep > 0 => deep += 1,
+            '<' if out.ends_with(|before: char| before.is_alphanumeric() || matches!(before, '_' | ':')) => {
+                out.push_str("<…>");
+                deep = 1;
+            }
+            '<' => {
+                out.push(c);
+                kept += 1;
+            }
+            '>' if deep > 0 => deep -= 1,
+            '>' => {
+                out.push(c);
+                kept = kept.saturating_sub(1);
+            }
+            _ if deep == 0 => out.push(c),
+            _ => {}
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    // Brackets that do not fit together are no arguments: better the whole name than half of it.
+    if deep > 0 || kept > 0 { Cow::Borrowed(name) } else { Cow::Owned(out) }
+}
+
+/// The names nearest to `wanted`, best first, at most `most`: for "did you mean".
+///
+/// Case is ignored; a candidate that contains or extends the word counts as near; nothing is
+/// returned when nothing is close enough to be a slip of the finger.
+pub fn nearest<'a, I>(wanted: &str, candidates: I, most: usize) -> Vec<&'a str>
+where
+    I: IntoIterator<Item = &'a str>,
+{
+    let wanted = wanted.to_lowercase();
+    let mut scored: Vec<(f64, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let slips = strsim::damerau_levenshtein(&wanted, &lower);
+            let allowed = 1 + wanted.chars().count() / 4;
+            if slips <= allowed {
+                Some((slips as f64, candidate))
+            } else if wanted.len() >= 4 && (lower.starts_with(&wanted) || lower.contains(&wanted)) {
+                Some((allowed as f64 + lower.len() as f64 / 1000.0, candidate))
+            } else {
+                None
+            }
+        })
+        .collect();
+    scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    scored.dedup_by(|a, b| a.1 == b.1);
+    scored.into_iter().take(most).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_left_out_of_long_names_only() {
+        assert_eq!(folded("std::vector<int>::push_back", 40), "std::vector<int>::push_back");
+        let fold = |name: &'static str| folded(name, 8).into_owned();
+        assert_eq!(
+            fold("std::map<std::string, std::vector<int> >::find(long const&)"),
+            "std::map<…>::find(long const&)"
+        );
+        assert_eq!(
+            fold("<alloc::vec::Vec<u8, A> as core::fmt::Write>::write"),
+            "<alloc::vec::Vec<…> as core::fmt::Write>::write"
+        );
+        assert_eq!(
+            fold("core::iter::Map::<I, F>::fold::{closure#0}"),
+            "core::iter::Map::<…>::fold::{closure#0}"
+        );
+        assert_eq!(fold("bool operator< <char>(Text<char> const&)"), "bool operator< <char>(Text<…> const&)");
+        assert_eq!(fold("Pointer<Thing>::operator->() const"), "Pointer<…>::operator->() const");
+        assert_eq!(
+            fold("Stream& operator<<(Stream&, Pair<A, B> const&)"),
+            "Stream& operator<<(Stream&, Pair<…> const&)"
+        );
+        assert_eq!(fold("auto f<A>() -> Option<B<C> >"), "auto f<…>() -> Option<…>");
+        assert_eq!(fold("torn<by<a compiler"), "torn<by<a compiler");
+    }
+
+    #[test]
+    fn slips_are_recognised() {
+        assert_eq!(nearest("cycels", ["cycles", "instructions", "cache-misses"], 3), ["cycles"]);
+        assert!(nearest("zzzzzz", ["cycles"], 3).is_empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! Text over as many lines as it takes.
+
+use super::{clean, width};
+
+/// `text`, cleaned, in lines of at most `columns`: the first begins with `first`, the others with `rest`. No line ends in a
+/// blank. A word that is wider than a line stays whole; several blanks in a row are kept where they stand inside a line, so
+/// that columns are.
+pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
+    let text = clean(text);
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split_inclusive(' ') {
+        if !is_empty && width(&line) + width(word.trim_end()) > columns {
+            line.truncate(line.trim_end().len());
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    line.truncate(line.trim_end().len());
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_go_to_the_next_line_whole() {
+        assert_eq!(wrap("a: ", "   ", "one two three", 10), ["a: one two", "   three"]);
+        assert_eq!(wrap("", "  ", "incomprehensibilities of it", 8), ["incomprehensibilities", "  of it"]);
+        assert_eq!(wrap("- ", "  ", "a  b \u{1b}", 80), ["- a  b ?"]);
+        assert_eq!(wrap("label ", "", "", 80), ["label"]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Numbers in columns: shares, their errors, bars and sparks.
+
+use crate::text::right;
+
+/// A share (0 to 1) in percent, seven columns.
+pub fn percent(share: f64) -> String {
+    format!("{:6.2}%", share * 100.0)
+}
+
+/// Half the width of a share's confidence interval, six columns.
+pub fn error(half: f64) -> String {
+    let percent = half * 100.0;
+    let text = if percent >= 9.95 {
+        format!("±{percent:.0}")
+    } else if percent >= 0.095 {
+        format!("±{percent:.1}")
+    } else {
+        format!("±{percent:.2}")
+    };
+    right(&text, 6)
+}
+
+/// A bar of `width` columns: its own part full, the part of what it called lighter.
+pub fn bar(own: f64, total: f64, width: usize) -> String {
+    let cells = |share: f64| ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
+    let (own, total) = (cells(own), cells(total));
+    let light = total.saturating_sub(own);
+    let mut out = "█".repeat(own);
+    out.push_str(&"░".repeat(light));
+    out.push_str(&" ".repeat(width - own - light));
+    out
+}
+
+/// Heights of a row of numbers, one column each; an empty place for none, something to see for anything.
+pub fn sparks(values: &[u64]) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = values.iter().copied().max().unwrap_or(0).max(1);
+    let step = |value: &u64| match *value {
+        0 => ' ',
+        value => STEPS[((value as f64 / most as f64 * 8.0).ceil() as usize).clamp(1, 8) - 1],
+    };
+    values.iter().map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_and_sparks() {
+        assert_eq!(bar(0.25, 0.5, 8), "██░░    ");
+        assert_eq!(bar(1.0, 0.3, 4), "████");
+        assert_eq!(sparks(&[0, 1, 50, 100]), " ▁▄█");
+        assert_eq!(percent(0.1234), " 12.34%");
+        assert_eq!(error(0.004), "  ±0.4");
+    }
+}

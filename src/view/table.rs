@@ -1,0 +1,89 @@
+//! Short tables: columns side by side without lines between them, as wide as what they hold.
+//!
+//! Receives cells that are safe to print; `comfy-table` decides widths and where a last column that is too wide for the
+//! terminal goes on. Not for tables of thousands of rows: those have a writer of their own, which is twenty times as fast.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING};
+
+/// A column.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shape {
+    /// Blanks in front of it.
+    pub(super) gap: u16,
+    /// The fewest columns of the terminal that it takes.
+    pub(super) least: u16,
+    /// Whether its cells stand at its right end.
+    pub(super) to_right: bool,
+}
+
+/// At the left, so many blanks behind the column before.
+pub(super) const fn left(gap: u16, least: u16) -> Shape {
+    Shape { gap, least, to_right: false }
+}
+
+/// At the right.
+pub(super) const fn right(gap: u16, least: u16) -> Shape {
+    Shape { gap, least, to_right: true }
+}
+
+/// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most `width` columns.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write(
+    out: &mut dyn Write,
+    shapes: &[Shape],
+    width: Option<u16>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    table.add_rows(rows);
+    for (at, (column, shape)) in table.column_iter_mut().zip(shapes).enumerate() {
+        column.set_padding((shape.gap, 0));
+        if shape.to_right {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if shape.least > 0 {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(shape.gap + shape.least)));
+        } else if at + 1 < shapes.len() {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    table.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(shapes: &[Shape], width: Option<u16>, rows: &[&[&str]]) -> String {
+        let mut out = Vec::new();
+        let rows = rows.iter().map(|row| row.iter().map(|&cell| cell.to_owned()).collect());
+        write(&mut out, shapes, width, rows).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_they_hold() {
+        let shapes = [left(1, 4), right(2, 0), left(2, 0)];
+        let text = drawn(&shapes, None, &[&["a", "1,000", "数 x"], &["name", "7", ""]]);
+        assert_eq!(text, " a     1,000  数 x\n name      7\n");
+    }
+
+    #[test]
+    fn the_last_column_goes_on_under_itself() {
+        let text = drawn(&[left(2, 0), left(2, 0)], Some(16), &[&["label", "one two three"]]);
+        assert_eq!(text, "  label  one two\n         three\n");
+    }
+
+    #[test]
+    fn nothing_is_no_line() {
+        assert_eq!(drawn(&[left(0, 0)], Some(80), &[]), "");
+    }
+}
