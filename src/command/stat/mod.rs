@@ -352,7 +352,7 @@ impl Session<'_> {
 }
 
 /// The metrics of a table: those by name or expression, then the top-down analysis.
-fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<metrics::Derived>> {
+fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<crate::profile::counts::Derived>> {
     let mut derived = metrics::derive(counts, &wanted.metrics);
     if wanted.topdown {
         for (row, more) in derived.iter_mut().zip(topdown::derive(counts)) {

@@ -301,3 +301,8 @@ fn heading(column: Column, profile: &Profile) -> &'static str {
         Column::Key(key) => key.heading(),
     }
 }
+
+fn percent(event: &Event, period: u64) -> String {
+    let share = event.share(period);
+    format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
+}
