@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSegment, SectionKind, SegmentFlags};
+use pmc::abi::Attr;
+use pmc::abi::attr::Flag;
+use pmc::abi::sample_type;
 use pmc::perfdata::{Event, Features, Options, Writer};
-use pmc::record::layout::bits;
 use pmc::record::{FileId, Mmap, Mmap2, SampleLayout, Thread, encode};
-use pmc::sys::Attr;
-use pmc::sys::attr::Flag;
 
 use super::against::scripts_agree;
 use super::branches::Dice;
@@ -47,7 +47,13 @@ fn places(records: &mut encode::Encoder, path: &Path, base: u64, count: usize, d
 fn wherever_a_sample_falls_the_lines_are_perfs() {
     let Some(lab) = Lab::new() else { return };
     let mut attr = Attr::new(1, 0);
-    attr.set_sample_type(bits::IDENTIFIER | bits::IP | bits::TID | bits::TIME | bits::PERIOD);
+    attr.set_sample_type(
+        sample_type::IDENTIFIER
+            | sample_type::IP
+            | sample_type::TID
+            | sample_type::TIME
+            | sample_type::PERIOD,
+    );
     attr.set_period(1000);
     for flag in [Flag::Mmap, Flag::Mmap2, Flag::Comm, Flag::SampleIdAll] {
         attr.set(flag, true);
