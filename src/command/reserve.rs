@@ -13,10 +13,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::cli;
-use crate::counter::reservation::{Finding, LockFile, Prepared, acquire};
+use crate::counter::reservation::{LockFile, Prepared, acquire};
 use crate::error::{Error, Exit, Result, say};
 use crate::host::Host;
 use crate::recording::launch;
+use crate::recording::reservation::say_findings;
 use crate::sys::background::{self, Side};
 use crate::sys::signal::{self, Signals};
 
@@ -67,12 +68,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
 /// Reserves, and says what there is to say; the result is to be kept.
 fn reserve(path: &Path) -> Result<Prepared> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file))?;
-    for finding in &prepared.findings {
-        match finding {
-            Finding::AgentsPaused(_) => say::note(finding.to_string()),
-            _ => say::warning(finding.to_string()),
-        }
-    }
+    say_findings(&prepared);
     Ok(prepared)
 }
 
