@@ -1,13 +1,14 @@
 //! A recording as a whole: who ran, what was mapped, and the samples added up by stack.
 //!
-//! Receives an open [`Reader`]; pass 1 ([`Session::open`]) reads the side-band and makes the [`History`]; pass 2
-//! ([`samples`]) takes the samples in any order, in parallel, and hands on distinct stacks with their sums. Decides which
-//! process, thread name and mapping a sample belongs to. Names of functions are left to `symbol`, adding up by name to `profile`.
+//! Receives an open [`Reader`]; pass 1 ([`Session::open`]) reads the side-band and makes the [`History`];
+//! pass 2 ([`samples`]) takes the samples in any order, in parallel, and hands on distinct stacks with their
+//! sums. Decides which process, thread name and mapping a sample belongs to. Names of functions are left to
+//! `symbol`, adding up by name to `profile`.
 //!
 //! ```text
 //!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
 //!      |                                                 |
-//!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
+//!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, offset)
 //! ```
 
 pub mod addresses;
@@ -81,9 +82,9 @@ pub struct Session {
     pub reads: Vec<ThreadCount>,
     /// Parts of call chains that came later than their samples.
     pub deferred: deferred::Deferred,
-    /// Paths of cgroups by their number; foreign bytes.
+    /// Paths of cgroups by their number; untrusted bytes.
     pub cgroups: FxHashMap<u64, Vec<u8>>,
-    /// Whether moments are times; else they are places in the file.
+    /// Whether timestamps are times; else they are offsets in the file.
     pub has_time: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A snapshot as a recording: its rows become samples that `pmc report` and `perf report` read.
 //!
-//! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory of its own,
-//! the same in all processes. The kernel and generated code keep their addresses.
+//! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory
+//! of its own, the same in all processes. The kernel and generated code keep their addresses.
 //!
 //! ```text
 //!   row (pid, tid, name; event; stack; n samples, period p)  ─►  n samples of p / n
@@ -35,7 +35,8 @@ const MOST_SAMPLES: u64 = 1_000_000;
 /// Bytes of records after which they are written out.
 const ENOUGH: usize = 1 << 16;
 
-/// Writes a snapshot of this maker as a new recording. `kernel` writes the records that say where the kernel lies.
+/// Writes a snapshot of this maker as a new recording. `kernel` writes the records that say where the kernel
+/// lies.
 ///
 /// # Errors
 /// When the file is there already or cannot be written.
@@ -142,7 +143,7 @@ fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
     for location in snapshot.locations() {
         if let Some(module) = location.module() {
             let end = ends.entry(module).or_insert(0);
-            *end = location.place.max(*end);
+            *end = location.offset.max(*end);
         }
     }
     ends
@@ -180,9 +181,9 @@ impl Written<'_> {
     }
 
     fn address(&mut self, thread: Thread, location: &Location, out: &mut Encoder) -> u64 {
-        let Some(number) = location.module() else { return location.place };
-        let Some(module) = self.modules.get(number as usize) else { return location.place };
-        let place = location.place;
+        let Some(number) = location.module() else { return location.offset };
+        let Some(module) = self.modules.get(number as usize) else { return location.offset };
+        let place = location.offset;
         let page = page_size() as u64;
         let (addr, len, at, name) = match module.kind {
             Kind::File | Kind::Vdso => {

@@ -1,7 +1,8 @@
-//! What is to be seen at a moment: rows and names are brought together, idling is set apart, and the query answered.
+//! What is to be seen at a moment: rows and names are brought together, idling is set apart, and the query
+//! answered.
 //!
-//! Receives [`Live`](crate::session::live::Live)'s looks and the names known by then; hands on answers and the facts of
-//! the header. Decides when samples fade. Waits for nothing.
+//! Receives [`Live`](crate::session::live::Live)'s looks and the names known by then; hands on answers and
+//! the facts of the header. Decides when samples fade. Waits for nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -206,7 +207,7 @@ impl SnapshotMaker {
         if self.shared.is_yielding() {
             notes.push("somebody else has reserved the hardware counters: not counted".to_owned());
         }
-        if counts.thinned > 0 {
+        if counts.downsampled > 0 {
             notes.push(
                 "there are too many different stacks: some rare ones stand for others (the ± is larger)"
                     .to_owned(),
@@ -235,7 +236,8 @@ impl SnapshotMaker {
         pages * crate::sys::page_size() as u64
     }
 
-    /// An interval is over: what was added up decays, stays or goes, and what nobody needs any more is forgotten.
+    /// An interval is over: what was added up decays, stays or goes, and what nobody needs any more is
+    /// forgotten.
     pub fn end_interval(&mut self, retention: Retention) {
         let before = self.shared.settled();
         let mut live = self.shared.live();
@@ -254,8 +256,8 @@ impl SnapshotMaker {
 }
 
 impl Snapshot {
-    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon as there is
-    /// something new. What was found out stays for the next snapshot.
+    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon
+    /// as there is something new. What was found out stays for the next snapshot.
     pub fn release(&mut self) {
         self.look = LiveRows::default();
         self.is_released = true;

@@ -1,16 +1,19 @@
-//! Samples as they come, without an end: the history is told of each round's side-band, then the round's samples are added up.
+//! Samples as they come, without an end: the history is told of each round's side-band, then the round's
+//! samples are added up.
 //!
-//! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any more; hands on
-//! the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that have faded, and, where there
-//! are too many, some of the rare ones, for which others stand. So memory follows what lives and what is shown.
+//! Receives the bytes of rings ([`Batch`]) and, round by round, a timestamp before which nothing can come any
+//! more; hands on the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that
+//! have decayed, and, where there are too many, some of the rare ones, for which others stand. So memory
+//! follows what lives and what is shown.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
 //!               ▲          |                                       │ which space, which name
-//!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, fading
+//!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, decaying
 //! ```
-//! A record is written into its ring a little after the time that stands in it, and one CPU's records are read before
-//! another's: what is younger than the horizon therefore waits for the next round, when all that is older is there.
+//! A record is written into its ring a little after the time that stands in it, and one CPU's records are
+//! read before another's: what is younger than the horizon therefore waits for the next round, when all that
+//! is older is there.
 
 mod batch;
 mod liveness;
@@ -54,19 +57,19 @@ pub struct Counts {
     /// Samples of no known event.
     pub unknown: u64,
     /// How often a rare stack went, or stood for another that did, since there were too many.
-    pub thinned: u64,
+    pub downsampled: u64,
 }
 
-/// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
+/// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking
+/// it up.
 const REMEMBERED: usize = 2 << 20;
 /// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
-/// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a processor's cache.
+/// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a
+/// processor's cache.
 const BURDEN: usize = 1 << 14;
-/// Samples that are warmed up for together.
-const WARMED: usize = 32;
-/// Stacks among which searching for faded ones does not pay.
+/// Stacks among which searching for decayed ones does not pay.
 const FEW_STACKS: usize = 4000;
 
 /// What is going on.
@@ -154,7 +157,8 @@ pub struct LiveRows {
 }
 
 impl Live {
-    /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of a stack.
+    /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of
+    /// a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
         let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
@@ -193,12 +197,12 @@ impl Live {
         (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
     }
 
-    /// All places in the code that have a number; see [`LiveRows::generation`].
+    /// All locations that have a number; see [`LiveRows::generation`].
     pub fn locations(&self) -> (&[Location], u32) {
         (self.resolver.locations(), self.generation)
     }
 
-    /// Paths of cgroups by their number; foreign bytes.
+    /// Paths of cgroups by their number; untrusted bytes.
     pub fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
         &self.cgroups
     }
@@ -244,7 +248,8 @@ impl Live {
         std::mem::swap(batch, &mut spare);
         let round = spare;
         let mut sideband = round.sideband;
-        // One ring's records come in order, and this sort looks for such runs. Equal moments stay in the rings' order.
+        // One ring's records come in order, and this sort looks for such runs. Equal timestamps stay in the
+        // rings' order.
         sideband.sort();
         for &(timestamp, start) in &sideband {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
@@ -258,11 +263,7 @@ impl Live {
         // Names and spaces may be others now.
         self.last.owner = None;
         let layouts = self.layouts.clone();
-        for (at, &(start, owner)) in round.samples.iter().enumerate() {
-            if at % WARMED == 0 && self.query.ignore_stacks {
-                let next = round.samples[at..].iter().take(WARMED).map(|(start, _)| *start);
-                self.warm(&layouts, &round.bytes, next);
-            }
+        for &(start, owner) in &round.samples {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
             let of_owner = || {
                 let event = owner?;
@@ -284,18 +285,6 @@ impl Live {
         bytes.clear();
         samples.clear();
         self.spare = Batch { bytes, sideband, samples, joint: Vec::new() };
-    }
-
-    /// Warms up for the samples that start at these places.
-    fn warm(&self, layouts: &Layouts, bytes: &[u8], starts: impl Iterator<Item = usize>) {
-        let address = |start: usize| {
-            layouts.sample(&RawRecord::first(&bytes[start..])?).and_then(|(_, sample)| sample.ip())
-        };
-        let mut addresses = [0; WARMED];
-        for (slot, start) in addresses.iter_mut().zip(starts) {
-            *slot = address(start).unwrap_or(0);
-        }
-        self.table.warm(&addresses);
     }
 
     fn sample(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) {
@@ -380,8 +369,8 @@ impl Live {
         let address = sample.ip().unwrap_or(0);
         let origin =
             u16::try_from(event).ok().map(|event| Origin { address, epoch, comm, attributes, event, level });
-        if let Some(place) = origin.and_then(|origin| table.place(&origin)) {
-            return table.at(place);
+        if let Some(slot) = origin.and_then(|origin| table.slot(&origin)) {
+            return table.at(slot);
         }
         let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
         // Something may yet be mapped where nothing is.
@@ -391,13 +380,14 @@ impl Live {
         }
     }
 
-    /// Everything that was added up so far counts `keep` (0 to 1) as much; what is nearly nothing goes, or stands for its like.
+    /// Everything that was added up so far counts `keep` (0 to 1) as much; what is nearly nothing goes, or
+    /// stands for its like.
     pub fn decay(&mut self, keep: f64) {
         self.table.decay(keep);
     }
 
-    /// Forgets what is no longer needed; `true` when that was much. `before` is a timestamp that was settled; `lives` says
-    /// whether a process or thread is still there.
+    /// Forgets what is no longer needed; `true` when that was much. `before` is a timestamp that was settled;
+    /// `lives` says whether a process or thread is still there.
     pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
@@ -435,8 +425,9 @@ impl Live {
         is_burdened
     }
 
-    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
-    /// are short, each would otherwise have rows of its own. Most are over when their samples come, and never have any.
+    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]):
+    /// where processes are short, each would otherwise have rows of its own. Most are over when their samples
+    /// come, and never have any.
     fn collapse_ended(&mut self, liveness: &Liveness, lives: &impl Fn(i32) -> bool) {
         if !liveness.is_in_rows() {
             return;
@@ -462,7 +453,7 @@ impl Live {
 
     /// Makes do with half as many of the lighter rows.
     fn downsample(&mut self) {
-        self.counts.thinned += self.table.downsample();
+        self.counts.downsampled += self.table.downsample();
         self.renumber();
     }
 
@@ -500,7 +491,8 @@ impl Live {
         self.collapsed = 0;
     }
 
-    /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more of them come.
+    /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more
+    /// of them come.
     pub fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => Stacks::Leaves,

@@ -1,8 +1,9 @@
 //! The rows: sums that decay, and a short memory of where those of the last samples lie.
 //!
-//! Receives what a sample is told apart by; hands on the weight that it belongs to. Most samples are of code that was
-//! sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked up. Decides by chance which of
-//! the rows that are nearly nothing, or too many, go, and which stand for them.
+//! Receives what a sample is told apart by; hands on the weight that it belongs to. Most samples are of code
+//! that was sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked
+//! up. Decides by chance which of the rows that are nearly nothing, or too many, go, and which stand for
+//! them.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -73,9 +74,9 @@ const SETS: usize = 1 << 12;
 /// Sums by key.
 #[derive(Debug, Default)]
 pub(super) struct DecayingTable {
-    /// Those without samples are empty places: they are closed when there are many.
+    /// Those without samples are empty slots: they are closed when there are many.
     rows: IndexMap<Key, Weight, FxBuildHasher>,
-    /// Empty places when they were last counted.
+    /// Empty slots when they were last counted.
     empty: usize,
     /// Each origin in the set that its address says.
     recent: Vec<Set>,
@@ -114,15 +115,15 @@ fn set_of(address: u64) -> usize {
 
 impl DecayingTable {
     /// Where the row of an origin lies, if that was remembered.
-    pub(super) fn place(&self, origin: &Origin) -> Option<usize> {
+    pub(super) fn slot(&self, origin: &Origin) -> Option<usize> {
         let set = self.recent.get(set_of(origin.address))?;
         let recent = set.0.iter().flatten().find(|recent| recent.origin == *origin)?;
         Some(recent.row as usize)
     }
 
-    /// The row at a place.
-    pub(super) fn at(&mut self, place: usize) -> &mut Weight {
-        &mut self.rows[place]
+    /// The row in a slot.
+    pub(super) fn at(&mut self, slot: usize) -> &mut Weight {
+        &mut self.rows[slot]
     }
 
     /// The row of a key.
@@ -159,26 +160,11 @@ impl DecayingTable {
         }
     }
 
-    /// Has what samples at these addresses will need come into the processor's cache, for all at a time: otherwise each
-    /// would wait for memory in its turn, which is most of what a sample costs.
-    pub(super) fn warm(&self, addresses: &[u64]) {
-        let mut sum = 0;
-        for address in addresses {
-            let Some(set) = self.recent.get(set_of(*address)) else { continue };
-            for recent in set.0.iter().flatten() {
-                sum ^= self
-                    .rows
-                    .get_index(recent.row as usize)
-                    .map_or(0, |(_, weight)| weight.samples.to_bits());
-            }
-        }
-        std::hint::black_box(sum);
-    }
-
     /// Everything that was added up so far counts `keep` (0 to 1) as much.
     ///
-    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its expected weight
-    /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
+    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its
+    /// expected weight what it should be. So nothing is biased against what is rare, and what is rare does
+    /// not linger for ever.
     pub(super) fn decay(&mut self, keep: f64) {
         self.change(|weight, chance| {
             weight.scale(keep);
@@ -189,8 +175,9 @@ impl DecayingTable {
         });
     }
 
-    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
-    /// what they were, with a larger error, which the squares of the periods tell. Hands back how many rows that were.
+    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected
+    /// sums stay what they were, with a larger error, which the squares of the periods tell. Hands back how
+    /// many rows that were.
     pub(super) fn downsample(&mut self) -> u64 {
         let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
         let middle = periods.len() / 2;
@@ -229,7 +216,7 @@ impl DecayingTable {
         }
     }
 
-    /// Closes the empty places.
+    /// Closes the empty slots.
     fn close(&mut self) {
         self.rows.retain(|_, weight| weight.samples != 0.0);
         self.empty = 0;
@@ -239,8 +226,8 @@ impl DecayingTable {
         });
     }
 
-    /// Gives each row the key that `change` says, and joins those that have become the same. It is asked about the same key
-    /// again, and says the same.
+    /// Gives each row the key that `change` says, and joins those that have become the same. It is asked
+    /// about the same key again, and says the same.
     pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
         // Of a place that is empty nobody keeps the numbers.
         self.remembered(|recent, rows| {
