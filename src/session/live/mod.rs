@@ -127,7 +127,7 @@ impl Live {
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
         let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
-            stacker: Stacker::new(&query, None),
+            stacker: Stacker::new(query.ignore_stacks, None),
             asked: Asked::new(&query),
             layouts,
             periods,
