@@ -13,8 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::cli;
-use crate::counter::reservation::{Finding, LockFile, Prepared, acquire};
-use crate::error::{Error, Exit, Result, say};
+use crate::counter::reservation::{LockFile, Prepared, acquire};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::recording::launch;
 use crate::sys::background::{self, Side};
@@ -35,7 +35,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
     signal::heed(&[signal::INT, signal::TERM, signal::CHLD]);
     if !typed.command.is_empty() {
         if typed.background {
-            say::warning("-d has no effect with a command: it runs in the foreground");
+            say::warn(&Warning::BackgroundIgnored);
         }
         let signals = catch(&PASSED_ON)?;
         let _prepared = reserve(&path)?;
@@ -67,12 +67,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
 /// Reserves, and says what there is to say; the result is to be kept.
 fn reserve(path: &Path) -> Result<Prepared> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file))?;
-    for finding in &prepared.findings {
-        match finding {
-            Finding::AgentsPaused(_) => say::note(finding.to_string()),
-            _ => say::warning(finding.to_string()),
-        }
-    }
+    prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
 }
 

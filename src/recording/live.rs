@@ -190,10 +190,7 @@ impl<'a> Sampling<'a> {
             true => reservation::prepare(plan.sample.reserve, &LockFile::default_path(host))?,
             false => Default::default(),
         };
-        for finding in &prepared.findings {
-            let words = finding.to_string();
-            if finding.is_warning() { say::warning(words) } else { say::note(words) }
-        }
+        prepared.findings.iter().for_each(say::warn);
         let (rings, threads) = open::open(&plan.sample, host, groups, None)?;
         open::say_fallbacks(&rings);
         let leaders: Vec<usize> = {

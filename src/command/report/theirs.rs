@@ -1,7 +1,7 @@
 //! perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing are passed over.
 
 use crate::cli::theirs::{OfReport, OfScript};
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 
 /// An option: whether it was typed, its name, why not, what to try.
 type Refused<'a> = (bool, &'a str, &'a str, &'a str);
@@ -31,7 +31,7 @@ pub(in crate::command) fn of_report(typed: &OfReport) -> Result<()> {
         || typed.prefix_strip.is_some()
         || typed.percent_type.is_some();
     if for_annotate {
-        say::note_once("options for showing code change nothing in a report; pmc annotate shows code");
+        say::warn(&Warning::OptionsForCode);
     }
     refuse(&[
         (

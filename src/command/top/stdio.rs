@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::picture::Painter;
 use super::plan::Plan;
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::recording::live::Shared;
 use crate::sys::signal::{self, Signals};
 use crate::view;
@@ -62,7 +62,7 @@ pub(super) fn run(
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
                 if shared.is_over() {
-                    say::note("nobody is left to be sampled");
+                    say::warn(&Warning::NobodyLeft);
                 }
                 return Ok(Exit::Done);
             }

@@ -23,7 +23,7 @@ use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::{Instance, Rings};
 use crate::counter::sampling::CallGraph;
 use crate::counter::target::any_lives;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::event::EventSpec;
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -328,9 +328,7 @@ impl Recording<'_> {
         }
         self.is_yielding = is_reserved;
         if is_reserved {
-            say::note_once(
-                "somebody else has reserved the hardware counters: they are left alone until that is over",
-            );
+            say::warn(&Warning::CountersLeftAlone);
             self.rings.disable_where(EventSpec::takes_counter).map_err(starting)
         } else if self.is_on {
             self.rings.enable_where(EventSpec::takes_counter).map_err(starting)
