@@ -10,7 +10,7 @@ use crate::text;
 use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
-use crate::tui::state::table::{self, Column};
+use crate::tui::state::table::{self, FunctionColumn};
 use crate::tui::theme::Theme;
 use crate::view::report::cell_words;
 
@@ -61,17 +61,17 @@ impl Widths {
     }
 
     /// The column of numbers or words at a column of the screen.
-    fn at(&self, x: usize) -> Option<Column> {
+    fn at(&self, x: usize) -> Option<FunctionColumn> {
         let mut end = 1;
         if self.has_totals {
             end += 8;
             if x < end {
-                return Some(Column::Total);
+                return Some(FunctionColumn::Total);
             }
         }
         end += 8;
         if x < end {
-            return Some(if self.has_totals || x > 0 { Column::Own } else { Column::Total });
+            return Some(if self.has_totals || x > 0 { FunctionColumn::Own } else { FunctionColumn::Total });
         }
         end += 7 * usize::from(self.has_errors) + if self.bar > 0 { self.bar + 1 } else { 0 };
         self.keys
@@ -80,12 +80,12 @@ impl Widths {
                 end += width + 1;
                 x < end
             })
-            .map(Column::Key)
+            .map(FunctionColumn::Key)
     }
 }
 
 /// What a click on the heading sorts by.
-pub fn column_at(state: &State, x: u16) -> Option<Column> {
+pub fn column_at(state: &State, x: u16) -> Option<FunctionColumn> {
     let (profile, event) = state.event()?;
     Widths::of(state, profile, event).at(x.into())
 }
@@ -132,10 +132,12 @@ fn heading(
     widths: &Widths,
     theme: Theme,
 ) {
-    let arrow = |column: Column, words: &str, width: usize, to_right: bool| {
+    let arrow = |column: FunctionColumn, words: &str, width: usize, to_right: bool| {
         let is_sorted = state.table.sort == column
-            || (column == Column::Own && state.table.sort == Column::Total && !widths.has_totals);
-        let falls = matches!(column, Column::Own | Column::Total) != state.table.reverse;
+            || (column == FunctionColumn::Own
+                && state.table.sort == FunctionColumn::Total
+                && !widths.has_totals);
+        let falls = matches!(column, FunctionColumn::Own | FunctionColumn::Total) != state.table.reverse;
         let words = match (is_sorted, falls) {
             (true, true) => format!("{words}▾"),
             (true, false) => format!("{words}▴"),
@@ -145,10 +147,10 @@ fn heading(
     };
     let mut line = " ".to_owned();
     if widths.has_totals {
-        line += &arrow(Column::Total, "Total", 7, true);
+        line += &arrow(FunctionColumn::Total, "Total", 7, true);
         line.push(' ');
     }
-    line += &arrow(Column::Own, if widths.has_totals { "Self" } else { "Share" }, 7, true);
+    line += &arrow(FunctionColumn::Own, if widths.has_totals { "Self" } else { "Share" }, 7, true);
     line.push(' ');
     if widths.has_errors {
         line += &text::right("±", 6);
@@ -158,7 +160,7 @@ fn heading(
         line += &" ".repeat(widths.bar + 1);
     }
     for (at, (key, width)) in profile.keys.iter().zip(&widths.keys).enumerate() {
-        line += &arrow(Column::Key(at), key.heading(), *width, false);
+        line += &arrow(FunctionColumn::Key(at), key.heading(), *width, false);
         line.push(' ');
     }
     let line = text::left(line.trim_end(), areas.heading.width.into());
@@ -181,7 +183,7 @@ fn spans(
     }
     spans.push(Span::styled(figures::percent(own) + " ", theme.share(own)));
     if widths.has_errors {
-        let shown = if state.table.sort == Column::Own { own } else { total };
+        let shown = if state.table.sort == FunctionColumn::Own { own } else { total };
         spans.push(Span::styled(figures::error(event.error(shown)) + " ", theme.dim()));
     }
     if widths.bar > 0 {

@@ -35,7 +35,7 @@ use scroll::Scroll;
 use search::Search;
 use stacks::Stacks;
 use strip::Strip;
-use table::Table;
+use table::FunctionTable;
 use threads::Threads;
 
 /// What comes in.
@@ -108,7 +108,7 @@ pub struct State {
     /// The header's facts.
     pub status: Status,
     /// The table of functions.
-    pub table: Table,
+    pub table: FunctionTable,
     /// The call tree.
     pub stacks: Stacks,
     /// The flame graph.
@@ -158,7 +158,7 @@ impl State {
             answer: None,
             is_waiting: true,
             status: Status::default(),
-            table: Table::default(),
+            table: FunctionTable::default(),
             stacks: Stacks::default(),
             flame: Flame::default(),
             parents: Vec::new(),
