@@ -1,20 +1,77 @@
 //! From an open recording to named, filtered, aggregated answers.
 //!
-//! Receives an open [`Reader`]; hands on what views show. What a recording is asked lives here once: whose symbols are looked for
-//! and where, copied stacks that are unwound, words for numbers, what the data are worth. Typed options and printing are left to `command` and `view`.
+//! Receives a [`Session`] and an [`AnalysisRequest`]; hands on what views show. What a recording is asked
+//! lives here once: which samples count, where symbols are looked for, copied stacks that are unwound, words
+//! for numbers, what the data are worth. Typed options and printing are left to `command` and `view`, adding
+//! up and questions to `profile`.
+//!
+//! ```text
+//!   Session ── Analysis::load ── name ──┬─ (assess) ── answer   tables, trees, quality: report, screen, diff
+//!      │             └─ functions ── listing                    annotate, the screen's code
+//!      └── script::Transcript::load ── entries                  one by one, in the order of time
+//! ```
 
 pub mod annotate;
+pub mod diff;
+pub mod header;
 pub mod names;
 pub mod quality;
+pub mod request;
+pub mod script;
 pub mod symbols;
+pub mod tasks;
 pub mod unwinding;
 
+use std::sync::Arc;
+
+use annotate::functions::SampledFunction;
+use names::RecordingNames;
+pub use request::AnalysisRequest;
+use request::StackChanges;
+use symbols::Symbols;
+use unwinding::Unwinding;
+
+use crate::abi::sample_type;
+use crate::error::Result;
 use crate::perfdata::Reader;
-use crate::profile::sampled::query;
-use crate::session::{Samples, Session};
+use crate::profile::sampled::query::{self, Source, Times};
+use crate::profile::sampled::table::Input;
+use crate::profile::sampled::trust::Ends;
+use crate::profile::sampled::{Answer, Code, ModuleTrust, Profile, Query, StringTable, Trust, callers};
+use crate::record::kind;
+use crate::session::samples::{self, SampleAttribute};
+use crate::session::{Resolved, Samples, Session, Value, resolver};
+use crate::symbol::{Depth, Options};
+
+/// Whoever shows how far work has come.
+pub trait ProgressSink: Sync {
+    /// A piece of work begins; it ends when what is returned is dropped. `total` is 0 where it is not known
+    /// yet.
+    fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_>;
+}
+
+/// Progress of one piece of work. Told from any thread, often.
+pub trait ProgressMeter: Sync {
+    /// So much more is done.
+    fn more(&self, count: u64);
+    /// So much is done, of so much.
+    fn at(&self, done: u64, total: u64);
+}
+
+/// Nobody looks.
+impl ProgressSink for () {
+    fn begin(&self, _: &'static str, _: u64) -> Box<dyn ProgressMeter + '_> {
+        Box::new(())
+    }
+}
+
+impl ProgressMeter for () {
+    fn more(&self, _: u64) {}
+    fn at(&self, _: u64, _: u64) {}
+}
 
 /// Whether the recording was made on this machine, so that its processes may still be there.
-pub fn is_from_here(reader: &Reader) -> bool {
+fn is_from_here(reader: &Reader) -> bool {
     let here = rustix::system::uname();
     let same = |recorded: &Option<String>, here: &std::ffi::CStr| {
         recorded.as_ref().is_none_or(|name| name.as_bytes() == here.to_bytes())
@@ -23,23 +80,232 @@ pub fn is_from_here(reader: &Reader) -> bool {
     same(&features.hostname, here.nodename()) && same(&features.os_release, here.release())
 }
 
-/// The events of a recording with their sums.
-pub fn sources(session: &Session, samples: &Samples) -> Vec<query::Source> {
-    let groups = session.reader.features().groups.as_deref().unwrap_or_default();
-    let leader = |index: usize| {
-        let inside = |group: &&crate::perfdata::feature::GroupDesc| {
-            let first = group.leader as usize;
-            (first..first.saturating_add(group.members as usize)).contains(&index)
+/// Whether some event was recorded with call chains.
+pub fn has_chains(reader: &Reader) -> bool {
+    reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
+}
+
+/// A symbolizer that knows the modules of a recording. No file is touched yet.
+fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
+    Symbols::new(&session.history, Options { live: is_from_here(&session.reader), ..options.clone() })
+}
+
+/// Samples of a recording, added up by stack; names come with [`Analysis::name`].
+#[derive(Debug)]
+pub struct Analysis {
+    symbols: Symbols,
+    samples: Arc<AggregatedSamples>,
+    /// What names have not been asked to do yet.
+    changes: Option<StackChanges>,
+    raw_names: bool,
+    /// The functions whose code samples hit, once somebody asked for them.
+    functions: Option<Arc<[SampledFunction]>>,
+}
+
+/// What all stages of naming have in common.
+#[derive(Debug)]
+struct AggregatedSamples {
+    session: Arc<Session>,
+    /// What pass 2 found; its rows and stacks are in `resolved`.
+    samples: Samples,
+    /// Rows, and their stacks looked up.
+    resolved: Resolved,
+    /// What rows are told apart by.
+    attributes: Vec<SampleAttribute>,
+    /// Where stacks ended that were unwound here.
+    ends: Ends,
+    /// There are call chains, and callers were asked for.
+    has_stacks: bool,
+    raw_traces: bool,
+}
+
+impl Analysis {
+    /// Pass 2: reads the samples that count, unwinds copied stacks, adds up, looks up each distinct address
+    /// once.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or does not say what the request needs to know.
+    pub fn load(
+        session: Arc<Session>,
+        request: &AnalysisRequest,
+        progress: &dyn ProgressSink,
+    ) -> Result<Self> {
+        let wanted = request.sample_query(&session)?;
+        let symbols = symbols_of(&session, &request.symbols)?;
+        let (mut samples, ends) = {
+            let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
+            let unwinding = Unwinding::new(&session, &symbols, request.max_stack);
+            let samples = samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
+            (samples, unwinding.ends())
         };
-        groups.iter().find(inside).map_or(index, |group| group.leader as usize)
-    };
-    let events = session.reader.events().iter().enumerate();
-    events
-        .map(|(index, event)| query::Source {
+        let resolved = {
+            let _meter = progress.begin("looking up addresses", 0);
+            resolver::resolve(&session.history, &mut samples, request.max_stack)
+        };
+        let has_stacks = request.callers && request.has_chains(&session.reader);
+        let attributes = wanted.attributes;
+        let raw_traces = request.raw_traces;
+        let samples =
+            AggregatedSamples { session, samples, resolved, attributes, ends, has_stacks, raw_traces };
+        Ok(Self {
+            symbols,
+            samples: samples.into(),
+            changes: Some(request.stack_changes.clone()),
+            raw_names: request.raw_names,
+            functions: None,
+        })
+    }
+
+    /// The recording.
+    pub fn session(&self) -> &Session {
+        &self.samples.session
+    }
+
+    /// Sums of each event, samples that filters of threads took out included.
+    pub fn totals(&self) -> &[Value] {
+        &self.samples.samples.totals
+    }
+
+    /// Number of samples of all events.
+    pub fn sample_count(&self) -> u64 {
+        self.totals().iter().map(|total| total.samples).sum()
+    }
+
+    /// Names everything, so deep. `texts` may hold words already: those of another recording, with which this
+    /// one is compared.
+    ///
+    /// The first names change the stacks, where that was asked for.
+    pub fn name(
+        &mut self,
+        depth: Depth,
+        mut texts: StringTable,
+        progress: &dyn ProgressSink,
+    ) -> NamedSamples {
+        let what = match &self.changes {
+            Some(_) => "finding names",
+            None => "finding inlined functions",
+        };
+        let code = {
+            let meter = progress.begin(what, 0);
+            let (modules, locations) =
+                (self.samples.session.history.modules(), &self.samples.resolved.locations);
+            let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+            self.symbols.name(modules, locations, depth, self.raw_names, &mut texts, &at)
+        };
+        // Nobody else has the samples before they are named for the first time.
+        if let (Some(changes), Some(samples)) = (self.changes.take(), Arc::get_mut(&mut self.samples)) {
+            samples.change_stacks(&changes, &code, &texts);
+        }
+        let samples = self.samples.clone();
+        NamedSamples { samples, code, texts, modules: Vec::new(), trust: Trust::default() }
+    }
+
+    /// Finds out what the data and the names are worth. With `remedies`, what would bring missing names too:
+    /// that may take longer than many a report.
+    pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
+        let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
+        let counts = crate::profile::sampled::trust::quality(resolved, &named.code, &named.texts);
+        named.modules = quality::modules(session, &self.symbols, &counts);
+        if remedies {
+            quality::add_remedies(&mut named.modules, session, &self.symbols);
+        }
+        named.trust = quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
+    }
+
+    /// Answers one question, the only one.
+    pub fn answer(&self, mut named: NamedSamples, query: &Query) -> Answer {
+        let texts = std::mem::take(&mut named.texts);
+        let names = named.words().with_symbols(&self.symbols);
+        let answer = named.answer_with(&names, query, texts);
+        let profile = Profile { modules: named.modules, trust: named.trust, ..answer.profile };
+        Answer { profile, ..answer }
+    }
+}
+
+impl AggregatedSamples {
+    fn change_stacks(&mut self, changes: &StackChanges, code: &Code, texts: &StringTable) {
+        let (resolved, samples, kinds) = (&mut self.resolved, &mut self.samples, &self.attributes);
+        if let Some(pattern) = &changes.ignore_callees {
+            callers::ignore_callees(resolved, code, texts, &|name| pattern.finds(name));
+        }
+        let Some(pattern) = &changes.parent else { return };
+        callers::mark_parents(resolved, &mut samples.attributes, kinds, code, texts, &|name| {
+            pattern.finds(name)
+        });
+        if changes.parents_only {
+            for (event, value) in callers::without_others(resolved, &samples.attributes, kinds) {
+                samples.filtered[event] += value;
+            }
+        }
+    }
+
+    /// The events with their sums.
+    fn sources(&self) -> Vec<Source> {
+        let reader = &self.session.reader;
+        let groups = reader.features().groups.as_deref().unwrap_or_default();
+        let leader = |index: usize| {
+            let inside = |group: &&crate::perfdata::feature::GroupDesc| {
+                let first = group.leader as usize;
+                (first..first.saturating_add(group.members as usize)).contains(&index)
+            };
+            groups.iter().find(inside).map_or(index, |group| group.leader as usize)
+        };
+        let source = |(index, event): (usize, &crate::perfdata::Event)| Source {
             name: event.name(),
             leader: leader(index),
-            total: samples.totals[index],
-            filtered: samples.filtered[index],
-        })
-        .collect()
+            total: self.samples.totals[index],
+            filtered: self.samples.filtered[index],
+        };
+        reader.events().iter().enumerate().map(source).collect()
+    }
+}
+
+/// Samples with names: what answers are made of, without any further look at files.
+#[derive(Debug)]
+pub struct NamedSamples {
+    samples: Arc<AggregatedSamples>,
+    /// What stands at the locations.
+    code: Code,
+    /// The words of `code`.
+    texts: StringTable,
+    /// What is known of the modules, once that was assessed.
+    modules: Vec<ModuleTrust>,
+    /// What the data are worth, once that was assessed.
+    trust: Trust,
+}
+
+impl NamedSamples {
+    /// The words for numbers in rows.
+    fn words(&self) -> RecordingNames<'_> {
+        let AggregatedSamples { session, samples, raw_traces, .. } = &*self.samples;
+        RecordingNames::new(session).with_payloads(&samples.payloads, *raw_traces)
+    }
+
+    /// Answers one question of several.
+    pub fn answer(&self, query: &Query) -> Answer {
+        let answer = self.answer_with(&self.words(), query, self.texts.clone());
+        let profile = Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..answer.profile };
+        Answer { profile, ..answer }
+    }
+
+    /// A function's periods in each of these slices of time, among the samples that a query asks for.
+    pub fn history(&self, query: &Query, (dso, symbol): (&str, &str), times: &Times) -> Vec<u64> {
+        query::history(&self.input(&self.words()), query, dso, symbol, times, &self.texts)
+    }
+
+    fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> Answer {
+        query::answer(&self.input(words), &self.samples.sources(), query, texts)
+    }
+
+    fn input<'a>(&'a self, words: &'a RecordingNames<'_>) -> Input<'a> {
+        let of = &*self.samples;
+        Input {
+            rows: &of.resolved.rows,
+            resolved: &of.resolved,
+            attributes: &of.samples.attributes,
+            attribute_kinds: &of.attributes,
+            code: &self.code,
+            words,
+        }
+    }
 }

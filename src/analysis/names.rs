@@ -3,13 +3,13 @@
 use super::symbols::Symbols;
 use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
-use crate::record::tracepoint::{Names as CodeNames, Payload, TracingData};
+use crate::record::tracepoint::{Names, Payload, TracingData};
 use crate::session::intern::Interner;
 use crate::session::location::{self, SampledAddress};
 use crate::session::{Epoch, Session};
 
 /// The words of a recording.
-pub struct Names<'a> {
+pub struct RecordingNames<'a> {
     session: &'a Session,
     comms: Vec<String>,
     tracing: Option<TracingData>,
@@ -17,10 +17,10 @@ pub struct Names<'a> {
     /// For addresses in payloads.
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
-    pub raw_traces: bool,
+    raw_traces: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> RecordingNames<'a> {
     /// The words of a recording; nothing of tracepoints' payloads, or of the kernel's functions, yet.
     pub fn new(session: &'a Session) -> Self {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
@@ -29,9 +29,10 @@ impl<'a> Names<'a> {
         Self { session, comms, tracing, payloads: None, symbols: None, raw_traces: false }
     }
 
-    /// Knows the payloads that pass 2 kept.
-    pub fn with_payloads(self, payloads: &'a Interner) -> Self {
-        Self { payloads: Some(payloads), ..self }
+    /// Knows the payloads that pass 2 kept. `raw`: they are given field by field, not as the format prints
+    /// them.
+    pub fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
+        Self { payloads: Some(payloads), raw_traces: raw, ..self }
     }
 
     /// Knows the names of the kernel's functions.
@@ -53,7 +54,7 @@ impl<'a> Names<'a> {
     /// A tracepoint's payload as its format prints it.
     pub fn trace(&self, event: usize, bytes: &[u8]) -> Option<String> {
         let tracing = self.tracing.as_ref()?;
-        let names = CodeNames { texts: Some(&tracing.texts), code: &|address| self.code(address) };
+        let names = Names { texts: Some(&tracing.texts), code: &|address| self.code(address) };
         let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
         if self.raw_traces {
             return Some(format.print_fields(Payload { bytes, is_foreign: tracing.is_foreign }));
@@ -67,7 +68,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Words for Names<'_> {
+impl Words for RecordingNames<'_> {
     fn comm(&self, comm: u32) -> String {
         match self.named(comm) {
             Some(name) => name.to_owned(),

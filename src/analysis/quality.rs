@@ -1,18 +1,31 @@
-//! What is known about the quality of a recording: its modules and what they lack, losses, stacks that end early.
+//! What is known about the quality of a recording: its modules and what they lack, losses, stacks that end
+//! early.
 //!
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
 use super::symbols::Symbols;
-use crate::profile::sampled::{self, ModuleTrust, trust};
+use crate::profile::sampled::trust::{Ends, Quality};
+use crate::profile::sampled::{self, ModuleTrust};
 use crate::session::{Samples, Session};
 
 /// Modules whose remedy is worked out.
 const REMEDIES: usize = 5;
-/// One in so many of all frames must lack its name for that: asking the package manager takes longer than many a report.
+/// One in so many of all frames must lack its name for that: asking the package manager takes longer than
+/// many a report.
 const REMEDY_FROM: u64 = 200;
 
-/// Modules with samples, by frames.
-pub fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -> Vec<ModuleTrust> {
+/// What was lost, in samples, or else in records of any kind.
+pub fn lost(session: &Session) -> u64 {
+    session.facts.lost_samples.max(session.facts.lost_records)
+}
+
+/// What is worth knowing about the file.
+pub fn notes(session: &Session) -> Vec<String> {
+    session.notes().map(ToString::to_string).collect()
+}
+
+/// Modules with samples, most frames first.
+pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &Quality) -> Vec<ModuleTrust> {
     let mut list: Vec<ModuleTrust> = quality
         .modules
         .iter()
@@ -53,7 +66,7 @@ pub fn modules(session: &Session, symbols: &Symbols, quality: &trust::Quality) -
 }
 
 /// Works out what would help the modules with most nameless frames: that may ask the package manager.
-pub fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
+pub(super) fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
     let matters = |module: &&mut ModuleTrust| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
     let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(matters).collect();
@@ -68,11 +81,11 @@ pub fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Sy
 }
 
 /// The facts of the trust line.
-pub fn trust_of(
+pub(super) fn trust(
     session: &Session,
     samples: &Samples,
-    quality: &trust::Quality,
-    ends: trust::Ends,
+    quality: &Quality,
+    ends: Ends,
     has_stacks: bool,
 ) -> sampled::Trust {
     let name = |module: u32| session.history.modules()[module as usize].short_name();
@@ -102,6 +115,6 @@ pub fn trust_of(
         ends,
         frames: sum(|counts| counts.0),
         unnamed: sum(|counts| counts.1),
-        notes: session.notes().map(ToString::to_string).collect(),
+        notes: notes(session),
     }
 }

@@ -1,4 +1,5 @@
-//! Names for locations: the session's modules are made known to the symbolizer, and its answers written down as [`Code`].
+//! Names for locations: the session's modules are made known to the symbolizer, and its answers written down
+//! as [`Code`].
 
 use std::path::PathBuf;
 
@@ -62,7 +63,8 @@ impl Symbols {
         }
     }
 
-    /// Whether a process's list of generated code has grown since the last call; its names are then read again.
+    /// Whether a process's list of generated code has grown since the last call; its names are then read
+    /// again.
     pub fn refresh(&mut self, module: u32) -> bool {
         let Some(id) = self.id(module) else { return false };
         let symbol::Kind::Anonymous { pid } = self.symbolizer.module(id).kind else { return false };
@@ -87,8 +89,8 @@ impl Symbols {
         Some((id, query))
     }
 
-    /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind, as far as that is
-    /// known by now.
+    /// The places around a location that [`Depth::Names`] names as it does this one, first and first behind,
+    /// as far as that is known by now.
     pub fn around(&self, location: &Location) -> Option<(u64, u64)> {
         let (id, query) = self.query(location)?;
         self.symbolizer.around(id, query)
@@ -129,21 +131,8 @@ impl Symbols {
         self.symbolizer.names().function(frame.function)
     }
 
-    /// Asks for all locations, and writes down what stands at each.
+    /// Asks for all locations, and writes down what stands at each. `modules`: those that were made known.
     pub fn name(
-        &mut self,
-        history: &History,
-        locations: &[Location],
-        depth: Depth,
-        raw_names: bool,
-        texts: &mut StringTable,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Code {
-        self.name_in(history.modules(), locations, depth, raw_names, texts, progress)
-    }
-
-    /// As [`Symbols::name`], where the modules are known without a history.
-    pub fn name_in(
         &mut self,
         modules: &[Module],
         locations: &[Location],

@@ -1,4 +1,5 @@
-//! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample first needs them.
+//! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample first
+//! needs them.
 //!
 //! Receives the session's epochs and the symbolizer's files; hands on walkers, one a thread.
 
@@ -10,7 +11,7 @@ use super::symbols::Symbols;
 use crate::address::Avma;
 use crate::profile::sampled::trust::Ends;
 use crate::record::Parts;
-use crate::session::{Epoch, History, Unwind, Walk};
+use crate::session::{Epoch, History, Session, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
@@ -40,8 +41,10 @@ struct Tally {
 }
 
 impl<'a> Unwinding<'a> {
-    /// `machine` is what `uname -m` said there; `most` the longest chain.
-    pub fn new(history: &'a History, symbols: &'a Symbols, machine: &str, most: usize) -> Self {
+    /// The unwinder of a recording; `most` is the longest chain, in frames.
+    pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize) -> Self {
+        let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
+        let history = &session.history;
         Self {
             history,
             symbols,

@@ -48,8 +48,8 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
 }
 
 fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
-    let reader = super::report::open(file)?;
-    let mut recording = super::header::of(&reader);
+    let reader = crate::perfdata::Reader::open(file)?;
+    let mut recording = crate::analysis::header::of(&reader);
     if !(typed.header || typed.evlist || typed.buildid_list) {
         let index = reader.scan(|_| {})?;
         let name =

@@ -3,8 +3,8 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
+mod browse;
 mod diff;
-mod header;
 mod info;
 mod list;
 mod perfalloc;
@@ -63,11 +63,11 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Stat(typed) => stat::run(*typed),
         Command::Record(typed) => record::run(*typed),
         Command::Info(typed) => info::run(&typed),
-        Command::Report(typed) => report::run(&typed),
+        Command::Report(typed) => report::run(report::Plan::new(&typed)?),
         Command::Top(typed) => top::run(&typed),
-        Command::Annotate(typed) => annotate::run(&typed),
-        Command::Diff(typed) => diff::run(&typed),
-        Command::Script(typed) => script::run(&typed),
+        Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
+        Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
+        Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

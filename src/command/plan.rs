@@ -1,10 +1,25 @@
-//! What options mean that several commands share.
+//! What options mean that several commands share: which samples count, where symbols are looked for, perf's
+//! options that pmc has not.
 
+use std::path::PathBuf;
+
+use crate::analysis::request::{SampleSelection, TimeSpan};
+use crate::cli::sample_filter::SampleFilter;
 use crate::cli::symbol_files::SymbolFiles;
+use crate::error::{Error, Result};
+use crate::host::cpulist::CpuList;
+use crate::profile::sampled::SortKey;
+use crate::profile::sampled::sort::REFUSED;
 use crate::symbol::Options;
+use crate::text;
 
-/// What was typed about files with symbols, over what the environment says. `live`: the recording was made on this machine.
-pub(super) fn symbol_options(typed: &SymbolFiles, live: bool) -> Options {
+/// The recording that is read unless another is named.
+pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
+    typed.cloned().unwrap_or_else(|| "perf.data".into())
+}
+
+/// What was typed about files with symbols, over what the environment says.
+pub(super) fn symbol_options(typed: &SymbolFiles) -> Options {
     let environment = Options::from_environment();
     Options {
         symfs: typed.symfs.clone(),
@@ -12,7 +27,85 @@ pub(super) fn symbol_options(typed: &SymbolFiles, live: bool) -> Options {
         vmlinux: typed.vmlinux.clone(),
         debuginfod: typed.debuginfod,
         cache: environment.cache.clone().filter(|_| !typed.no_cache),
-        live,
         ..environment
     }
 }
+
+/// Which samples count.
+///
+/// # Errors
+/// When the CPUs are no list, or the time no span.
+pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
+    Ok(SampleSelection {
+        comms: typed.comms.clone(),
+        pids: typed.pid.clone(),
+        tids: typed.tid.clone(),
+        cpus: match typed.cpu.as_deref() {
+            Some(list) => Some(cpus(list)?.iter().collect()),
+            None => None,
+        },
+        socket: None,
+        time: typed.time.as_deref().map(TimeSpan::parse).transpose()?,
+    })
+}
+
+fn cpus(list: &str) -> Result<CpuList> {
+    list.parse()
+        .map_err(|_| Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8"))
+}
+
+/// Names that only are wanted; all, where none is given.
+pub(super) fn listed(names: &[String]) -> Option<Vec<String>> {
+    (!names.is_empty()).then(|| names.to_vec())
+}
+
+/// The sort key of a name.
+///
+/// # Errors
+/// When there is none; names what is near.
+pub(super) fn sort_key(name: &str) -> Result<SortKey> {
+    let name = name.trim();
+    if let Some(key) = SortKey::of(name) {
+        return Ok(key);
+    }
+    if let Some((_, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
+        return Err(Error::usage(format!("pmc has no sort key {name:?}")).why(*why));
+    }
+    let error = Error::usage(format!("{name:?} is no sort key"));
+    let near = text::nearest(name, SortKey::names(), 3);
+    Err(match near.first() {
+        Some(_) => error.try_this(format!("did you mean {}?", near.join(" or "))),
+        None => error.try_this(format!("one of {}", SortKey::names().collect::<Vec<_>>().join(", "))),
+    })
+}
+
+/// How many rows are shown: as many as was typed (0: all), else all to a program and so many to a human.
+pub(super) fn rows(typed: Option<usize>, is_text: bool, usual: usize) -> usize {
+    match typed {
+        Some(0) => usize::MAX,
+        Some(rows) => rows,
+        None if !is_text => usize::MAX,
+        None => usual,
+    }
+}
+
+/// An option of perf's that pmc has not: whether it was typed, its name, why not, what to try.
+pub(super) type Absent<'a> = (bool, &'a str, &'a str, &'a str);
+
+/// Refuses the first of these options that was typed.
+///
+/// # Errors
+/// When one was.
+pub(super) fn refuse(list: &[Absent<'_>]) -> Result<()> {
+    match list.iter().find(|(is_typed, ..)| *is_typed) {
+        Some((_, name, why, instead)) => {
+            Err(Error::usage(format!("pmc has no {name}")).why(*why).try_this(*instead))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Why options for traces of instructions are refused.
+pub(super) const NO_TRACES: &str = "pmc reads no traces of instructions (Intel PT, CoreSight)";
+/// What may stand for options that begin and end with an event.
+pub(super) const SPANS: &str = "a span of time: --time FROM,TO";

@@ -5,13 +5,24 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::analysis::{ProgressMeter, ProgressSink};
 use crate::terminal::Stream;
 
 /// Shorter work shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Shows the progress of each piece of work as a bar.
+pub(super) struct Bars;
+
+impl ProgressSink for Bars {
+    fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_> {
+        let on_terminal = Stream::Error.is_screen();
+        Box::new(Bar { what, total, began: Instant::now(), bar: OnceLock::new(), on_terminal })
+    }
+}
+
 /// Progress of one piece of work.
-pub(super) struct Progress {
+struct Bar {
     what: &'static str,
     total: u64,
     began: Instant,
@@ -19,17 +30,7 @@ pub(super) struct Progress {
     on_terminal: bool,
 }
 
-impl Progress {
-    pub(super) fn new(what: &'static str, total: u64) -> Self {
-        Self {
-            what,
-            total,
-            began: Instant::now(),
-            bar: OnceLock::new(),
-            on_terminal: Stream::Error.is_screen(),
-        }
-    }
-
+impl Bar {
     fn bar(&self) -> Option<&ProgressBar> {
         if !self.on_terminal || self.began.elapsed() < PATIENCE {
             return None;
@@ -44,16 +45,16 @@ impl Progress {
             bar
         }))
     }
+}
 
-    /// So much more is done.
-    pub(super) fn more(&self, count: u64) {
+impl ProgressMeter for Bar {
+    fn more(&self, count: u64) {
         if let Some(bar) = self.bar() {
             bar.inc(count);
         }
     }
 
-    /// So much of so much is done.
-    pub(super) fn at(&self, done: u64, total: u64) {
+    fn at(&self, done: u64, total: u64) {
         if let Some(bar) = self.bar() {
             bar.set_length(total);
             bar.set_position(done);
@@ -61,7 +62,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Bar {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();

@@ -59,6 +59,21 @@ fn set(pattern: &[char], open: usize, c: char) -> Option<usize> {
     (found != negated).then_some(close + 1)
 }
 
+/// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading `uncore_`
+/// may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
+pub(super) fn fits_pmu(wanted: &str, pmu: &str) -> bool {
+    let short = pmu.strip_prefix("uncore_").unwrap_or(pmu);
+    if is_pattern(wanted) {
+        return matches(wanted, pmu) || matches(wanted, short);
+    }
+    [pmu, short].into_iter().any(|name| {
+        name.strip_prefix(wanted).is_some_and(|rest| {
+            let digits = rest.strip_prefix('_').unwrap_or(rest);
+            rest.is_empty() || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

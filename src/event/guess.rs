@@ -4,9 +4,8 @@
 //! when the text is wrong.
 
 use super::error::Fault;
-use super::resolve::fits;
 use super::syntax::{self, Word};
-use super::{Tool, freebsd};
+use super::{Tool, freebsd, glob};
 use crate::abi::generic;
 use crate::host::Host;
 
@@ -29,7 +28,7 @@ pub(super) fn unknown(host: &Host, word: Word<'_>) -> Fault {
         names.extend(tracepoints);
     }
     let pmus = host.pmu_names();
-    if pmus.iter().any(|pmu| fits(word.text, pmu)) {
+    if pmus.iter().any(|pmu| glob::fits_pmu(word.text, pmu)) {
         return Fault::at(&word.span(), format!("`{}` is a PMU, and no event of it is named", word.text))
             .expected(format!("{}/EVENT/ or {0}/TERM=VALUE,…/", word.text));
     }

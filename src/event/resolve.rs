@@ -301,7 +301,7 @@ impl<'h> Parser<'h> {
         let mut pmus: Vec<Pmu> = self.host.pmu(word.text).into_iter().collect();
         if pmus.is_empty() {
             let names = self.host.pmu_names();
-            let fitting = names.iter().filter(|name| fits(word.text, name));
+            let fitting = names.iter().filter(|name| glob::fits_pmu(word.text, name));
             pmus = fitting.filter_map(|name| self.host.pmu(name)).collect();
         }
         let hybrid = pmus.iter().any(|pmu| pmu.core_cpus().is_some()) && !self.hybrid().is_empty();
@@ -438,21 +438,6 @@ fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
 fn single(event: EventSpec) -> EventGroup {
     let leader_sampling = event.sample_read;
     EventGroup { events: vec![event], braces: false, weak: false, leader_sampling }
-}
-
-/// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading `uncore_`
-/// may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
-pub(super) fn fits(wanted: &str, pmu: &str) -> bool {
-    let short = pmu.strip_prefix("uncore_").unwrap_or(pmu);
-    if glob::is_pattern(wanted) {
-        return glob::matches(wanted, pmu) || glob::matches(wanted, short);
-    }
-    [pmu, short].into_iter().any(|name| {
-        name.strip_prefix(wanted).is_some_and(|rest| {
-            let digits = rest.strip_prefix('_').unwrap_or(rest);
-            rest.is_empty() || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-        })
-    })
 }
 
 /// The event as typed with further modifiers behind it.

@@ -3,7 +3,6 @@
 //! A command fills it from counters, one [`Counts`] for each printing (the whole run, or an interval);
 //! `view` only reads it. Decides nothing about format.
 
-use super::metrics::Derived;
 use crate::units::Count;
 
 /// One printing's worth of counts.
@@ -256,4 +255,21 @@ impl Counts {
     pub fn has_cgroups(&self) -> bool {
         self.events.iter().any(|event| event.cgroup.is_some())
     }
+}
+
+/// What a named or user-defined metric gave in one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    /// The definition's name.
+    pub name: String,
+    /// The definition's unit.
+    pub unit: String,
+    /// The definition's help.
+    pub help: String,
+    /// The cgroup whose events were used, where events are counted in cgroups.
+    pub cgroup: Option<String>,
+    /// The value, or why there is none.
+    pub value: Result<f64, Reason>,
+    /// The parts were counted at different times, so that the value is an estimate.
+    pub inexact: bool,
 }

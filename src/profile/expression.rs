@@ -15,7 +15,7 @@
 //! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes: what stands before their `-` is no event.
 
 use super::counts::Reason;
-use super::named;
+use super::role;
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -54,8 +54,21 @@ enum Function {
     Ratio,
 }
 
+/// A metric that is written as an expression: one of [`super::named`], or the user's.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The name shown.
+    pub name: String,
+    /// Unit shown; empty for plain ratios.
+    pub unit: String,
+    /// What it says, in a few words; empty for the user's own.
+    pub help: String,
+    /// How it is computed.
+    pub expression: Expression,
+}
+
 /// Splits `name=expr` and parses the right side: one `--metric`.
-pub fn definition(text: &str) -> Result<super::metrics::Definition> {
+pub fn definition(text: &str) -> Result<Definition> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))
             .why("a metric is written NAME=EXPRESSION")
@@ -66,7 +79,7 @@ pub fn definition(text: &str) -> Result<super::metrics::Definition> {
         return Err(Error::usage(format!("the metric `{}` has no name before its `=`", text::clean(text)))
             .try_this("--metric 'ipc=instructions / cycles'"));
     }
-    Ok(super::metrics::Definition {
+    Ok(Definition {
         name: name.to_owned(),
         unit: String::new(),
         help: String::new(),
@@ -342,7 +355,7 @@ impl Parser<'_> {
     /// The longest generic name with a `-` in it that stands here as a whole word (with its modifiers).
     fn generic(&self) -> Option<&str> {
         let rest = self.rest();
-        let name = named::hyphenated()
+        let name = role::hyphenated()
             .filter(|name| rest.get(..name.len()).is_some_and(|r| r.eq_ignore_ascii_case(name)))
             .filter(|name| !rest[name.len()..].starts_with(|c| c == '-' || is_name(c) && c != ':'))
             .max_by_key(|name| name.len())?;

@@ -7,8 +7,8 @@
 
 use std::borrow::Cow;
 
-use super::counts::{Counts, Reason, Role};
-use super::expression::Expression;
+use super::counts::{Counts, Derived, Reason, Role};
+use super::expression::Definition;
 
 /// One derived number.
 #[derive(Debug, Clone, PartialEq)]
@@ -217,36 +217,6 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// A metric that is written as an expression: one of [`super::named`], or the user's.
-#[derive(Debug, Clone)]
-pub struct Definition {
-    /// The name shown.
-    pub name: String,
-    /// Unit shown; empty for plain ratios.
-    pub unit: String,
-    /// What it says, in a few words; empty for the user's own.
-    pub help: String,
-    /// How it is computed.
-    pub expression: Expression,
-}
-
-/// What a [`Definition`] gave in one row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Derived {
-    /// The definition's name.
-    pub name: String,
-    /// The definition's unit.
-    pub unit: String,
-    /// The definition's help.
-    pub help: String,
-    /// The cgroup whose events were used, where events are counted in cgroups.
-    pub cgroup: Option<String>,
-    /// The value, or why there is none.
-    pub value: Result<f64, Reason>,
-    /// The parts were counted at different times, so that the value is an estimate.
-    pub inexact: bool,
-}
-
 /// Computes definitions for each row (and each cgroup in it): what [`Counts::derived`] holds.
 pub fn derive(counts: &Counts, definitions: &[Definition]) -> Vec<Vec<Derived>> {
     let mut cgroups: Vec<Option<&str>> = Vec::new();
@@ -313,7 +283,7 @@ fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &De
 /// The event that an expression's `name` means: the one written so, or the generic one of that role at `level`.
 fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
     let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
-    let role = super::named::role_of(name);
+    let role = super::role::role_of(name);
     events()
         .find(|(_, e)| e.name.eq_ignore_ascii_case(name))
         .or_else(|| {

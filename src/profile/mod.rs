@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod named;
 pub mod recording;
 pub mod repeats;
+mod role;
 pub mod sampled;
 pub mod script;
 pub mod sharing;

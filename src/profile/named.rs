@@ -3,10 +3,7 @@
 //! Receives a name; hands on the events to count and a [`Definition`]. Everything is written in the language of
 //! [`super::expression`], so that a user's `--metric` can do the same.
 
-use super::counts::Role;
-use super::expression::Expression;
-use super::metrics::Definition;
-use crate::abi::generic;
+use super::expression::{Definition, Expression};
 
 /// A metric with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,47 +69,6 @@ impl Named {
             expression: Expression::parse(self.expression)?,
         })
     }
-}
-
-/// The roles that perf's generic names stand for.
-const ROLES: &[(&str, Role)] = &[
-    ("task-clock", Role::TaskClock),
-    ("cpu-clock", Role::CpuClock),
-    ("cycles", Role::Cycles),
-    ("cpu-cycles", Role::Cycles),
-    ("ref-cycles", Role::RefCycles),
-    ("bus-cycles", Role::BusCycles),
-    ("instructions", Role::Instructions),
-    ("branches", Role::Branches),
-    ("branch-instructions", Role::Branches),
-    ("branch-misses", Role::BranchMisses),
-    ("cache-references", Role::CacheReferences),
-    ("cache-misses", Role::CacheMisses),
-    ("stalled-cycles-frontend", Role::StalledFrontend),
-    ("idle-cycles-frontend", Role::StalledFrontend),
-    ("stalled-cycles-backend", Role::StalledBackend),
-    ("idle-cycles-backend", Role::StalledBackend),
-    ("L1-dcache-loads", Role::L1dLoads),
-    ("L1-dcache-load-misses", Role::L1dLoadMisses),
-    ("L1-icache-loads", Role::L1iLoads),
-    ("L1-icache-load-misses", Role::L1iLoadMisses),
-    ("LLC-loads", Role::LlcLoads),
-    ("LLC-load-misses", Role::LlcLoadMisses),
-    ("dTLB-loads", Role::DtlbLoads),
-    ("dTLB-load-misses", Role::DtlbLoadMisses),
-    ("iTLB-loads", Role::ItlbLoads),
-    ("iTLB-load-misses", Role::ItlbLoadMisses),
-];
-
-/// The role of a generic event name.
-pub fn role_of(name: &str) -> Option<Role> {
-    ROLES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, role)| *role)
-}
-
-/// Generic names that contain `-`: an expression takes them as names without quotes.
-pub fn hyphenated() -> impl Iterator<Item = &'static str> {
-    let generic = generic::GENERIC.iter().flat_map(|event| event.names.iter().copied());
-    ROLES.iter().map(|(name, _)| *name).chain(generic).filter(|name| name.contains('-'))
 }
 
 #[cfg(test)]

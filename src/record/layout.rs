@@ -10,10 +10,7 @@
 //! A file with several kinds of samples is readable only if the id is found before the kind is known: either every
 //! event has `IDENTIFIER`, or the id has the same place in all of them. [`Layouts`] finds that place.
 
-use rustc_hash::FxHashMap;
-
-use super::sample::{ReadValues, Sample};
-use super::{Cursor, RawRecord, Thread, kind};
+use super::{RawRecord, Thread};
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, sample_type};
 use crate::units::PerfTime;
@@ -40,7 +37,7 @@ const TRAILER: [u64; 6] = [
     sample_type::IDENTIFIER,
 ];
 /// Stands for "not there".
-const NONE: u8 = u8::MAX;
+pub(super) const NONE: u8 = u8::MAX;
 
 /// Index into [`SampleLayout::at`]: the order of [`FRONT`].
 #[derive(Clone, Copy)]
@@ -66,11 +63,11 @@ pub struct SampleLayout {
     pub(super) user_regs: u64,
     pub(super) intr_regs: u64,
     /// Byte offset in the body of each of [`FRONT`], [`NONE`] when not selected.
-    at: [u8; FRONT.len()],
+    pub(super) at: [u8; FRONT.len()],
     /// Bytes that [`FRONT`] takes.
     pub(super) front: usize,
     /// Byte offset, counted back from the end, of each of [`TRAILER`].
-    back: [u8; TRAILER.len()],
+    pub(super) back: [u8; TRAILER.len()],
     /// Bytes of the trailer: 0 without `sample_id_all`.
     trailer: usize,
 }
@@ -126,13 +123,6 @@ impl SampleLayout {
         self.trailer
     }
 
-    /// The sample in this body; `None` when its one-word fields do not fit into it.
-    #[inline]
-    pub fn sample<'a>(&'a self, raw: &RawRecord<'a>) -> Option<Sample<'a>> {
-        let body = raw.body();
-        (body.len() >= self.front).then_some(Sample { layout: self, body, misc: raw.misc })
-    }
-
     /// The word of a front field; `None` when it was not selected.
     #[inline]
     pub(super) fn front_word(&self, body: &[u8], field: Front) -> Option<u64> {
@@ -167,10 +157,6 @@ impl SampleLayout {
     }
 }
 
-fn foreign(word: [u8; 8]) -> u64 {
-    u64::from_ne_bytes(word).swap_bytes()
-}
-
 /// The bytes of the trailer that hold two u32 each, counted back from the end.
 pub(super) fn halves_back(layout: &SampleLayout) -> impl Iterator<Item = usize> {
     [layout.back[0], layout.back[4]].into_iter().filter(|&back| back != NONE).map(usize::from)
@@ -196,136 +182,4 @@ pub struct SampleId {
     pub stream_id: Option<u64>,
     /// Where.
     pub cpu: Option<u32>,
-}
-
-/// The shapes of all events of a recording.
-#[derive(Debug, Clone, Default)]
-pub struct Layouts {
-    layouts: Vec<SampleLayout>,
-    by_id: FxHashMap<u64, u32>,
-    /// For each shape the event whose samples have it: its own, or the one that it is a [twin](super::unwound) of.
-    events: Vec<u32>,
-    /// Byte offset of the id in every sample.
-    id_at: Option<usize>,
-    /// Byte offset of the id from the end of every other record.
-    id_back: Option<usize>,
-}
-
-impl Layouts {
-    /// Takes the events in their order; samples name them by their index in it.
-    pub fn new<'a, I: IntoIterator<Item = (&'a Attr, &'a [u64])>>(events: I) -> Self {
-        let mut all = Self::default();
-        for (index, (attr, ids)) in events.into_iter().enumerate() {
-            all.layouts.push(SampleLayout::new(attr));
-            let sibling = ids.first().and_then(|&id| super::unwound::without_twin(id));
-            let sibling = sibling.and_then(|id| all.event_of(id)).map(|event| event as u32);
-            all.events.push(sibling.unwrap_or(index as u32));
-            all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));
-        }
-        // The identifier has its place whatever else is selected; otherwise all must agree on the place of the id.
-        let same = |place: fn(&SampleLayout) -> u8| {
-            let mut places = all.layouts.iter().map(place);
-            let first = places.next()?;
-            (first != NONE && places.all(|p| p == first)).then_some(usize::from(first))
-        };
-        all.id_at = same(|l| l.at[Front::Identifier as usize]).or_else(|| same(|l| l.at[Front::Id as usize]));
-        all.id_back = same(|l| l.back[5]).or_else(|| same(|l| l.back[2]));
-        all
-    }
-
-    /// The shapes, in the order of the events.
-    pub fn iter(&self) -> std::slice::Iter<'_, SampleLayout> {
-        self.layouts.iter()
-    }
-
-    /// How many events there are, counted without the twins at the end.
-    pub fn event_count(&self) -> usize {
-        let twins = self.events.iter().enumerate().rev().take_while(|(own, event)| *own != **event as usize);
-        self.events.len() - twins.count()
-    }
-
-    /// The event with this id.
-    #[inline]
-    pub fn event_of(&self, id: u64) -> Option<usize> {
-        Some(self.events[self.shape_of(id)?] as usize)
-    }
-
-    #[inline]
-    fn shape_of(&self, id: u64) -> Option<usize> {
-        self.by_id.get(&id).map(|&index| index as usize)
-    }
-
-    /// The event a sample belongs to. With one event there is no question; among several, a sample whose id nobody knows
-    /// belongs to none (perf drops it too and counts it as unknown), except that id 0 or no id at all means the first.
-    #[inline]
-    pub fn event_of_sample(&self, raw: &RawRecord<'_>) -> Option<usize> {
-        let shape = self.shape_of_body(raw.body(), u64::from_ne_bytes)?;
-        Some(*self.events.get(shape)? as usize)
-    }
-
-    #[inline]
-    fn shape_of_body(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<usize> {
-        if self.layouts.len() == 1 {
-            return Some(0);
-        }
-        let Some(at) = self.id_at else { return (!self.layouts.is_empty()).then_some(0) };
-        let id = read(*body.get(at..)?.first_chunk()?);
-        if id == 0 { Some(0) } else { self.shape_of(id) }
-    }
-
-    /// The shape of a sample whose bytes have not been turned around yet.
-    pub(super) fn of_foreign_sample(&self, body: &[u8]) -> Option<&SampleLayout> {
-        self.layouts.get(self.shape_of_body(body, foreign)?)
-    }
-
-    /// The shape of the trailer of a record whose bytes have not been turned around yet.
-    pub(super) fn of_foreign_trailer(&self, body: &[u8]) -> Option<&SampleLayout> {
-        self.trailer_of(body, foreign)
-    }
-
-    /// A sample and the index of its event; `None` when the record is no sample, too short, or of an unknown event.
-    #[inline]
-    pub fn sample<'a>(&'a self, raw: &RawRecord<'a>) -> Option<(usize, Sample<'a>)> {
-        if raw.kind != kind::SAMPLE {
-            return None;
-        }
-        let shape = self.shape_of_body(raw.body(), u64::from_ne_bytes)?;
-        Some((*self.events.get(shape)? as usize, self.layouts.get(shape)?.sample(raw)?))
-    }
-
-    /// The shape that a record of the kernel's other than a sample follows.
-    fn trailer_of(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<&SampleLayout> {
-        let at = self.id_back.and_then(|back| body.len().checked_sub(back));
-        let id = at.and_then(|at| body[at..].first_chunk());
-        let shape = id.and_then(|id| self.shape_of(read(*id))).unwrap_or(0);
-        self.layouts.get(shape)
-    }
-
-    /// The `sample_id` of a record of the kernel's that is not a sample; all `None` for perf's own records.
-    pub fn sample_id(&self, raw: &RawRecord<'_>) -> SampleId {
-        if raw.kind >= kind::FIRST_USER || raw.kind == kind::SAMPLE {
-            return SampleId::default();
-        }
-        self.trailer_of(raw.body(), u64::from_ne_bytes)
-            .map_or_else(SampleId::default, |layout| layout.sample_id(raw))
-    }
-
-    /// A `READ` record's event and its values.
-    pub fn read<'a>(&self, raw: &RawRecord<'a>) -> Option<(usize, ReadValues<'a>)> {
-        let event = self.sample_id(raw).id.and_then(|id| self.event_of(id)).unwrap_or(0);
-        let mut values = Cursor::new(raw.body());
-        // The thread stands before them.
-        values.u64()?;
-        Some((event, ReadValues::parse(&mut values, self.layouts.get(event)?.read_format)?))
-    }
-
-    /// When a record was written: from the sample or the `sample_id`.
-    #[inline]
-    pub fn time(&self, raw: &RawRecord<'_>) -> Option<PerfTime> {
-        if raw.kind == kind::SAMPLE {
-            self.sample(raw).and_then(|(_, sample)| sample.time())
-        } else {
-            self.sample_id(raw).time
-        }
-    }
 }

@@ -9,7 +9,7 @@
 //! ```
 
 use super::layout::{Front, SampleLayout, split};
-use super::{Cursor, Thread, Words};
+use super::{Cursor, RawRecord, Thread, Words};
 use crate::abi::{Context, CpuMode, branch_sample_type, misc, read_format, sample_type};
 use crate::units::PerfTime;
 
@@ -19,6 +19,15 @@ pub struct Sample<'a> {
     pub(super) layout: &'a SampleLayout,
     pub(super) body: &'a [u8],
     pub(super) misc: u16,
+}
+
+impl SampleLayout {
+    /// The sample in this body; `None` when its one-word fields do not fit into it.
+    #[inline]
+    pub fn sample<'a>(&'a self, raw: &RawRecord<'a>) -> Option<Sample<'a>> {
+        let body = raw.body();
+        (body.len() >= self.front).then_some(Sample { layout: self, body, misc: raw.misc })
+    }
 }
 
 impl<'a> Sample<'a> {

@@ -14,6 +14,7 @@
 //! A sample that could not be unwound in time stays as it is and belongs to a *twin* of its event: the same request,
 //! with ids of its own ([`twin_id`]), under which the file holds samples with their copies.
 
+use super::layouts::twin_id;
 use super::sample::ReadValues;
 use super::{Cursor, HEADER, RawRecord, Sample};
 use crate::abi::attr::Flag;
@@ -21,8 +22,6 @@ use crate::abi::{Attr, CpuMode, context, sample_type};
 
 /// What is taken out of samples.
 const COPY: u64 = sample_type::REGS_USER | sample_type::STACK_USER;
-/// The bit that makes an instance's id its twin's. The kernel counts ids up from 1.
-const TWIN: u64 = 1 << 62;
 
 /// What samples lose when they are unwound, as `sample_type` bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,16 +143,6 @@ impl Lost {
 /// Whether samples of this type hold what an unwinder needs.
 pub fn has_copy(sample_type: u64) -> bool {
     sample_type & COPY == COPY
-}
-
-/// The id of an instance's twin.
-pub fn twin_id(id: u64) -> u64 {
-    id | TWIN
-}
-
-/// The id of the instance that this one is a twin of.
-pub(super) fn without_twin(id: u64) -> Option<u64> {
-    (id & TWIN != 0).then_some(id & !TWIN)
 }
 
 /// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id (`PERF_SAMPLE_IDENTIFIER`);

@@ -8,6 +8,7 @@ use std::ffi::CString;
 use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
+use super::reservation::EventChoice;
 use super::{launch, new_threads};
 use crate::abi::attr::{Attr, Flag, kind};
 use crate::counter::counter_set::TargetSlot;
@@ -18,7 +19,7 @@ use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
 use crate::counter::sampling::{CallGraph, Rate};
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Result, Warning, say};
-use crate::event::{EventGroup, Parser};
+use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::credentials::{Capability, Credentials};
@@ -178,7 +179,19 @@ pub(crate) fn open(
                 .try_this("pmc list shows a tracepoint's fields: pmc list sched:sched_switch")
         })?;
     }
+    say_fallbacks(&rings);
     Ok((rings, threads))
+}
+
+/// Starts or stops some events, whatever started them before.
+pub(super) fn switch(rings: &Rings, on: bool, events: EventChoice) -> Result<()> {
+    let which = |event: &EventSpec| events.has(event.takes_counter());
+    if on { rings.enable_where(which) } else { rings.disable_where(which) }.map_err(starting)
+}
+
+/// The kernel did not start the events.
+pub(super) fn starting(error: std::io::Error) -> Error {
+    Error::io("starting the events", error)
 }
 
 /// The threads that are recorded and run already.
@@ -302,7 +315,7 @@ pub(super) fn explain(refused: Refused, host: &Host) -> Error {
 }
 
 /// What the user should know of what could not be had.
-pub(crate) fn say_fallbacks(rings: &Rings) {
+fn say_fallbacks(rings: &Rings) {
     for (spec, given_up) in rings.concessions() {
         if given_up.user_only {
             say::warn(&Warning::UserModeOnly { doing: "sampling" });

@@ -12,7 +12,7 @@ use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
 
 /// Bytes of records after which they are written out.
-pub(crate) const ENOUGH: usize = 1 << 16;
+const ENOUGH: usize = 1 << 16;
 
 /// What else is synthesized.
 #[derive(Debug, Clone, Copy)]
@@ -90,8 +90,48 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(line.get(..16)?).ok()?, 16).ok()
 }
 
+/// The kernel and its modules; with `with_cgroups`, every cgroup.
+pub(crate) fn machine(host: &Host, with_cgroups: bool, out: &mut Encoder) {
+    kernel(host, out);
+    if with_cgroups {
+        cgroups(host, out);
+    }
+}
+
+/// The processes of these threads, each once.
+pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
+    let mut pids: Vec<u32> = threads.iter().map(|thread| thread.pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
+/// Threads and mappings of these processes. `full` is called whenever many records have come together; `out` is cleared then, and
+/// keeps the last.
+///
+/// # Errors
+/// Those of `full`.
+pub(crate) fn processes<E>(
+    host: &Host,
+    pids: Vec<u32>,
+    extent: Extent,
+    out: &mut Encoder,
+    mut full: impl FnMut(&Encoder) -> Result<(), E>,
+) -> Result<(), E> {
+    for pid in pids {
+        if let Some(threads) = host.threads(pid) {
+            process(host, pid, &threads, extent, out);
+        }
+        if out.bytes().len() >= ENOUGH {
+            full(out)?;
+            out.clear();
+        }
+    }
+    Ok(())
+}
+
 /// Threads of a process and what it has mapped.
-pub(crate) fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
+fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
     let parent = host.parent(pid).unwrap_or(0) as i32;
     let main = Thread { pid: pid as i32, tid: pid as i32 };
     for thread in threads {
@@ -139,7 +179,7 @@ fn namespaces(host: &Host, thread: Thread, out: &mut Encoder) {
 }
 
 /// Every cgroup.
-pub(crate) fn cgroups(host: &Host, out: &mut Encoder) {
+fn cgroups(host: &Host, out: &mut Encoder) {
     for (id, path) in host.cgroups() {
         out.cgroup(id, path.as_bytes());
     }

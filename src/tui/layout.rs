@@ -10,6 +10,7 @@
 //!   footer   hints, a question, or what was done
 //! ```
 
+use crate::tui::keys::Pane;
 use ratatui::layout::Rect;
 
 /// Fewer columns are too few.
@@ -50,6 +51,21 @@ pub fn areas((width, height): (u16, u16), wants_strip: bool, needs_strip: bool) 
     let heading = line(1);
     let body = line(height - 5 - u16::from(has_strip));
     Some(Areas { header, tabs, strip, heading, body, detail: line(1), footer: line(1) })
+}
+
+/// Where the names of panes stand in their line: first column, column behind.
+fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
+    let mut x = 0;
+    Pane::ALL.into_iter().enumerate().map(move |(number, pane)| {
+        let from = x;
+        x += format!(" {} {} ", number + 1, pane.name()).len() as u16;
+        (pane, from, x)
+    })
+}
+
+/// The pane whose name stands at a column of the tabs.
+pub fn tab_at(x: u16) -> Option<Pane> {
+    tab_places().find(|(_, from, to)| (*from..*to).contains(&x)).map(|(pane, ..)| pane)
 }
 
 #[cfg(test)]

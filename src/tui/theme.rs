@@ -3,8 +3,6 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::state::flame::shade;
-
 /// What stands out how.
 #[derive(Debug, Clone, Copy)]
 pub struct Theme {
@@ -111,4 +109,10 @@ impl Theme {
             Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
         }
     }
+}
+
+/// A number for a name, the same in every run: what its colour is chosen by.
+fn shade(name: &str) -> u32 {
+    // FNV-1a, 32 bits.
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -1,7 +1,7 @@
 //! Which functions the samples hit, and where in them.
 //!
-//! Receives the rows of pass 2 with their stacks looked up; hands on one [`Sampled`] a function, costliest first. Decides what
-//! a typed name means.
+//! Receives the rows of pass 2 with their stacks looked up; hands on one [`SampledFunction`] a function,
+//! costliest first. Decides what a typed name means.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use crate::text::{self, clean};
 
 /// A function with samples.
 #[derive(Debug, Clone)]
-pub struct Sampled {
+pub struct SampledFunction {
     /// The symbolizer's number of its module.
     pub id: ModuleId,
     /// Demangled name.
@@ -35,14 +35,15 @@ pub struct Sampled {
     pub own: Vec<Value>,
 }
 
-/// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of events.
+/// Adds up the samples whose innermost address lies in a function that has a name; `events` is the number of
+/// events.
 pub fn functions(
     modules: &[Module],
     symbols: &mut Symbols,
     resolved: &Resolved,
     events: usize,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Vec<Sampled> {
+) -> Vec<SampledFunction> {
     let mut leaves: FxHashMap<(u32, u32), Value> = FxHashMap::default();
     for (key, value) in &resolved.rows {
         if let Some(leaf) = resolved.stack(key.stack).next() {
@@ -55,7 +56,7 @@ pub fn functions(
     let locations: Vec<Location> =
         numbers.iter().map(|number| resolved.locations[*number as usize]).collect();
     let answers = symbols.answers(&locations, Depth::Names, progress);
-    let mut found: FxHashMap<FunctionId, Sampled> = FxHashMap::default();
+    let mut found: FxHashMap<FunctionId, SampledFunction> = FxHashMap::default();
     for ((leaf, event), value) in leaves {
         let Ok(at) = numbers.binary_search(&leaf) else { continue };
         let (frames, Some(address)) = answers.of(at) else { continue };
@@ -64,7 +65,7 @@ pub fn functions(
         let Some(start) = function.start else { continue };
         let sampled = found.entry(frame.function).or_insert_with(|| {
             let module = &modules[module as usize];
-            Sampled {
+            SampledFunction {
                 id: function.module,
                 name: function.name.to_string(),
                 raw: function.raw.to_string(),
@@ -81,16 +82,16 @@ pub fn functions(
             *own += value;
         }
     }
-    let mut all: Vec<Sampled> = found.into_values().collect();
+    let mut all: Vec<SampledFunction> = found.into_values().collect();
     all.sort_by(|a, b| {
         // Periods of different events are not alike: the first event with samples decides.
-        let weight = |of: &Sampled| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
+        let weight = |of: &SampledFunction| of.own.iter().map(|value| value.period).collect::<Vec<u64>>();
         weight(b).cmp(&weight(a)).then_with(|| (&a.name, &a.path, a.start).cmp(&(&b.name, &b.path, b.start)))
     });
     all
 }
 
-impl Sampled {
+impl SampledFunction {
     /// Whether a typed name means this function: its name with or without parameters, or the linker's name.
     fn is_called(&self, typed: &str) -> bool {
         self.name == typed || self.raw == typed || plain(&self.name) == typed || plain(&self.raw) == typed
@@ -118,23 +119,54 @@ fn plain(name: &str) -> &str {
     &name[..end]
 }
 
-/// The functions that a name means: those of exactly this name, else those whose name without parameters it is. Where there
-/// is none: the names nearest to it.
-fn named<'a>(all: &'a [Sampled], typed: &str) -> std::result::Result<Vec<&'a Sampled>, Vec<&'a str>> {
-    let exact: Vec<&Sampled> = all.iter().filter(|of| of.name == typed || of.raw == typed).collect();
+/// The functions that a name means: those of exactly this name, else those whose name without parameters it
+/// is. Where there is none: the names nearest to it.
+fn named<'a>(
+    all: &'a [SampledFunction],
+    typed: &str,
+) -> std::result::Result<Vec<&'a SampledFunction>, Vec<&'a str>> {
+    let exact: Vec<&SampledFunction> = all.iter().filter(|of| of.name == typed || of.raw == typed).collect();
     if !exact.is_empty() {
         return Ok(exact);
     }
-    let alike: Vec<&Sampled> = all.iter().filter(|of| of.is_called(typed)).collect();
+    let alike: Vec<&SampledFunction> = all.iter().filter(|of| of.is_called(typed)).collect();
     if !alike.is_empty() {
         return Ok(alike);
     }
     Err(text::nearest(typed, all.iter().map(|of| of.name.as_str()), 3))
 }
 
+/// The function of this name, in this module if there is one.
+///
+/// # Errors
+/// When there is none; says why to the user.
+pub fn find<'a>(
+    all: &'a [SampledFunction],
+    dso: &str,
+    name: &str,
+) -> std::result::Result<&'a SampledFunction, String> {
+    let is_it = |of: &&SampledFunction| of.name == name || of.raw == name;
+    let in_dso = |of: &&SampledFunction| of.dso == dso || dso.is_empty();
+    let found = all.iter().find(|of| is_it(of) && in_dso(of)).or_else(|| all.iter().find(is_it));
+    found.ok_or_else(|| {
+        format!(
+            "no sample was taken in {} itself: there is nothing to weigh its code by\n(an inlined function's code is in the function that it is inlined into)",
+            clean(name)
+        )
+    })
+}
+
 /// The functions that were asked for, costliest first.
-pub fn choose<'a>(name: Option<&str>, dsos: &[String], all: &'a [Sampled]) -> Result<Vec<&'a Sampled>> {
-    let in_dso = |of: &&Sampled| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
+///
+/// # Errors
+/// When none has this name, or none of them is in these modules; names what is near.
+pub fn choose<'a>(
+    name: Option<&str>,
+    dsos: &[String],
+    all: &'a [SampledFunction],
+) -> Result<Vec<&'a SampledFunction>> {
+    let in_dso =
+        |of: &&SampledFunction| dsos.is_empty() || dsos.iter().any(|dso| *dso == of.dso || *dso == of.path);
     let Some(name) = name else { return Ok(all.iter().filter(in_dso).collect()) };
     let of_name = named(all, name).map_err(|near| {
         let error = Error::new(format!("no sample hit a function named {:?}", clean(name)));
@@ -146,7 +178,7 @@ pub fn choose<'a>(name: Option<&str>, dsos: &[String], all: &'a [Sampled]) -> Re
             _ => error.why("no sample of this recording is in a function whose name is known"),
         }
     })?;
-    let chosen: Vec<&Sampled> = of_name.iter().copied().filter(in_dso).collect();
+    let chosen: Vec<&SampledFunction> = of_name.iter().copied().filter(in_dso).collect();
     if chosen.is_empty() {
         let mut others: Vec<&str> = of_name.iter().map(|of| of.dso.as_str()).collect();
         others.dedup();

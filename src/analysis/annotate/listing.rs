@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
-use super::functions::Sampled;
+use super::functions::SampledFunction;
 use crate::abi::attr::kind;
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
@@ -23,8 +23,8 @@ const MOST_FILES: usize = 100;
 
 /// What is wanted of listings.
 #[derive(Debug, Clone, Default)]
-pub struct How {
-    /// How x86 instructions are written.
+pub struct ListingOptions {
+    /// ListingOptions x86 instructions are written.
     pub syntax: Syntax,
     /// Source lines too.
     pub with_source: bool,
@@ -50,7 +50,12 @@ pub fn events(events: &[perfdata::Event], totals: &[Value]) -> Vec<Event> {
 }
 
 /// Makes the listing of a function.
-pub fn listing(symbols: &mut Symbols, function: &Sampled, events: &[Event], how: &How) -> Listing {
+pub fn listing(
+    symbols: &mut Symbols,
+    function: &SampledFunction,
+    events: &[Event],
+    how: &ListingOptions,
+) -> Listing {
     let mut notes = Vec::new();
     let code = symbols.symbolizer.code(function.id, function.start, function.size, how.kcore.as_deref());
     let code = code.map_err(|missing| {
@@ -79,7 +84,7 @@ pub fn listing(symbols: &mut Symbols, function: &Sampled, events: &[Event], how:
 }
 
 /// People know a file by the name that its process used, not by the way through /proc.
-fn shown(symbols: &Symbols, function: &Sampled, code: &MachineCode) -> String {
+fn shown(symbols: &Symbols, function: &SampledFunction, code: &MachineCode) -> String {
     let own = symbols.symbolizer.binary(function.id).is_some_and(|image| image.path == code.from);
     let trusted = symbols.symbolizer.quality(function.id).binary.filter(|_| own);
     trusted.as_ref().unwrap_or(&code.from).display().to_string()
@@ -87,9 +92,9 @@ fn shown(symbols: &Symbols, function: &Sampled, code: &MachineCode) -> String {
 
 fn instructions(
     symbols: &Symbols,
-    function: &Sampled,
+    function: &SampledFunction,
     code: &MachineCode,
-    how: &How,
+    how: &ListingOptions,
     notes: &mut Vec<Note>,
 ) -> Vec<Instruction> {
     let mut note = |text: String| notes.push(Note { text, remedy: None });
@@ -118,7 +123,7 @@ fn instructions(
 /// The functions and lines at each instruction, and at sampled addresses that have none.
 fn places(
     symbols: &mut Symbols,
-    function: &Sampled,
+    function: &SampledFunction,
     instructions: &[Instruction],
     code: Option<&MachineCode>,
 ) -> Vec<Place> {
@@ -151,7 +156,7 @@ fn places(
 }
 
 /// A jitdump has its own lines.
-fn generated(function: &Sampled, code: &MachineCode, address: u64) -> Place {
+fn generated(function: &SampledFunction, code: &MachineCode, address: u64) -> Place {
     let at = code.lines.partition_point(|(from, ..)| *from <= address).checked_sub(1);
     let line = at.map(|at| &code.lines[at]);
     let step = Step {
@@ -165,9 +170,9 @@ fn generated(function: &Sampled, code: &MachineCode, address: u64) -> Place {
 /// Reads the source files that the places name, and notes what is missing.
 fn sources(
     symbols: &Symbols,
-    function: &Sampled,
+    function: &SampledFunction,
     places: &[Place],
-    how: &How,
+    how: &ListingOptions,
     notes: &mut Vec<Note>,
 ) -> FxHashMap<Arc<str>, Arc<[String]>> {
     let mut read = FxHashMap::default();

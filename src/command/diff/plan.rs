@@ -1,13 +1,15 @@
-//! What was typed, turned into what it means: a plan without clap's types.
+//! `pmc diff`: what was typed, turned into what it means, without clap's types.
 
-use std::path::PathBuf;
-
+use crate::analysis::AnalysisRequest;
+use crate::analysis::diff::DiffRequest;
 use crate::cli::diff::Diff;
-use crate::command::report::plan::sort_key;
-use crate::error::{Error, Result};
+use crate::cli::sample_filter::SampleFilter;
+use crate::command::plan::{self, listed, sort_key};
+use crate::error::{Error, Result, say};
 use crate::profile::diff::Compute;
-use crate::profile::sampled::SortKey;
 use crate::profile::sampled::table::Only;
+use crate::profile::sampled::{Filter, Query, SortKey};
+use crate::terminal::Stream;
 use crate::view::diff::{Form, Layout};
 
 /// Rows of the text, unless more are asked for.
@@ -15,16 +17,18 @@ const ROWS: usize = 20;
 
 /// What `pmc diff` does.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) files: Vec<PathBuf>,
-    pub(super) keys: Vec<SortKey>,
-    pub(super) only: Only,
-    pub(super) compute: Compute,
+pub(in crate::command) struct Plan {
+    pub(super) request: DiffRequest,
+    /// Both recordings were named.
+    pub(super) names_both: bool,
     pub(super) layout: Layout,
 }
 
 impl Plan {
-    pub(super) fn new(typed: &Diff) -> Result<Self> {
+    /// # Errors
+    /// When something typed means nothing here.
+    pub(in crate::command) fn new(typed: &Diff) -> Result<Self> {
+        say::be_quiet(typed.quiet);
         let files = match typed.files.as_slice() {
             [] => vec!["perf.data.old".into(), "perf.data".into()],
             [one] => vec!["perf.data.old".into(), one.clone()],
@@ -53,26 +57,42 @@ impl Plan {
             None if typed.json => Form::Json,
             None => Form::Text,
         };
-        let listed = |names: &[String]| (!names.is_empty()).then(|| names.to_vec());
         let layout = Layout {
-            rows: match typed.max_rows {
-                Some(0) => usize::MAX,
-                Some(rows) => rows,
-                None if form != Form::Text => usize::MAX,
-                None => ROWS,
-            },
+            rows: plan::rows(typed.max_rows, form == Form::Text, ROWS),
             form,
             limit: typed.percent_limit.unwrap_or(0.0) / 100.0,
             period: typed.period,
             formula: typed.formula,
             baseline_only: typed.baseline_only,
-            colour: false,
+            colour: Stream::Output.has_colour(),
         };
+        let filter = SampleFilter {
+            comms: typed.comms.clone(),
+            pid: typed.pid.clone(),
+            tid: typed.tid.clone(),
+            cpu: typed.cpu.clone(),
+            time: typed.time.clone(),
+        };
+        let only = Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() };
         Ok(Self {
-            files,
-            keys,
-            only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },
-            compute: compute(&typed.compute)?,
+            request: DiffRequest {
+                files,
+                analysis: AnalysisRequest {
+                    selection: plan::selection(&filter)?,
+                    keys,
+                    raw_names: typed.no_demangle,
+                    ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
+                },
+                query: Query {
+                    relative: typed.percentage == "relative",
+                    filter: Filter { only, ..Filter::default() },
+                    ..Query::default()
+                },
+                tree: typed.tree,
+                compute: compute(&typed.compute)?,
+                order: typed.order,
+            },
+            names_both: typed.files.len() > 1,
             layout,
         })
     }

@@ -11,7 +11,6 @@ mod status;
 use self::plan::Plan;
 use self::status::Status;
 use crate::cli;
-use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::Event;
@@ -19,6 +18,7 @@ use crate::recording::control::Control;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run, StatusLine};
 use crate::recording::file::sections;
+use crate::recording::reservation::reserve;
 use crate::recording::{launch, open};
 use crate::sys::process::Stdout;
 use crate::sys::signal::{self, Signals};
@@ -37,15 +37,10 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
     plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let groups = open::groups(&plan.sample, &host)?;
-    let takes_counter = groups.iter().flat_map(|(group, _)| &group.events).any(|event| event.takes_counter());
-    let mut prepared = match takes_counter {
-        true => reservation::prepare(plan.sample.reserve, &LockFile::default_path(&host))?,
-        false => Default::default(),
-    };
-    prepared.findings.iter().for_each(say::warn);
+    let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
     let signals = Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD, signal::USR2])
         .map_err(|error| Error::io("catching signals", error))?;
-    let control = plan.control.as_deref().map(Control::open).transpose()?;
+    let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // The stream is ours alone: what the command prints would be taken for records.
     let stdout = if plan.file.is_stream() { Stdout::ToStderr } else { Stdout::Shared };
     let held = if plan.sample.course.command.is_empty() {
@@ -59,13 +54,13 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         .map(|(spec, attr, ids)| Event { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
         .collect();
     let events = Events::new(&plan.sample, events);
-    open::say_fallbacks(&rings);
     if plan.dry_run {
         return Ok(Exit::Done);
     }
     let features = sections::at_the_start(&host, &plan.sample, &rings, &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
+    let mut status = Status::new(plan.quiet);
     let recording = Recording {
         host: &host,
         plan: &plan.sample,
@@ -73,17 +68,15 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         rings,
         threads,
         output,
+        held,
         signals: &signals,
-        control,
-        watcher: prepared.watcher.take(),
-        is_on: false,
-        is_yielding: false,
+        control: control.as_mut(),
+        watcher: prepared.watcher.as_mut(),
+        status: &mut status,
     };
-    let mut status = Status::new(plan.quiet);
-    let run = recording.run(held, &mut status);
+    let run = recording.run();
     status.clear();
-    let run = run?;
-    report(&plan, run)
+    report(&plan, run?)
 }
 
 /// The line of truth, and how the process ends.

@@ -22,10 +22,10 @@ use self::shown::{Machine, Shown, Span, why};
 use self::wanted::Wanted;
 use crate::abi::attr::{Attr, kind};
 use crate::cli;
-use crate::counter::counter_set::{CountOptions, CounterSet, Reading};
+use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::refusal::{self, Asked};
-use crate::counter::reservation::{self, LockFile, Prepared, State, Watcher};
+use crate::counter::reservation::Watcher;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
@@ -33,9 +33,10 @@ use crate::profile::compare::compare;
 use crate::profile::counts::{Counts, CpuTime};
 use crate::profile::{metrics, repeats, topdown};
 use crate::recording::control::Control;
-use crate::recording::counting::{Observer, Run, Setup, Snapshot, Surroundings, measure};
+use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::launch;
-use crate::recording::plan::{Delay, Scope};
+use crate::recording::plan::Course;
+use crate::recording::reservation::reserve;
 use crate::sys::errno;
 use crate::sys::perf::OpenTarget;
 use crate::sys::process::{self, Ended, Held};
@@ -55,13 +56,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     let plan = Plan::new(typed, &host)?;
     let wanted = wanted::wanted(&plan, &host)?;
     let machine = Machine::new(&host);
-    let mut prepared = if wanted.groups.iter().flat_map(|(g, _)| &g.events).any(|event| event.takes_counter())
-    {
-        reservation::prepare(plan.reserve, &LockFile::default_path(&host))?
-    } else {
-        Prepared::default()
-    };
-    prepared.findings.iter().for_each(say::warn);
+    let mut prepared = reserve(plan.reserve, wanted.groups.iter().map(|(group, _)| group), &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
@@ -277,26 +272,23 @@ impl Session<'_> {
         let events = self.events_of(groups);
         let chosen: Vec<_> =
             groups.iter().filter_map(|&index| self.wanted.groups.get(index)).cloned().collect();
-        let hardware: Vec<bool> =
-            chosen.iter().flat_map(|(g, _)| &g.events).map(|event| event.takes_counter()).collect();
         let cgroups: Vec<Option<String>> = events.iter().map(|&event| self.cgroups[event].clone()).collect();
-        let task = matches!(plan.scope, Scope::Command);
-        // What somebody has reserved already must not be started by exec behind our back.
-        let reserved_now = self.watcher.as_mut().is_some_and(|w| matches!(w.poll(), State::Reserved(_)));
         let setup = Setup {
             host: self.machine.host,
             groups: chosen,
             scope: plan.scope.clone(),
-            options: CountOptions {
-                inherit: plan.inherit,
-                enable_on_exec: task && plan.when.delay == Delay::None && !reserved_now,
-                levels: plan.levels,
+            inherit: plan.inherit,
+            levels: plan.levels,
+            course: Course {
+                command: command.to_vec(),
+                delay: plan.when.delay,
+                timeout_ns: plan.when.timeout_ns,
             },
-            command,
             interval_ns: plan.when.interval_ns,
             interval_count: plan.when.interval_count,
-            timeout_ns: plan.when.timeout_ns,
-            delay: plan.when.delay,
+            signals: &self.signals,
+            control: self.control.as_mut(),
+            watcher: self.watcher.as_mut(),
         };
         let mut follower = Follower {
             plan,
@@ -308,15 +300,7 @@ impl Session<'_> {
             before: Vec::new(),
             before_ns: 0,
         };
-        let mut reserved =
-            self.watcher.as_mut().map(|watcher| move || matches!(watcher.poll(), State::Reserved(_)));
-        let mut surroundings = Surroundings {
-            signals: &self.signals,
-            control: self.control.as_mut(),
-            reserved: reserved.as_mut().map(|ask| ask as &mut dyn FnMut() -> bool),
-            hardware: &hardware,
-        };
-        let run = measure(setup, &mut surroundings, &mut follower)?;
+        let run = measure(setup, &mut follower)?;
         let shown = follower.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
         let span = Span {
             threads: &run.threads,
@@ -341,7 +325,7 @@ impl Session<'_> {
 }
 
 /// The metrics of a table: those by name or expression, then the top-down analysis.
-fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<metrics::Derived>> {
+fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<crate::profile::counts::Derived>> {
     let mut derived = metrics::derive(counts, &wanted.metrics);
     if wanted.topdown {
         for (row, more) in derived.iter_mut().zip(topdown::derive(counts)) {
@@ -443,25 +427,25 @@ impl Observer for Follower<'_> {
         Ok(())
     }
 
-    fn interval(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
+    fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()> {
         let Some(shown) = &self.shown else { return Ok(()) };
-        let elapsed_ns = snapshot.at_ns - self.before_ns;
+        let elapsed_ns = interval.at_ns - self.before_ns;
         let span = |timestamp_ns, elapsed_ns| Span {
-            threads: snapshot.threads,
+            threads: interval.threads,
             timestamp_ns,
             elapsed_ns,
             cpu_time: None,
             yielded: false,
-            off: snapshot.off,
+            off: interval.off,
         };
-        let readings = shown::since(snapshot.readings, &self.before);
-        let mut counts = shown.counts(&readings, &span(Some(snapshot.at_ns), elapsed_ns), self.machine);
+        let readings = shown::since(interval.readings, &self.before);
+        let mut counts = shown.counts(&readings, &span(Some(interval.at_ns), elapsed_ns), self.machine);
         counts.derived = derive(&counts, self.wanted);
         self.before.clear();
-        self.before.extend_from_slice(snapshot.readings);
-        self.before_ns = snapshot.at_ns;
+        self.before.extend_from_slice(interval.readings);
+        self.before_ns = interval.at_ns;
         if self.printer.wants_totals() {
-            let totals = shown.counts(snapshot.readings, &span(None, snapshot.at_ns), self.machine);
+            let totals = shown.counts(interval.readings, &span(None, interval.at_ns), self.machine);
             self.printer.totals(&totals)?;
         }
         self.printer.interval(&counts)

@@ -11,7 +11,7 @@ use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
-use crate::profile::metrics::Definition;
+use crate::profile::expression::Definition;
 use crate::profile::{expression, named, topdown};
 use crate::recording::launch;
 use crate::recording::plan::Scope;

@@ -8,12 +8,12 @@ use std::sync::mpsc::Receiver;
 use super::names::Known;
 use super::picture::Picture;
 use crate::analysis::annotate::functions;
-use crate::analysis::annotate::listing::{self, How};
+use crate::analysis::annotate::listing::{self, ListingOptions};
 use crate::analysis::symbols::Symbols;
 use crate::perfdata;
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::Value;
-use crate::recording::live::Shared;
+use crate::session::live::LiveState;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
@@ -31,7 +31,7 @@ pub(super) struct Wanted {
 }
 
 /// Gathers what is known of a function.
-pub(super) fn wanted(picture: &Picture, shared: &Shared, known: &Known, function: FunctionRef) -> Wanted {
+pub(super) fn wanted(picture: &Picture, shared: &LiveState, known: &Known, function: FunctionRef) -> Wanted {
     let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
     for (location, event, value) in picture.samples_of(&function) {
         rows.push((
@@ -72,12 +72,12 @@ pub(super) fn run(wanted: &Receiver<Wanted>, options: Options, board: &Board) {
 fn listing(symbols: &mut Symbols, wanted: &Wanted) -> Result<Arc<Listing>, String> {
     let Wanted { function, modules, events, totals, samples } = wanted;
     let all = functions::functions(modules, symbols, samples, events.len(), &|_| {});
-    let is_it = |of: &&functions::Sampled| of.name == function.symbol || of.raw == function.symbol;
+    let is_it = |of: &&functions::SampledFunction| of.name == function.symbol || of.raw == function.symbol;
     let Some(found) = all.iter().find(is_it).or(all.first()) else {
         let name = crate::text::clean(&function.symbol);
         return Err(format!("no sample was taken in {name} itself: there is nothing to weigh its code by"));
     };
     let events = listing::events(events, totals);
-    let how = How { syntax: Syntax::Att, with_source: true, ..How::default() };
+    let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
     Ok(Arc::new(listing::listing(symbols, found, &events, &how)))
 }

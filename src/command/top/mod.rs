@@ -58,8 +58,8 @@ fn tables(plan: Plan, wish: Wish) -> Result<Exit> {
     let plan = Arc::new(plan);
     let (mut names, known) = names::start(wish)?;
     let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| names.ask(live, is_last)))?;
-    let mut painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
-    let exit = stdio::run(&plan, &sampler.shared, &mut painter, &known, &signals);
+    let mut painter = Painter::new(sampler.state.clone(), known.clone(), plan.clone());
+    let exit = stdio::run(&plan, &sampler.state, &mut painter, &known, &signals);
     let stopped = sampler.stop();
     exit.and_then(|exit| stopped.map(|()| exit))
 }

@@ -449,7 +449,7 @@ impl Finder {
         // The words are shared with those who look: they are not kept waiting while files are read.
         let mut texts = StringTable::default();
         let Wish { depth, raw_names, .. } = self.wish;
-        let code = self.symbols.name_in(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
+        let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
         let named = &mut *lock(&self.named);
         let mut renamed = Vec::new();
         for (number, location) in locations.iter().enumerate() {

@@ -16,8 +16,8 @@ use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
-use crate::recording::live::Shared;
 use crate::session::Location;
+use crate::session::live::LiveState;
 use crate::session::live::{Counts, Look};
 use crate::session::samples::Key;
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
@@ -59,7 +59,7 @@ const GIVE_BACK: Duration = Duration::from_secs(8);
 
 /// Whoever looks.
 pub(super) struct Painter {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<LiveState>,
     pub(super) known: Known,
     pub(super) plan: Arc<Plan>,
     sockets: FxHashMap<u32, i64>,
@@ -93,7 +93,7 @@ pub(super) struct Picture {
 }
 
 impl Painter {
-    pub(super) fn new(shared: Arc<Shared>, known: Known, plan: Arc<Plan>) -> Self {
+    pub(super) fn new(shared: Arc<LiveState>, known: Known, plan: Arc<Plan>) -> Self {
         let host = Host::live();
         let sockets = match plan.shown.keys.contains(&crate::profile::sampled::SortKey::Socket) {
             true => sockets(&host),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::abi::{Attr, attr, sample_type};
 use crate::cli::top::Top;
+use crate::command::plan::{listed, sort_key};
 use crate::command::record::plan as record;
-use crate::command::report::plan::{listed, sort_key};
 use crate::counter::counter_set::Levels;
 use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, Warning, say};
@@ -180,7 +180,7 @@ impl Plan {
     pub(super) fn live(&self) -> LivePlan {
         LivePlan {
             sample: self.sample.clone(),
-            wanted: self.wanted.clone(),
+            query: self.wanted.clone(),
             max_stack: self.max_stack,
             delay: self.delay,
         }

@@ -23,9 +23,9 @@ use crate::perfdata::{Event, Features, Options, Writer};
 use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
-use crate::recording::live::Shared;
 use crate::recording::synthesize;
 use crate::session::intern::words;
+use crate::session::live::LiveState;
 use crate::session::samples::{Key, NAMELESS, SampleAttribute};
 use crate::session::{Kind, Location, Module};
 use crate::sys::page_size;
@@ -42,7 +42,7 @@ const ENOUGH: usize = 1 << 16;
 pub(super) fn write(
     picture: &Picture,
     plan: &Plan,
-    shared: &Shared,
+    shared: &LiveState,
     modules: &[Module],
     host: &Host,
     path: &Path,

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::picture::Painter;
 use super::plan::Plan;
 use crate::error::{Error, Exit, Result, Warning, say};
-use crate::recording::live::Shared;
+use crate::session::live::LiveState;
 use crate::sys::signal::{self, Signals};
 use crate::view;
 
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Prints until the end.
 pub(super) fn run(
     plan: &Plan,
-    shared: &Shared,
+    shared: &LiveState,
     painter: &mut Painter,
     known: &super::names::Known,
     signals: &Signals,
@@ -75,7 +75,7 @@ pub(super) fn run(
 }
 
 /// Sleeps until then, a signal, the reader's end, or the sampling's.
-fn wait(signals: &Signals, shared: &Shared, until: Instant) -> Result<Option<i32>> {
+fn wait(signals: &Signals, shared: &LiveState, until: Instant) -> Result<Option<i32>> {
     let out = stdout();
     loop {
         if let Some(caught) = signals.next() {

@@ -23,8 +23,9 @@ use super::plan::{Memory, Plan};
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Answer, Query};
-use crate::recording::live::{Sampler, Shared};
+use crate::recording::live::Sampler;
 use crate::recording::plan::Scope;
+use crate::session::live::LiveState;
 use crate::tui::board::serve;
 use crate::tui::engine::Split;
 use crate::tui::{Board, Engine, EngineHandle, ExportForm, FunctionRef, Inbox, LiveCommand, Status};
@@ -48,7 +49,7 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     screen::catch_signals(inbox.waker())?;
     let (mut names, known) = names::start(wish.clone())?;
     let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| names.ask(live, is_last)))?;
-    let painter = Painter::new(sampler.shared.clone(), known.clone(), plan.clone());
+    let painter = Painter::new(sampler.state.clone(), known.clone(), plan.clone());
     let query = painter.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
     let status = Status { title: title(&plan.sample.scope), is_live: true, ..Status::default() };
@@ -61,7 +62,7 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     }
     let start = Instant::now();
     let mut work = Work {
-        shared: sampler.shared.clone(),
+        shared: sampler.state.clone(),
         known,
         memory: plan.shown.memory,
         delay: plan.delay,
@@ -101,7 +102,7 @@ fn title(scope: &Scope) -> String {
 
 /// The painter thread.
 struct Work {
-    shared: Arc<Shared>,
+    shared: Arc<LiveState>,
     known: Known,
     painter: Painter,
     board: Arc<Board>,

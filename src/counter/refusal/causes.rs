@@ -2,22 +2,15 @@
 //!
 //! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`, `perf_event_open(2)`.
 
-use super::RefusalKind::{self, *};
+use super::RefusalKind::*;
 use super::privilege::{access, perm};
-use super::{Asked, Call, Feature};
+use super::{Asked, Call, Explained, Feature, explained};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::{Facts, KnownPmu};
 use crate::sys::credentials::Seccomp;
 use crate::sys::errno;
 use crate::sys::perf::OpenTarget;
-
-/// Kind, cause and remedy.
-pub(super) type Explained = (RefusalKind, String, String);
-
-pub(super) fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> Explained {
-    (kind, cause.into(), remedy.into())
-}
 
 /// The row of this errno.
 pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {

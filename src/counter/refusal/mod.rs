@@ -173,3 +173,10 @@ pub fn never_ran(attr: &Attr, facts: &Facts) -> Refusal {
     let (kind, cause, remedy) = causes::never_ran(attr, facts);
     Refusal { errno: None, kind, cause, remedy }
 }
+
+/// Kind, cause and remedy.
+type Explained = (RefusalKind, String, String);
+
+fn explained(kind: RefusalKind, cause: impl Into<String>, remedy: impl Into<String>) -> Explained {
+    (kind, cause.into(), remedy.into())
+}

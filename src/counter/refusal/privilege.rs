@@ -4,8 +4,7 @@
 //! Source: `perf_allow_*` and `perf_check_permission` of the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
-use super::causes::{Explained, explained};
-use super::{Asked, Call};
+use super::{Asked, Call, Explained, explained};
 use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::Facts;
 use crate::sys::credentials::Seccomp;

@@ -1,7 +1,6 @@
 //! Cells of branches and of data: what stands at the other address of a sample.
 
-use super::table::Input;
-use super::{Call, Cell, SortKey, StringTable};
+use super::{Call, Cell, Code, SortKey, StringTable};
 use crate::record::decode::{BranchFlags, DataSource};
 use crate::session::samples::SampleAttribute;
 
@@ -9,16 +8,16 @@ use crate::session::samples::SampleAttribute;
 type Word<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
 
 /// What stands at a location that an attribute names.
-fn call<'a>(input: &Input<'a>, word: Option<u64>) -> Option<&'a Call> {
+fn call<'a>(code: &'a Code, word: Option<u64>) -> Option<&'a Call> {
     let location = u32::try_from(word?).ok()?;
-    if location as usize >= input.code.len() {
+    if location as usize >= code.len() {
         return None;
     }
-    input.code.calls().get(input.code.own(location))
+    code.calls().get(code.own(location))
 }
 
 /// A cell of where a branch came from, or of its flags.
-pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts: &mut StringTable) -> Cell {
+pub(super) fn of_branch(key: SortKey, code: &Code, word: &Word<'_>, texts: &mut StringTable) -> Cell {
     let address = |word: Option<u64>| match word {
         Some(word) if word != u64::MAX => Cell::Address(word),
         _ => Cell::Unknown,
@@ -27,7 +26,7 @@ pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts:
         SortKey::AddrFrom => return address(word(|e| *e == SampleAttribute::FromAddr)),
         SortKey::AddrTo => return address(word(|e| *e == SampleAttribute::ToAddr)),
         SortKey::SymbolFrom | SortKey::DsoFrom | SortKey::SrcLineFrom => {
-            let Some(call) = call(input, word(|e| *e == SampleAttribute::From)) else { return Cell::Unknown };
+            let Some(call) = call(code, word(|e| *e == SampleAttribute::From)) else { return Cell::Unknown };
             return match key {
                 SortKey::SymbolFrom => Cell::Symbol(call.level.letter(), call.symbol),
                 SortKey::DsoFrom => Cell::Text(call.dso),
@@ -54,12 +53,12 @@ pub(super) fn of_branch(key: SortKey, input: &Input<'_>, word: &Word<'_>, texts:
 }
 
 /// A cell of the data that a sample is about.
-pub(super) fn of_data(key: SortKey, input: &Input<'_>, word: &Word<'_>) -> Cell {
+pub(super) fn of_data(key: SortKey, code: &Code, word: &Word<'_>) -> Cell {
     let word = match key {
         SortKey::DCacheLine => word(|e| *e == SampleAttribute::DataLine),
         _ => word(|e| *e == SampleAttribute::Data),
     };
-    let Some(call) = call(input, word) else { return Cell::Unknown };
+    let Some(call) = call(code, word) else { return Cell::Unknown };
     match key {
         SortKey::DsoDaddr => Cell::Text(call.dso),
         _ => Cell::Symbol(call.level.letter(), call.symbol),

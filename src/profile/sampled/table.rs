@@ -377,9 +377,9 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
             SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(Cell::Unknown, Cell::Address),
-            key if key.is_of_branch() => place::of_branch(*key, input, &word, texts),
+            key if key.is_of_branch() => place::of_branch(*key, input.code, &word, texts),
             SortKey::SymbolDaddr | SortKey::DsoDaddr | SortKey::DCacheLine => {
-                place::of_data(*sort_key, input, &word)
+                place::of_data(*sort_key, input.code, &word)
             }
             SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
                 let source = word(|e| *e == SampleAttribute::DataSrc).filter(|word| *word != u64::MAX);

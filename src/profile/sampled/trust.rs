@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::table::Input;
-use super::{StringId, StringTable};
+use super::{Code, StringId, StringTable};
+use crate::session::Resolved;
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,7 +130,7 @@ const ROOTS: &[&str] = &[
 ];
 
 /// Counts what the rows' stacks are worth.
-pub fn quality(input: &Input<'_>, texts: &StringTable) -> Quality {
+pub fn quality(resolved: &Resolved, code: &Code, texts: &StringTable) -> Quality {
     let is_root: Vec<bool> = {
         let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut ask = |id: StringId| {
@@ -147,24 +147,24 @@ pub fn quality(input: &Input<'_>, texts: &StringTable) -> Quality {
                 ROOTS.contains(&plain)
             })
         };
-        input.code.calls().iter().map(|call| ask(call.symbol)).collect()
+        code.calls().iter().map(|call| ask(call.symbol)).collect()
     };
     let mut quality = Quality::default();
-    for (key, value) in input.rows {
-        let stack = || input.resolved.stack(key.stack);
+    for (key, value) in &resolved.rows {
+        let stack = || resolved.stack(key.stack);
         quality.stacks += value.samples;
         // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.
-        let mut outward = stack().rev().map(|location| input.code.own(location));
-        if outward.find(|call| input.code.calls()[*call].named).is_some_and(|call| is_root[call]) {
+        let mut outward = stack().rev().map(|location| code.own(location));
+        if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {
             quality.rooted += value.samples;
         } else {
-            let outermost = stack().rev().find_map(|location| input.code.module(location));
+            let outermost = stack().rev().find_map(|location| code.module(location));
             *quality.broken.entry(outermost).or_default() += value.samples;
         }
         for location in stack() {
-            let counts = quality.modules.entry(input.code.module(location)).or_default();
+            let counts = quality.modules.entry(code.module(location)).or_default();
             counts.0 += value.samples;
-            if !input.code.calls()[input.code.own(location)].named {
+            if !code.calls()[code.own(location)].named {
                 counts.1 += value.samples;
             }
         }

@@ -1,4 +1,9 @@
 //! A recording in a file, a row of files, or a stream.
+//!
+//! ```text
+//!   rings ──► recorder (what is done at each wake) ──► output (counts, mends, unwinds) ──► perfdata::Writer
+//!                 '─ rotation: when the next file begins        '─ sections: the machine, the events, build-ids
+//! ```
 
 pub(crate) mod output;
 pub(crate) mod recorder;

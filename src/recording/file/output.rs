@@ -12,7 +12,8 @@ use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
 use crate::record::encode::Encoder;
-use crate::record::unwound::{self, Lost};
+use crate::record::layouts::twin_id;
+use crate::record::unwound::Lost;
 use crate::record::{Layouts, kind, walk};
 use crate::recording::misattributed;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
@@ -38,7 +39,7 @@ impl Events {
         let mut written = taken.clone();
         for event in written.iter_mut().filter(|_| plan.unwinds) {
             let Some(plain) = lost.attr(&event.attr) else { continue };
-            let ids = event.ids.iter().map(|&id| unwound::twin_id(id)).collect();
+            let ids = event.ids.iter().map(|&id| twin_id(id)).collect();
             let name = Some(format!("{} (stack copies)", event.name()));
             twins.push(Event { attr: std::mem::replace(&mut event.attr, plain), ids, name });
         }

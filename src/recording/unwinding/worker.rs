@@ -295,7 +295,7 @@ mod tests {
     use crate::abi::attr::Flag;
     use crate::abi::sample_type;
     use crate::record::encode::Encoder;
-    use crate::record::unwound::twin_id;
+    use crate::record::layouts::twin_id;
     use crate::record::{Record, Thread};
 
     const ID: u64 = 5;

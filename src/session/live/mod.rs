@@ -16,6 +16,7 @@ mod batch;
 mod ended;
 mod heat;
 mod rows;
+mod state;
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
 pub use self::ended::ENDED;
+pub use self::state::{LiveState, SampledEvent};
 
 /// What came, since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -95,16 +95,6 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     put(buffer, area, 0, side.spans, Style::new());
 }
 
-/// Where the names of panes stand in their line: first column, column behind.
-pub(super) fn tab_places() -> impl Iterator<Item = (Pane, u16, u16)> {
-    let mut x = 0;
-    Pane::ALL.into_iter().enumerate().map(move |(number, pane)| {
-        let from = x;
-        x += format!(" {} {} ", number + 1, pane.name()).len() as u16;
-        (pane, from, x)
-    })
-}
-
 pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let mut side = HeaderSide::new(area.width);
     // Where all names do not fit, only the numbers of the others stand there.

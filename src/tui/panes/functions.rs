@@ -5,90 +5,15 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{found, nothing, put};
-use crate::profile::sampled::{Event, Profile, Row, SortKey};
+use crate::profile::sampled::{Event, Profile, Row};
 use crate::text;
 use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
 use crate::tui::state::table::{self, FunctionColumn};
+use crate::tui::state::table_widths::TableWidths;
 use crate::tui::theme::Theme;
 use crate::view::report::cell_words;
-
-/// Rows that the widths of columns are measured by.
-const MEASURED: usize = 200;
-
-/// How wide things are.
-struct Widths {
-    has_totals: bool,
-    has_errors: bool,
-    bar: usize,
-    keys: Vec<usize>,
-}
-
-impl Widths {
-    fn of(state: &State, profile: &Profile, event: &Event) -> Self {
-        let width = usize::from(state.size.0);
-        let has_errors = width >= 72;
-        let bar = match width {
-            0..90 => 0,
-            90..140 => 10,
-            _ => 20,
-        };
-        let numbers = 1 + 8 * (1 + usize::from(profile.has_totals)) + 7 * usize::from(has_errors);
-        let numbers = numbers + if bar > 0 { bar + 1 } else { 0 };
-        let room = width.saturating_sub(numbers);
-        let mut keys: Vec<usize> = profile.keys.iter().map(|key| text::width(key.heading())).collect();
-        for at in state.table.shown.iter().take(MEASURED) {
-            for (width, cell) in keys.iter_mut().zip(&event.rows[*at as usize].cells) {
-                *width = (*width).max(text::width(&cell_words(profile, cell)));
-            }
-        }
-        // All but the last share what the last leaves; it gets the rest.
-        let count = keys.len();
-        let most = room / (count + 1).max(2);
-        for (at, (width, key)) in keys.iter_mut().zip(&profile.keys).enumerate() {
-            let most = if *key == SortKey::Symbol { room / 2 } else { most };
-            if at + 1 < count {
-                *width = (*width).min(most.max(4));
-            }
-        }
-        let used: usize = keys.iter().rev().skip(1).map(|width| width + 1).sum();
-        let used = used + 1;
-        if let Some(last) = keys.last_mut() {
-            *last = room.saturating_sub(used);
-        }
-        Self { has_totals: profile.has_totals, has_errors, bar, keys }
-    }
-
-    /// The column of numbers or words at a column of the screen.
-    fn at(&self, x: usize) -> Option<FunctionColumn> {
-        let mut end = 1;
-        if self.has_totals {
-            end += 8;
-            if x < end {
-                return Some(FunctionColumn::Total);
-            }
-        }
-        end += 8;
-        if x < end {
-            return Some(if self.has_totals || x > 0 { FunctionColumn::Own } else { FunctionColumn::Total });
-        }
-        end += 7 * usize::from(self.has_errors) + if self.bar > 0 { self.bar + 1 } else { 0 };
-        self.keys
-            .iter()
-            .position(|width| {
-                end += width + 1;
-                x < end
-            })
-            .map(FunctionColumn::Key)
-    }
-}
-
-/// What a click on the heading sorts by.
-pub fn column_at(state: &State, x: u16) -> Option<FunctionColumn> {
-    let (profile, event) = state.event()?;
-    Widths::of(state, profile, event).at(x.into())
-}
 
 pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: Theme) {
     let Some((profile, event)) = state.event() else {
@@ -99,7 +24,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         nothing(buffer, areas.body, &words, theme);
         return;
     };
-    let widths = Widths::of(state, profile, event);
+    let widths = TableWidths::of(state, profile, event);
     heading(buffer, areas, state, profile, &widths, theme);
     if state.table.shown.is_empty() {
         let words = if state.filter.is_some() && !event.rows.is_empty() {
@@ -129,7 +54,7 @@ fn heading(
     areas: &Areas,
     state: &State,
     profile: &Profile,
-    widths: &Widths,
+    widths: &TableWidths,
     theme: Theme,
 ) {
     let arrow = |column: FunctionColumn, words: &str, width: usize, to_right: bool| {
@@ -172,7 +97,7 @@ fn spans(
     profile: &Profile,
     event: &Event,
     row: &Row,
-    widths: &Widths,
+    widths: &TableWidths,
     is_marked: bool,
     theme: Theme,
 ) -> Vec<Span<'static>> {

@@ -65,11 +65,6 @@ fn too_small(buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// The pane whose name stands at a column of the tabs.
-pub fn tab_at(x: u16) -> Option<Pane> {
-    frame::tab_places().find(|(_, from, to)| (*from..*to).contains(&x)).map(|(pane, ..)| pane)
-}
-
 /// A line of text with styles, and one style for all of it on top.
 fn put(buffer: &mut Buffer, area: Rect, line: u16, spans: Vec<Span<'static>>, over: Style) {
     if line < area.height {

@@ -102,12 +102,6 @@ pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
     children.max_by_key(|b| (b.width, std::cmp::Reverse(b.x))).map(|b| b.node)
 }
 
-/// A number for a name, the same in every run: what its colour is chosen by.
-pub fn shade(name: &str) -> u32 {
-    // FNV-1a, 32 bits.
-    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 /// The periods of what matches: of nodes inside of others that match only the outer ones count.
 pub fn matched(tree: &Tree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();

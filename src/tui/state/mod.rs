@@ -17,6 +17,7 @@ pub mod search;
 pub mod stacks;
 pub mod strip;
 pub mod table;
+pub(super) mod table_widths;
 pub mod threads;
 
 use std::path::PathBuf;

@@ -4,9 +4,10 @@
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::strip::Strip;
+use super::table_widths::TableWidths;
 use super::{Effect, Over, State};
 use crate::tui::keys::{Action, Pane};
-use crate::tui::panes;
+use crate::tui::layout;
 
 /// Lines that a step of the wheel scrolls.
 const WHEEL: isize = 3;
@@ -36,12 +37,14 @@ impl State {
                     _ if on_strip => self.over = Some(Over::Strip(Strip { at: x, anchor: Some(x) })),
                     Some(Over::Strip(_)) => self.over = None,
                     None if y == areas.tabs.y => {
-                        if let Some(pane) = panes::tab_at(x) {
+                        if let Some(pane) = layout::tab_at(x) {
                             self.act(Action::Show(pane), effects);
                         }
                     }
                     None if y == areas.heading.y && self.pane == Pane::Functions => {
-                        if let Some(column) = panes::functions::column_at(self, x) {
+                        let widths =
+                            self.event().map(|(profile, event)| TableWidths::of(self, profile, event));
+                        if let Some(column) = widths.and_then(|widths| widths.at(x.into())) {
                             if self.table.sort == column {
                                 self.table.reverse = !self.table.reverse;
                             } else {

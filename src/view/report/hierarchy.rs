@@ -12,8 +12,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::text::percent;
-use super::{Layout, cell};
+use super::{Layout, cell, percent};
 use crate::profile::sampled::{Cell, Event, Profile, Row, Value};
 use crate::units::thousands;
 

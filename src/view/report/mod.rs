@@ -113,6 +113,32 @@ pub struct Layout {
     pub sort_member: usize,
 }
 
+/// The costliest rows and the tree below them, as text.
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            form: Form::Text,
+            columns: None,
+            show_samples: false,
+            show_period: false,
+            rows: 20,
+            row_limit: 0.0,
+            branch_limit: 0.5,
+            group: false,
+            widths: Vec::new(),
+            callee: false,
+            shape: Shape::Tree,
+            unit: Unit::Percent,
+            branches: None,
+            hierarchy: false,
+            full_paths: false,
+            full_names: false,
+            nanoseconds: false,
+            sort_member: 0,
+        }
+    }
+}
+
 impl Layout {
     fn columns(&self, profile: &Profile) -> Vec<Column> {
         if let Some(columns) = &self.columns {
@@ -300,4 +326,9 @@ fn heading(column: Column, profile: &Profile) -> &'static str {
         Column::Period => "Period",
         Column::Key(key) => key.heading(),
     }
+}
+
+fn percent(event: &Event, period: u64) -> String {
+    let share = event.share(period);
+    format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
 }

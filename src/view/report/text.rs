@@ -9,7 +9,9 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, Shape, chains, fields, heading, hierarchy, lines, side_by_side, spread, tree};
+use super::{
+    Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, side_by_side, spread, tree,
+};
 use crate::profile::sampled::{Event, ModuleTrust, Profile, Row};
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
@@ -75,11 +77,6 @@ fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
         write!(out, ", {} left out by filters", thousands(event.filtered.samples))?;
     }
     writeln!(out)
-}
-
-pub(super) fn percent(event: &Event, period: u64) -> String {
-    let share = event.share(period);
-    format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
 }
 
 fn number(event: &Event, row: &Row, column: Column) -> String {

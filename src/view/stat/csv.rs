@@ -19,7 +19,7 @@ use crate::profile::metrics::shadow;
 /// Writes one printing's worth of counts: a run, an interval or a summary.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
-        return metric_table::csv(out, counts, style);
+        return metrics_only(out, counts, style);
     }
     for (row, event) in cells(counts) {
         line(out, counts, row, event, style)?;
@@ -29,7 +29,7 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
 
 /// Writes the titles of the columns of `--metric-only`: once, before the run or the first interval. Other modes have no titles.
 pub fn titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
-    if style.metric_only { metric_table::csv_titles(out, counts, style) } else { Ok(()) }
+    if style.metric_only { metric_titles(out, counts, style) } else { Ok(()) }
 }
 
 /// The fields before the value, each with its separator.
@@ -126,4 +126,39 @@ pub(super) fn quoted<'a>(field: &'a str, separator: &str) -> Cow<'a, str> {
     } else {
         Cow::Borrowed(field)
     }
+}
+
+/// The titles of the CSV columns: one line, before the first interval or the run.
+fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    use crate::profile::counts::Aggregation as A;
+    let separator = &style.separator;
+    let mut titles: Vec<String> = Vec::new();
+    titles.extend(counts.timestamp_ns.map(|_| "time".to_owned()));
+    let place: &[&str] = match counts.aggregation {
+        A::Global => &[],
+        A::Cpu => &["cpu"],
+        A::Core => &["core", "cpus"],
+        A::Die => &["die", "cpus"],
+        A::Socket => &["socket", "cpus"],
+        A::Node => &["node", "cpus"],
+        A::Thread => &["comm-pid"],
+    };
+    titles.extend(place.iter().map(|&p| p.to_owned()));
+    titles.extend(metric_table::columns(counts, metric_table::for_programs).into_iter().map(|c| c.title));
+    let line: Vec<_> = titles.iter().map(|t| format!("{}{separator}", quoted(t, separator))).collect();
+    writeln!(out, "{}", line.concat())
+}
+
+/// The CSV lines without titles; as perf, every field ends in the separator.
+fn metrics_only(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
+    let columns = metric_table::columns(counts, metric_table::for_programs);
+    for row in 0..counts.rows.len() {
+        write!(out, "{}", prefix(counts, row, None, style))?;
+        for column in &columns {
+            let digits = column.cells[row].as_ref().map_or("", |cell| &cell.digits);
+            write!(out, "{digits}{}", style.separator)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }

@@ -14,8 +14,9 @@ use serde::Serialize;
 
 use super::Subject;
 use crate::error::Warning;
+use crate::profile::counts::Derived;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Row, Value};
-use crate::profile::metrics::{Derived, shadow};
+use crate::profile::metrics::shadow;
 use crate::profile::sharing::relative_error;
 use crate::profile::statistics::Summary;
 use crate::text;

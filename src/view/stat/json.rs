@@ -18,7 +18,7 @@ use crate::text::clean_json;
 /// Writes one printing's worth of counts: a run, an interval or a summary.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
-        return metric_table::json(out, counts, style);
+        return metrics_only(out, counts);
     }
     for (row, event) in cells(counts) {
         line(out, counts, row, event)?;
@@ -101,4 +101,20 @@ fn line(out: &mut dyn Write, counts: &Counts, row: usize, at: usize) -> io::Resu
 /// A JSON string with its quotes.
 pub(super) fn string(text: &str) -> String {
     clean_json(&serde_json::Value::from(text).to_string()).into_owned()
+}
+
+/// One object a place, a key a metric; `null` where there is none.
+fn metrics_only(out: &mut dyn Write, counts: &Counts) -> io::Result<()> {
+    let columns = metric_table::columns(counts, metric_table::for_programs);
+    for row in 0..counts.rows.len() {
+        let before = prefix(counts, row, None);
+        let pairs = columns.iter().map(|column| {
+            let value =
+                column.cells[row].as_ref().map_or("null".to_owned(), |cell| format!("{:.6}", cell.value));
+            format!("{} : {value}", string(&column.title))
+        });
+        let line = before + &pairs.collect::<Vec<_>>().join(", ");
+        writeln!(out, "{{{}}}", line.trim_end_matches(", "))?;
+    }
+    Ok(())
 }

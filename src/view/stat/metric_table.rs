@@ -5,26 +5,25 @@
 
 use std::io::{self, Write};
 
-use super::csv::quoted;
-use super::{StatStyle, csv, json, metric_digits, metric_number, place, safe};
+use super::{metric_digits, metric_number, place, safe};
 use crate::profile::counts::{Counts, Role};
 use crate::profile::metrics::shadow;
 use crate::text;
 
 /// A column: its title, and for each row the table's and the CSV's text.
-struct MetricColumn {
-    title: String,
-    cells: Vec<Option<MetricCell>>,
+pub(super) struct MetricColumn {
+    pub(super) title: String,
+    pub(super) cells: Vec<Option<MetricCell>>,
 }
 
-struct MetricCell {
+pub(super) struct MetricCell {
     padded: String,
-    digits: String,
-    value: f64,
+    pub(super) digits: String,
+    pub(super) value: f64,
     inexact: bool,
 }
 
-fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<MetricColumn> {
+pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<MetricColumn> {
     let mut columns: Vec<MetricColumn> = Vec::new();
     let rows = counts.rows.len();
     let mut put = |title: String, row: usize, cell: Option<MetricCell>| {
@@ -90,7 +89,7 @@ fn expected(role: Option<Role>) -> Option<&'static str> {
     }
 }
 
-fn for_programs(unit: &str) -> bool {
+pub(super) fn for_programs(unit: &str) -> bool {
     !unit.contains("/sec") && unit != "CPUs utilized"
 }
 
@@ -123,57 +122,6 @@ pub(super) fn text(out: &mut dyn Write, counts: &Counts, headline: bool) -> io::
             line += &format!(" {cell:>0$}", width(column));
         }
         writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
-
-/// The titles of the CSV columns: one line, before the first interval or the run.
-pub(super) fn csv_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
-    use crate::profile::counts::Aggregation as A;
-    let separator = &style.separator;
-    let mut titles: Vec<String> = Vec::new();
-    titles.extend(counts.timestamp_ns.map(|_| "time".to_owned()));
-    let place: &[&str] = match counts.aggregation {
-        A::Global => &[],
-        A::Cpu => &["cpu"],
-        A::Core => &["core", "cpus"],
-        A::Die => &["die", "cpus"],
-        A::Socket => &["socket", "cpus"],
-        A::Node => &["node", "cpus"],
-        A::Thread => &["comm-pid"],
-    };
-    titles.extend(place.iter().map(|&p| p.to_owned()));
-    titles.extend(columns(counts, for_programs).into_iter().map(|c| c.title));
-    let line: Vec<_> = titles.iter().map(|t| format!("{}{separator}", quoted(t, separator))).collect();
-    writeln!(out, "{}", line.concat())
-}
-
-/// The CSV lines without titles; as perf, every field ends in the separator.
-pub(super) fn csv(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
-    let columns = columns(counts, for_programs);
-    for row in 0..counts.rows.len() {
-        write!(out, "{}", csv::prefix(counts, row, None, style))?;
-        for column in &columns {
-            let digits = column.cells[row].as_ref().map_or("", |cell| &cell.digits);
-            write!(out, "{digits}{}", style.separator)?;
-        }
-        writeln!(out)?;
-    }
-    Ok(())
-}
-
-/// One object a place, a key a metric; `null` where there is none.
-pub(super) fn json(out: &mut dyn Write, counts: &Counts, _style: &StatStyle) -> io::Result<()> {
-    let columns = columns(counts, for_programs);
-    for row in 0..counts.rows.len() {
-        let prefix = json::prefix(counts, row, None);
-        let pairs = columns.iter().map(|column| {
-            let value =
-                column.cells[row].as_ref().map_or("null".to_owned(), |cell| format!("{:.6}", cell.value));
-            format!("{} : {value}", json::string(&column.title))
-        });
-        let line = prefix + &pairs.collect::<Vec<_>>().join(", ");
-        writeln!(out, "{{{}}}", line.trim_end_matches(", "))?;
     }
     Ok(())
 }

@@ -387,7 +387,7 @@ mod hostile {
             counts.events[0].name = name.clone();
             counts.events[1].cgroup = Some(comm.clone());
             counts.rows[0].place.thread = Some((comm.clone(), 1));
-            counts.derived = vec![vec![pmc::profile::metrics::Derived {
+            counts.derived = vec![vec![pmc::profile::counts::Derived {
                 name: name.clone(), unit: String::new(), help: comm.clone(), cgroup: None, value: Ok(1.0), inexact: true,
             }]];
             let subject = Subject::Command(vec![name.clone(), comm.clone()]);

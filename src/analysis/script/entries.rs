@@ -1,46 +1,22 @@
-//! From a record to an entry: who it was, what it passed, what else it holds; then it is the view's.
+//! From a record to an entry: who it was, what it passed, what else it holds; then it is the visitor's.
 
-use std::io::Write;
-
-use super::leaves;
+use super::{ScriptLine, Transcript};
 use crate::abi::attr::kind;
 use crate::abi::sample_type;
-use crate::analysis::names::Names;
-use crate::analysis::symbols::Symbols;
-use crate::cli::script::Script;
-use crate::error::{Error, Result};
-use crate::profile::script::{Branch, Entry, Field, Fields, Places};
+use crate::analysis::names::RecordingNames;
+use crate::analysis::unwinding::Unwinding;
+use crate::error::Result;
+use crate::profile::script::{Branch, Entry, Field};
 use crate::record::decode::DataSource;
-use crate::record::{Parts, RawRecord, Record, Sample, Thread};
-use crate::session::addresses::{Addresses, Kinds};
+use crate::record::{self, Parts, RawRecord, Record, Sample, Thread};
 use crate::session::location::SampledAddress;
-use crate::session::samples::{Readings, SampleQuery, Stacker, Unwind};
-use crate::session::{CommId, Session, Timestamp, location};
-use crate::view::script::{Layout, Writer};
+use crate::session::samples::{Readings, Stacker, Unwind};
+use crate::session::{CommId, Session, Timestamp, location, order};
 
 /// Software event that a BPF program writes into.
 const BPF_OUTPUT: u64 = 10;
 /// Software events whose address is that of data: page faults of all kinds, alignment faults do not.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
-
-/// Prints records.
-pub(super) struct Printing<'a> {
-    typed: &'a Script,
-    session: &'a Session,
-    wanted: &'a SampleQuery,
-    names: Names<'a>,
-    stacker: Stacker<'a>,
-    readings: Readings,
-    addresses: &'a Addresses,
-    kinds: Kinds,
-    fields: &'a [Fields],
-    /// Of each event: the addresses of its samples are of data.
-    has_data: Vec<bool>,
-    leaves: Option<Vec<bool>>,
-    writer: Writer<'a>,
-    numbers: Vec<u32>,
-    branches: Vec<Branch>,
-}
 
 /// What is needed of a sample behind its first fields.
 const LATE: u64 = sample_type::RAW
@@ -55,75 +31,87 @@ const LATE: u64 = sample_type::RAW
     | sample_type::REGS_INTR
     | sample_type::BRANCH_STACK;
 
-impl<'a> Printing<'a> {
-    pub(super) fn new(
-        typed: &'a Script,
-        session: &'a Session,
-        wanted: &'a SampleQuery,
-        (addresses, places): (&'a Addresses, &'a Places),
-        symbols: &'a Symbols,
-        layout: &'a Layout,
-        kinds: Kinds,
-    ) -> Self {
+impl Transcript<'_> {
+    /// Shows all samples and records that were asked for, in the order of time.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or what `visit` says.
+    pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
+        let (session, request) = (&*self.session, self.request);
+        let unwinding = Unwinding::new(session, &self.symbols, request.max_stack).like_perf();
+        let unwind = self.has_copies.then_some(&unwinding as &dyn Unwind);
         let is_of_data = |event: &crate::perfdata::Event| {
-            typed.json || event.attr.kind() == kind::SOFTWARE && PAGE_FAULTS.contains(&event.attr.config())
+            request.everything
+                || event.attr.kind() == kind::SOFTWARE && PAGE_FAULTS.contains(&event.attr.config())
         };
-        Self {
-            typed,
+        let mut maker = EntryMaker {
+            script: self,
             session,
-            wanted,
-            names: Names::new(session).with_symbols(symbols),
-            stacker: Stacker::new(wanted, None).joining(&session.deferred),
+            names: RecordingNames::new(session).with_symbols(&self.symbols),
+            stacker: Stacker::new(&self.wanted, unwind).joining(&session.deferred),
             readings: Readings::default(),
-            addresses,
-            kinds,
-            fields: &layout.fields,
             has_data: session.reader.events().iter().map(is_of_data).collect(),
-            leaves: leaves(typed, places),
-            writer: Writer::new(layout, places),
+            leaves: self.leaves(),
             numbers: Vec::new(),
             branches: Vec::new(),
-        }
+        };
+        let wants = |kind| kind == record::kind::SAMPLE || request.records.contains(&kind);
+        order::records(session, wants, |raw, position| {
+            if raw.kind == record::kind::SAMPLE {
+                maker.sample(raw, position, visit)
+            } else {
+                maker.record(raw, position, visit)
+            }
+        })
     }
+}
 
-    pub(super) fn unwinding(self, unwind: Option<&'a dyn Unwind>) -> Self {
-        Self { stacker: Stacker::new(self.wanted, unwind).joining(&self.session.deferred), ..self }
-    }
+/// Makes entries of records.
+struct EntryMaker<'a> {
+    script: &'a Transcript<'a>,
+    session: &'a Session,
+    names: RecordingNames<'a>,
+    stacker: Stacker<'a>,
+    readings: Readings,
+    /// Of each event: the addresses of its samples are of data.
+    has_data: Vec<bool>,
+    leaves: Option<Vec<bool>>,
+    numbers: Vec<u32>,
+    branches: Vec<Branch>,
+}
 
-    pub(super) fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        self.writer.finish(out).map_err(|error| Error::output("the samples", error))
-    }
-
-    pub(super) fn sample(
+impl EntryMaker<'_> {
+    fn sample(
         &mut self,
         raw: &RawRecord<'_>,
         position: Timestamp,
-        out: &mut dyn Write,
+        visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>,
     ) -> Result<()> {
+        let (script, request) = (self.script, self.script.request);
         let Some((event, sample)) = self.session.reader.layouts().sample(raw) else { return Ok(()) };
-        let fields = self.fields[event];
+        let fields = script.fields[event];
         let time = sample.time().map(|time| time.0);
-        if !self.wanted.takes(&sample, time) || fields.is_empty() && !self.typed.json {
+        if !script.wanted.takes(&sample, time) || fields.is_empty() && !request.everything {
             return Ok(());
         }
         let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
         let thread = sample.thread();
         let who = thread.unwrap_or_default();
         let comm = self.session.history.comm(who.pid, who.tid, timestamp);
-        if !self.wanted.takes_thread(who, comm) {
+        if !script.wanted.takes_thread(who, comm) {
             return Ok(());
         }
         let asked = &self.session.reader.events()[event].attr;
         let sample_type = sample.layout().sample_type();
-        let has_chain = sample_type & sample_type::CALLCHAIN != 0 && !self.typed.hide_call_graph;
+        let has_chain = sample_type & sample_type::CALLCHAIN != 0 && request.callers;
         self.numbers.clear();
-        if self.kinds.chains {
+        if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
-            let (addresses, numbers) = (self.addresses, &mut self.numbers);
-            let (chain, in_calls) = (self.stacker.chain(&sample, epoch), self.kinds.in_calls);
-            location::walk(chain, self.typed.max_stack, |level, address, is_caller| {
-                let question = SampledAddress::code(epoch, level, address).returned_to(in_calls && is_caller);
-                numbers.extend(addresses.find(&question));
+            let (addresses, numbers) = (&script.addresses, &mut self.numbers);
+            let (chain, in_calls) = (self.stacker.chain(&sample, epoch), script.kinds.in_calls);
+            location::walk(chain, request.max_stack, |level, address, is_caller| {
+                let sampled = SampledAddress::code(epoch, level, address).returned_to(in_calls && is_caller);
+                numbers.extend(addresses.find(&sampled));
             });
         }
         if let Some(leaves) = &self.leaves {
@@ -144,7 +132,7 @@ impl<'a> Printing<'a> {
         };
         let payload = parts
             .raw
-            .filter(|_| asked.kind() == kind::TRACEPOINT && (self.typed.json || fields.has(Field::Trace)));
+            .filter(|_| asked.kind() == kind::TRACEPOINT && (request.everything || fields.has(Field::Trace)));
         let trace = payload.and_then(|bytes| self.names.trace(event, bytes));
         let is_bpf = asked.kind() == kind::SOFTWARE && asked.config() == BPF_OUTPUT;
         let cgroup = parts.cgroup.map(|id| self.cgroup(id));
@@ -174,26 +162,27 @@ impl<'a> Printing<'a> {
             places: &self.numbers,
             has_chain,
         };
-        let written = |error| Error::output("the samples", error);
         if sample_type & sample_type::READ == 0 {
-            return self.writer.write(out, &entry).map_err(written);
+            return visit(ScriptLine::Sample(&entry));
         }
         let members = self.readings.of(self.session.reader.layouts(), event, &sample).unwrap_or_default();
         for (event, period) in members {
             let entry = Entry { event, period: Some(period), ..entry };
-            self.writer.write(out, &entry).map_err(written)?;
+            visit(ScriptLine::Sample(&entry))?;
         }
         Ok(())
     }
 
     fn find_branches(&mut self, parts: &Parts<'_>, who: Thread, timestamp: Timestamp) {
+        let script = self.script;
         self.branches.clear();
-        let Some(branches) = parts.branches.filter(|_| self.kinds.branches || self.typed.json) else {
+        let Some(branches) = parts.branches.filter(|_| script.kinds.branches || script.request.everything)
+        else {
             return;
         };
         let epoch = self.session.history.epoch(who.pid, timestamp);
         let number = |address| {
-            self.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX)
+            script.addresses.find(&SampledAddress::by_half(epoch, address, false)).unwrap_or(u32::MAX)
         };
         self.branches.extend(branches.iter().map(|branch| Branch {
             from: branch.from,
@@ -211,11 +200,11 @@ impl<'a> Printing<'a> {
         who: Thread,
         timestamp: Timestamp,
     ) -> Option<u32> {
-        if !self.kinds.data || !self.has_data[event] {
+        if !self.script.kinds.data || !self.has_data[event] {
             return None;
         }
         let epoch = self.session.history.data_epoch(who.pid, timestamp);
-        self.addresses.find(&SampledAddress::by_half(epoch, sample.addr()?, true))
+        self.script.addresses.find(&SampledAddress::by_half(epoch, sample.addr()?, true))
     }
 
     fn cgroup(&self, id: u64) -> String {
@@ -226,11 +215,11 @@ impl<'a> Printing<'a> {
     }
 
     /// A record that is no sample: whose it is it says itself, or its trailer does.
-    pub(super) fn record(
+    fn record(
         &mut self,
         raw: &RawRecord<'_>,
         position: Timestamp,
-        out: &mut dyn Write,
+        visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>,
     ) -> Result<()> {
         let Some(record) = raw.parse() else { return Ok(()) };
         let id = self.session.reader.layouts().sample_id(raw);
@@ -245,13 +234,14 @@ impl<'a> Printing<'a> {
         let who = owner.unwrap_or_default();
         let time = id.time.map(|time| time.0);
         let is_round = matches!(record, Record::FinishedRound);
-        let in_time = self.wanted.times.is_empty()
-            || self.wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
+        let wanted = &self.script.wanted;
+        let in_time = wanted.times.is_empty()
+            || wanted.times.iter().any(|(from, to)| (*from..=*to).contains(&time.unwrap_or(0)));
         let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
         // A task begins with its parent's name; its own may follow at the same moment.
         let named = if let Record::Fork(task) = &record { task.parent } else { who };
         let number = self.session.history.comm(named.pid, named.tid, timestamp);
-        if !is_round && (!in_time || !self.wanted.takes_thread(who, number)) {
+        if !is_round && (!in_time || !wanted.takes_thread(who, number)) {
             return Ok(());
         }
         let own = match &record {
@@ -271,7 +261,6 @@ impl<'a> Printing<'a> {
             misc: raw.misc,
             ..Entry::default()
         };
-        let written = self.writer.write_record(out, &entry, raw.kind, &record);
-        written.map_err(|error| Error::output("the records", error))
+        visit(ScriptLine::Record(&entry, raw.kind, &record))
     }
 }

@@ -6,7 +6,7 @@ use crate::perfdata::{Event, Feature, Form, Reader};
 use crate::profile::recording::{EventAsked, Recording};
 
 /// All that the header and the feature sections say.
-pub(super) fn of(reader: &Reader) -> Recording {
+pub fn of(reader: &Reader) -> Recording {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     Recording {
         facts: facts(reader),

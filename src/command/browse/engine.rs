@@ -4,16 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::stage::{Newest, Stage};
-use crate::analysis::names::Names;
+use super::loader::Newest;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, Order, Profile, Query, query};
+use crate::profile::sampled::{Answer, Order, Query};
 use crate::tui::{Engine, ExportForm, FunctionRef, LiveCommand};
 use crate::view::report::Layout;
 
 /// The engine.
-pub(super) struct Answers {
+pub(super) struct RecordingEngine {
     newest: Newest,
     query: Option<Query>,
     answer: Option<Arc<Answer>>,
@@ -22,28 +21,26 @@ pub(super) struct Answers {
     layout: Layout,
 }
 
-impl Answers {
+impl RecordingEngine {
     pub(super) fn new(newest: Newest, code: Sender<FunctionRef>, layout: Layout) -> Self {
         Self { newest, query: None, answer: None, code, layout }
     }
 }
 
-impl Engine for Answers {
+impl Engine for RecordingEngine {
     fn ask(&mut self, query: Query) {
         self.query = Some(query);
     }
 
     fn answer(&mut self) -> Option<Arc<Answer>> {
-        self.answer = Some(Arc::new(answered(&*self.newest.get()?, self.query.as_ref()?)));
+        self.answer = Some(Arc::new(self.newest.get()?.answer(self.query.as_ref()?)));
         self.answer.clone()
     }
 
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
-        let (stage, query) = (self.newest.get()?, self.query.as_ref()?);
         let times = self.answer.as_ref()?.times.as_ref()?;
-        Some(stage.with(&names(&stage), |input| {
-            query::history(input, query, &function.dso, &function.symbol, times, &stage.texts)
-        }))
+        let FunctionRef { dso, symbol } = function;
+        Some(self.newest.get()?.history(self.query.as_ref()?, (dso, symbol), times))
     }
 
     fn annotate(&mut self, function: FunctionRef) {
@@ -63,24 +60,11 @@ impl Engine for Answers {
             ExportForm::Folded => has_tree.then_some(Order::Caller),
             _ => query.tree,
         };
-        let whole = answered(&stage, &Query { limit: 0.0, tree, ..query.clone() });
+        let whole = stage.answer(&Query { limit: 0.0, tree, ..query.clone() });
         screen::export(&whole.profile, query.event, &self.layout, form, path)
     }
 
     fn command(&mut self, _: LiveCommand) -> Option<String> {
         Some("this is a recording: nothing comes in that could be stopped or forgotten".to_owned())
-    }
-}
-
-fn names(stage: &Stage) -> Names<'_> {
-    Names::new(&stage.ground.session).with_payloads(&stage.ground.samples.payloads)
-}
-
-fn answered(stage: &Stage, query: &Query) -> Answer {
-    let answer = stage
-        .with(&names(stage), |input| query::answer(input, &stage.ground.sources, query, stage.texts.clone()));
-    Answer {
-        profile: Profile { modules: stage.modules.clone(), trust: stage.trust.clone(), ..answer.profile },
-        ..answer
     }
 }

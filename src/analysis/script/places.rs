@@ -7,25 +7,19 @@ use crate::session::addresses::Addresses;
 use crate::session::{History, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 
-/// How names are wanted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
-    pub(super) depth: Depth,
-    pub(super) raw_names: bool,
-}
-
 /// Names all addresses, in the order of their numbers.
 pub(super) fn name(
     history: &History,
     addresses: &Addresses,
     symbols: &mut Symbols,
-    wish: Wish,
+    depth: Depth,
+    raw_names: bool,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Places {
     let locations: Vec<Location> =
         addresses.all().iter().map(|address| location::locate(history, *address)).collect();
     let of_data: Vec<usize> = (0..locations.len()).filter(|at| addresses.all()[*at].is_data).collect();
-    let answers = symbols.answers(&locations, wish.depth, progress);
+    let answers = symbols.answers(&locations, depth, progress);
     let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
     let mut places = Places::default();
@@ -52,7 +46,7 @@ pub(super) fn name(
         if frames.is_empty() {
             places.push([base]);
         } else {
-            places.push(frames.iter().map(|frame| place(&base, frame, into, symbols, wish.raw_names)));
+            places.push(frames.iter().map(|frame| place(&base, frame, into, symbols, raw_names)));
         }
     }
     places

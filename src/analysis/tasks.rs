@@ -1,34 +1,20 @@
-//! `--stats`, `--tasks`, `--mmaps` and `-T`: what a recording holds besides samples, as perf lists it.
+//! What a recording holds besides samples: records by kind, tasks, their mappings, what their counters said
+//! at the end.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
-use crate::cli::report::Report;
 use crate::profile::recording::{Count, Mapping, Task};
 use crate::record::kind;
 use crate::session::{Epoch, Session, Timestamp};
-use crate::view;
 
-/// Writes the one that was asked for.
-///
-/// # Errors
-/// Those of `out`.
-pub(super) fn write(out: &mut dyn Write, typed: &Report, session: &Session) -> io::Result<()> {
-    if typed.stats {
-        let kinds: Vec<(String, u64)> = session
-            .index
-            .counts()
-            .map(|(number, count)| {
-                (kind::name(number).map_or_else(|| number.to_string(), str::to_owned), count)
-            })
-            .collect();
-        return view::listings::stats(out, &kinds, session.index.unknown);
-    }
-    view::listings::tasks(out, &tasks(session, typed.mmaps))
+/// Records of each kind that has a name (or else its number), with how many there are.
+pub fn record_counts(session: &Session) -> Vec<(String, u64)> {
+    let name = |number: u32| kind::name(number).map_or_else(|| number.to_string(), str::to_owned);
+    session.index.counts().map(|(number, count)| (name(number), count)).collect()
 }
 
-/// All tasks by their parents, with what they had mapped at the end.
-fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
+/// All tasks by their number, with what they had mapped at the end if that is wanted.
+pub fn tasks(session: &Session, with_maps: bool) -> Vec<Task> {
     let history = &session.history;
     let last = Timestamp::MAX;
     let names: Vec<String> = history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
@@ -70,7 +56,7 @@ fn mappings(session: &Session, pid: i32) -> Vec<Mapping> {
 }
 
 /// What threads' counters said when they ended.
-pub(super) fn counts(session: &Session) -> Vec<Count> {
+pub fn counts(session: &Session) -> Vec<Count> {
     let events = session.reader.events();
     let name = |event: usize| events.get(event).map_or_else(String::new, |event| event.name());
     let count = |read: &crate::session::ThreadCount| Count {

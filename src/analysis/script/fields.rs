@@ -7,7 +7,6 @@
 
 use crate::abi::attr::kind;
 use crate::abi::sample_type;
-use crate::cli::script::Script;
 use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::Event;
 use crate::profile::script::{FIELDS, Field, Fields};
@@ -35,8 +34,8 @@ const KINDS: [(&str, u32); 5] = [
 ];
 
 /// One `-F`.
-#[derive(Debug)]
-struct Change {
+#[derive(Debug, Clone)]
+struct FieldChange {
     /// Only for events of this kind.
     kind: Option<u32>,
     /// For no event that a recording can hold (`synth:`).
@@ -46,41 +45,45 @@ struct Change {
     fields: Vec<(bool, Field)>,
 }
 
-fn change(typed: &str) -> Result<Change> {
-    let (kind, is_void, list) = match typed.split_once(':') {
-        None => (None, false, typed),
-        Some(("synth", list)) => (None, true, list),
-        Some((name, list)) => {
-            let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name.trim()) else {
-                return Err(Error::usage(format!("{name:?} is no kind of event"))
-                    .try_this("hw, sw, trace, raw, break or synth, then a colon and fields"));
-            };
-            (Some(*kind), false, list)
-        }
-    };
-    let mut fields = Vec::new();
-    let (mut changes, mut plain) = (0, 0);
-    for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-        let (is_added, name) = match word.as_bytes()[0] {
-            b'+' => (true, &word[1..]),
-            b'-' => (false, &word[1..]),
-            _ => (true, word),
+impl FieldChange {
+    fn parse(typed: &str) -> Result<Self> {
+        let (kind, is_void, list) = match typed.split_once(':') {
+            None => (None, false, typed),
+            Some(("synth", list)) => (None, true, list),
+            Some((name, list)) => {
+                let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name.trim()) else {
+                    return Err(Error::usage(format!("{name:?} is no kind of event"))
+                        .try_this("hw, sw, trace, raw, break or synth, then a colon and fields"));
+                };
+                (Some(*kind), false, list)
+            }
         };
-        if name.len() == word.len() {
-            plain += 1
-        } else {
-            changes += 1
+        let mut fields = Vec::new();
+        let (mut changes, mut plain) = (0, 0);
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let (is_added, name) = match word.as_bytes()[0] {
+                b'+' => (true, &word[1..]),
+                b'-' => (false, &word[1..]),
+                _ => (true, word),
+            };
+            if name.len() == word.len() {
+                plain += 1
+            } else {
+                changes += 1
+            }
+            fields.push((is_added, field(name)?));
         }
-        fields.push((is_added, field(name)?));
-    }
-    if changes > 0 && plain > 0 {
-        return Err(Error::usage(format!("-F {typed:?} both changes the usual fields and replaces them"))
+        if changes > 0 && plain > 0 {
+            return Err(Error::usage(format!(
+                "-F {typed:?} both changes the usual fields and replaces them"
+            ))
             .try_this("a sign before each name, or before none"));
+        }
+        if fields.is_empty() && kind.is_none() && !is_void {
+            return Err(Error::usage("-F names no field").try_this("pmc script -F comm,tid,time,ip,sym"));
+        }
+        Ok(Self { kind, is_void, is_relative: changes > 0, fields })
     }
-    if fields.is_empty() && kind.is_none() && !is_void {
-        return Err(Error::usage("-F names no field").try_this("pmc script -F comm,tid,time,ip,sym"));
-    }
-    Ok(Change { kind, is_void, is_relative: changes > 0, fields })
 }
 
 fn field(name: &str) -> Result<Field> {
@@ -121,21 +124,23 @@ const NEEDS: [(Field, u64); 18] = [
     (Field::Tod, sample_type::TIME),
 ];
 
-/// The fields of each event.
+/// The fields of each event: the usual ones, changed by each `-F`. `callers`: those of tracepoints are shown
+/// where they were recorded.
 ///
 /// # Errors
 /// When a word means nothing.
-pub(super) fn of(typed: &Script, events: &[Event]) -> Result<Vec<Fields>> {
-    let changes: Vec<Change> = typed.fields.iter().map(|text| change(text)).collect::<Result<_>>()?;
-    Ok(events.iter().map(|event| of_event(typed, event, &changes)).collect())
+pub(super) fn of_events(typed: &[String], callers: bool, events: &[Event]) -> Result<Vec<Fields>> {
+    let changes: Vec<FieldChange> =
+        typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;
+    Ok(events.iter().map(|event| of_event(event, callers, &changes)).collect())
 }
 
-fn usual(typed: &Script, event: &Event) -> Fields {
+fn usual(event: &Event, callers: bool) -> Fields {
     let sample_type = event.attr.sample_type();
     let mut usual = vec![Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event];
     let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
     usual.push(if is_tracepoint { Field::Trace } else { Field::Period });
-    if !is_tracepoint || sample_type & sample_type::CALLCHAIN != 0 && !typed.hide_call_graph {
+    if !is_tracepoint || sample_type & sample_type::CALLCHAIN != 0 && callers {
         usual.extend([Field::Ip, Field::Sym, Field::SymOff, Field::Dso]);
     }
     if event.attr.kind() == kind::SOFTWARE {
@@ -148,10 +153,11 @@ fn usual(typed: &Script, event: &Event) -> Fields {
     Fields::of(&usual)
 }
 
-fn of_event(typed: &Script, event: &Event, changes: &[Change]) -> Fields {
-    let mut fields = usual(typed, event);
+fn of_event(event: &Event, callers: bool, changes: &[FieldChange]) -> Fields {
+    let mut fields = usual(event, callers);
     let mut asked = Vec::new();
-    let mine = |change: &&Change| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
+    let mine =
+        |change: &&FieldChange| !change.is_void && change.kind.is_none_or(|kind| kind == event.attr.kind());
     for change in changes.iter().filter(mine) {
         if !change.is_relative {
             fields = Fields::default();

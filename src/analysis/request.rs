@@ -1,0 +1,413 @@
+//! What is asked of a recording's samples before any of them is read.
+//!
+//! Receives plain values, from whoever has them (a command line, a screen, an export); they become what pass
+//! 2 of the session is asked. Decides what a span of time, a socket or a thread's name means in a recording.
+//! What is asked of samples that have been added up and named is a [`Query`].
+
+use rustc_hash::FxHashSet;
+
+use crate::abi::{branch_sample_type, sample_type};
+use crate::error::{Error, Result};
+use crate::perfdata::{Buffer, Event, Reader};
+use crate::profile::sampled::{Query, SortKey, sort};
+use crate::record::kind;
+use crate::session::samples::SampleAttribute;
+use crate::session::{CommId, SampleQuery, Session};
+use crate::symbol::Options;
+
+/// Length of a slice for the sort key `time` by default, in nanoseconds.
+pub const SLICE: u64 = 100_000_000;
+/// Longest call chain by default, in frames.
+pub const MAX_STACK: usize = 127;
+/// Most slices that the time of a recording is cut into for [`AnalysisRequest::facets`] …
+const SLICES: u64 = 240;
+/// … and how many samples a slice should hold.
+const IN_SLICE: u64 = 5;
+
+/// What is asked of a recording's samples.
+#[derive(Debug, Clone)]
+pub struct AnalysisRequest {
+    /// Which samples count.
+    pub selection: SampleSelection,
+    /// What rows are told apart by.
+    pub keys: Vec<SortKey>,
+    /// The usual sort keys of what is measured belong before `keys`: [`AnalysisRequest::settle`] puts them
+    /// there.
+    pub usual_keys: bool,
+    /// Length of a slice for the sort key `time`, in nanoseconds.
+    pub slice: u64,
+    /// What of a sample is added up.
+    pub measure: Measure,
+    /// Callers are kept; else rows have the sampled function alone.
+    pub callers: bool,
+    /// Longest call chain, in frames.
+    pub max_stack: usize,
+    /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
+    /// keys are: a screen filters by them.
+    pub facets: bool,
+    /// What names do to the stacks.
+    pub stack_changes: StackChanges,
+    /// Names are as the compiler wrote them.
+    pub raw_names: bool,
+    /// Tracepoints' payloads are given field by field, not as their format prints them.
+    pub raw_traces: bool,
+    /// Where symbols are looked for. Whether the recording is from this machine ([`Options::live`]) is found
+    /// out.
+    pub symbols: Options,
+}
+
+impl AnalysisRequest {
+    /// All samples by period, with callers and without sort keys.
+    pub fn new(symbols: Options) -> Self {
+        Self {
+            selection: SampleSelection::default(),
+            keys: Vec::new(),
+            usual_keys: false,
+            slice: SLICE,
+            measure: Measure::Period,
+            callers: true,
+            max_stack: MAX_STACK,
+            facets: false,
+            stack_changes: StackChanges::default(),
+            raw_names: false,
+            raw_traces: false,
+            symbols,
+        }
+    }
+
+    /// Decides what hangs on what was recorded: whether branches count, and the usual sort keys.
+    ///
+    /// # Errors
+    /// When branches were asked for and none were recorded.
+    pub fn settle(&mut self, reader: &Reader) -> Result<()> {
+        let events = reader.events();
+        let has_branches =
+            events.iter().any(|event| event.attr.sample_type() & sample_type::BRANCH_STACK != 0);
+        // A call chain that the hardware kept.
+        let are_chains =
+            |event: &Event| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+        match self.measure {
+            Measure::Branches if !has_branches => {
+                return Err(Error::new("the recording has no branches")
+                    .try_this("pmc record -b, which needs a CPU that keeps them"));
+            }
+            Measure::BranchesIfRecorded if has_branches && !events.iter().any(are_chains) => {
+                self.measure = Measure::Branches;
+            }
+            Measure::BranchesIfRecorded => self.measure = Measure::Period,
+            _ => {}
+        }
+        if std::mem::take(&mut self.usual_keys) {
+            self.keys.splice(0..0, self.measure.usual_keys().iter().copied());
+        }
+        Ok(())
+    }
+
+    /// Whether the first names must be deep already: for lines in rows, or to change stacks.
+    pub fn needs_deep_names(&self) -> bool {
+        self.stack_changes.changes_any() || self.keys.iter().any(|key| key.needs_lines())
+    }
+
+    /// Whether each branch counts, once settled.
+    pub fn counts_branches(&self) -> bool {
+        self.measure == Measure::Branches
+    }
+
+    /// Whether samples have call chains that count: those of branches do not.
+    pub fn has_chains(&self, reader: &Reader) -> bool {
+        !self.counts_branches() && super::has_chains(reader)
+    }
+
+    /// A question to what this request brings: with its sort keys; without call chains there are neither
+    /// totals nor a tree.
+    pub fn question(&self, query: &Query, reader: &Reader) -> Query {
+        let has_chains = self.has_chains(reader);
+        Query {
+            keys: self.keys.clone(),
+            totals: query.totals && has_chains,
+            tree: query.tree.filter(|_| has_chains),
+            ..query.clone()
+        }
+    }
+
+    /// What pass 2 must find out.
+    ///
+    /// # Errors
+    /// When the recording does not say what the selection needs.
+    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+        let mut attributes = sort::attributes(&self.keys, self.slice);
+        if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
+            attributes.push(SampleAttribute::Parent);
+        }
+        if self.facets {
+            add_facets(&mut attributes, session);
+        }
+        Ok(SampleQuery {
+            attributes,
+            branches: self.counts_branches(),
+            by_weight: self.measure == Measure::Weight,
+            ignore_comms: !self.facets && !self.keys.contains(&SortKey::Comm),
+            ignore_stacks: !self.callers,
+            ..self.selection.sample_query(session)?
+        })
+    }
+}
+
+/// What of a sample is added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Its period: occurrences of the event.
+    Period,
+    /// Its weight, at least 1.
+    Weight,
+    /// Each of its branches, as 1, at its target.
+    Branches,
+    /// The same where there are branches other than those that are a call chain; else the period.
+    BranchesIfRecorded,
+}
+
+/// What rows of samples are told apart by, unless something else is asked for.
+pub const USUAL_KEYS: [SortKey; 3] = [SortKey::Comm, SortKey::Dso, SortKey::Symbol];
+
+impl Measure {
+    /// What rows are told apart by, unless something else is asked for.
+    fn usual_keys(self) -> &'static [SortKey] {
+        match self {
+            Self::Period | Self::BranchesIfRecorded => &USUAL_KEYS,
+            Self::Branches => {
+                &[SortKey::Comm, SortKey::DsoFrom, SortKey::SymbolFrom, SortKey::SymbolTo, SortKey::Cycles]
+            }
+            Self::Weight => &[
+                SortKey::LocalWeight,
+                SortKey::Mem,
+                SortKey::Symbol,
+                SortKey::Dso,
+                SortKey::SymbolDaddr,
+                SortKey::DsoDaddr,
+                SortKey::Snoop,
+                SortKey::Tlb,
+                SortKey::Locked,
+                SortKey::Blocked,
+            ],
+        }
+    }
+}
+
+/// What names do to the stacks. Whoever asks for it needs names before there are rows.
+#[derive(Debug, Clone, Default)]
+pub struct StackChanges {
+    /// What these functions called counts as their own.
+    pub ignore_callees: Option<Pattern>,
+    /// The innermost function that this finds is the sort key `parent`.
+    pub parent: Option<Pattern>,
+    /// Samples without a parent are left out.
+    pub parents_only: bool,
+}
+
+impl StackChanges {
+    /// Whether anything changes.
+    pub fn changes_any(&self) -> bool {
+        self.ignore_callees.is_some() || self.parent.is_some()
+    }
+}
+
+/// A regular expression for names.
+#[derive(Debug, Clone)]
+pub struct Pattern(regex_lite::Regex);
+
+impl Pattern {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// When the text is none.
+    pub fn new(text: &str) -> Result<Self> {
+        let bad = |error: regex_lite::Error| {
+            Error::usage(format!("{text:?} is no regular expression")).why(error.to_string())
+        };
+        regex_lite::Regex::new(text).map(Self).map_err(bad)
+    }
+
+    /// Whether it finds something in a name.
+    pub fn finds(&self, name: &str) -> bool {
+        self.0.is_match(name)
+    }
+}
+
+/// Which samples count. What nothing is said about counts whole.
+#[derive(Debug, Clone, Default)]
+pub struct SampleSelection {
+    /// Only threads with these names; empty: all.
+    pub comms: Vec<String>,
+    /// Only these processes; empty: all.
+    pub pids: Vec<i32>,
+    /// Only these threads; empty: all.
+    pub tids: Vec<i32>,
+    /// Only these CPUs.
+    pub cpus: Option<FxHashSet<u32>>,
+    /// Only the CPUs of this socket.
+    pub socket: Option<u32>,
+    /// Only this span.
+    pub time: Option<TimeSpan>,
+}
+
+impl SampleSelection {
+    /// The same as pass 2 understands it; all else is as usual.
+    ///
+    /// # Errors
+    /// When the recording does not say what its sockets or its first and last times are, and that is needed.
+    pub(super) fn sample_query(&self, session: &Session) -> Result<SampleQuery> {
+        let set = |list: &[i32]| (!list.is_empty()).then(|| list.iter().copied().collect());
+        let times = self.time.map(|span| span.of(&session.reader)).transpose()?;
+        let cpus = match self.socket {
+            Some(socket) => Some(of_socket(socket, self.cpus.as_ref(), &session.reader)?),
+            None => self.cpus.clone(),
+        };
+        Ok(SampleQuery {
+            times: times.into_iter().collect(),
+            cpus,
+            pids: set(&self.pids),
+            tids: set(&self.tids),
+            comms: comms(&self.comms, session),
+            ..SampleQuery::default()
+        })
+    }
+}
+
+/// The numbers of threads' names.
+fn comms(names: &[String], session: &Session) -> Option<FxHashSet<CommId>> {
+    if names.is_empty() {
+        return None;
+    }
+    let all = session.history.comms().enumerate();
+    let named = all.filter(|(_, comm)| names.iter().any(|name| name.as_bytes() == *comm));
+    Some(named.map(|(number, _)| CommId(number as u32)).collect())
+}
+
+/// The CPUs of a socket, of those that were asked for.
+fn of_socket(socket: u32, cpus: Option<&FxHashSet<u32>>, reader: &Reader) -> Result<FxHashSet<u32>> {
+    let Some(topology) = &reader.features().cpu_topology else {
+        return Err(Error::new("the recording does not say which CPUs a socket has").try_this("-C with CPUs"));
+    };
+    let all = topology.cpus.iter().enumerate().filter(|(_, (_, of))| *of == socket);
+    let numbers = all.map(|(cpu, _)| cpu as u32);
+    Ok(numbers.filter(|cpu| cpus.is_none_or(|list| list.contains(cpu))).collect())
+}
+
+/// A part of a recording's time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TimeSpan {
+    /// From … to, ends included, in nanoseconds of the recording's clock.
+    Clock(u64, u64),
+    /// From … to in percent of the time between the first sample and the last.
+    Percent(f64, f64),
+}
+
+impl TimeSpan {
+    /// Reads two times in seconds of which either may be missing (`1.5,`), or two percentages (`10%-20%`).
+    ///
+    /// # Errors
+    /// When the text is neither.
+    pub fn parse(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::usage(format!("{text:?} is no span of time"))
+                .try_this("FROM,TO in seconds, either may be missing; or 10%-20%")
+        };
+        if let Some((from, to)) = text.split_once('-').filter(|_| text.contains('%')) {
+            let part = |word: &str| word.trim().trim_end_matches('%').parse::<f64>().map_err(|_| bad());
+            return Ok(Self::Percent(part(from)?, part(to)?));
+        }
+        let (from, to) = text.split_once(',').ok_or_else(bad)?;
+        let time = |word: &str, missing: u64| match word.trim() {
+            "" => Ok(missing),
+            word => nanoseconds(word).ok_or_else(bad),
+        };
+        Ok(Self::Clock(time(from, 0)?, time(to, u64::MAX)?))
+    }
+
+    /// First and last time of it in a recording, in nanoseconds.
+    fn of(self, reader: &Reader) -> Result<(u64, u64)> {
+        let (from, to) = match self {
+            Self::Clock(from, to) => return Ok((from, to)),
+            Self::Percent(from, to) => (from, to),
+        };
+        let Some(span) = &reader.features().sample_time else {
+            return Err(Error::new("the recording does not say when its first and last samples were taken")
+                .try_this("times in seconds"));
+        };
+        let length = span.last.saturating_sub(span.first) as f64;
+        let at = |percent: f64| span.first.saturating_add((length * percent / 100.0) as u64);
+        Ok((at(from), at(to)))
+    }
+}
+
+/// Seconds with a fraction, exact to the nanosecond (a float would not be).
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
+}
+
+/// Adds what a screen filters by, where it is not there yet.
+fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session) {
+    for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu] {
+        if !attributes.contains(&extra) {
+            attributes.push(extra);
+        }
+    }
+    if !attributes.iter().any(|extra| matches!(extra, SampleAttribute::Time(_)))
+        && let Some((first, last)) = span(session)
+    {
+        let slices = (session.index.count(kind::SAMPLE) / IN_SLICE).clamp(1, SLICES);
+        attributes.push(SampleAttribute::Time((last.saturating_sub(first) / slices).max(1)));
+    }
+}
+
+/// First and last time of samples: what the header says, or else what the first and last chunks hold.
+fn span(session: &Session) -> Option<(u64, u64)> {
+    if !session.has_time {
+        return None;
+    }
+    if let Some(span) = &session.reader.features().sample_time
+        && span.first < span.last
+    {
+        return Some((span.first, span.last));
+    }
+    let chunks = session.index.chunks.iter().filter(|chunk| chunk.samples > 0);
+    let ends: Vec<_> = chunks.clone().take(1).chain(chunks.clone().next_back()).collect();
+    let mut buffer = Buffer::default();
+    let mut span: Option<(u64, u64)> = None;
+    for chunk in ends {
+        for raw in session.reader.load(chunk, &mut buffer).ok()? {
+            let sample = (raw.kind == kind::SAMPLE).then(|| session.reader.layouts().sample(&raw)).flatten();
+            if let Some(time) = sample.and_then(|(_, sample)| sample.time()) {
+                let (first, last) = span.unwrap_or((time.0, time.0));
+                span = Some((first.min(time.0), last.max(time.0)));
+            }
+        }
+    }
+    span
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_exact() {
+        assert_eq!(nanoseconds("4547.409503001"), Some(4_547_409_503_001));
+        assert_eq!(nanoseconds("7"), Some(7_000_000_000));
+        assert_eq!(nanoseconds("7.x"), None);
+    }
+
+    #[test]
+    fn spans_are_read() {
+        assert_eq!(TimeSpan::parse("1.5,").unwrap(), TimeSpan::Clock(1_500_000_000, u64::MAX));
+        assert_eq!(TimeSpan::parse("10%-20%").unwrap(), TimeSpan::Percent(10.0, 20.0));
+        for bad in ["", "1", "1-2", "a,b", "x%-y%"] {
+            assert!(TimeSpan::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The thread that has the recording read: samples first, then names, then inlined functions, then the code
+//! of functions.
+//!
+//! Hands on each stage as soon as it is whole, and tells the board how far work has come. Keeps the
+//! symbolizer (it is in the
+//! [`Analysis`]), and therefore also has the code of functions fetched.
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{ScreenPlan, function_of};
+use crate::analysis::annotate::AnnotationRequest;
+use crate::analysis::annotate::listing::ListingOptions;
+use crate::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, quality};
+use crate::error::Result;
+use crate::perfdata::Reader;
+use crate::profile::annotate::Listing;
+use crate::profile::sampled::StringTable;
+use crate::session::Session;
+use crate::symbol::Depth;
+use crate::text::clean;
+use crate::tui::board::{Job, latest};
+use crate::tui::engine::Progress;
+use crate::tui::{Board, FunctionRef};
+
+/// The shortest time between two reports of progress.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// The newest stage, for whoever answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Newest(Arc<Mutex<Option<Arc<NamedSamples>>>>);
+
+impl Newest {
+    pub(super) fn get(&self) -> Option<Arc<NamedSamples>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, stage: NamedSamples) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(stage));
+    }
+}
+
+/// What the thread needs.
+pub(super) struct Loader {
+    pub(super) plan: ScreenPlan,
+    pub(super) newest: Newest,
+    pub(super) jobs: Sender<Job>,
+    pub(super) board: Arc<Board>,
+}
+
+impl Loader {
+    /// Reads everything, then waits for functions whose code is wanted.
+    pub(super) fn run(self, reader: Reader, functions: &Receiver<FunctionRef>) {
+        if let Err(error) = self.load(reader, functions) {
+            self.board.fail(error);
+        }
+    }
+
+    fn load(&self, reader: Reader, functions: &Receiver<FunctionRef>) -> Result<()> {
+        let ScreenPlan { request, depth, opening, .. } = &self.plan;
+        let progress = BoardProgress(&self.board);
+        let session = {
+            let _meter = progress.begin("reading the recording", 0);
+            Arc::new(Session::open(reader)?)
+        };
+        self.board.status(|status| {
+            status.lost = quality::lost(&session);
+            status.notes = quality::notes(&session);
+        });
+        let mut analysis = Analysis::load(session, request, &progress)?;
+        // What the sort keys show may need lines and inlined functions at once; else they come when names
+        // have.
+        let first = if request.needs_deep_names() { *depth } else { Depth::Names };
+        self.stage(&mut analysis, first);
+        if let Some(opening) = opening {
+            let _meter = progress.begin("reading code", 0);
+            let listing = first_listing(&mut analysis, opening)?;
+            self.board.put(|poll| poll.listing = Some((function_of(opening), listing)));
+        }
+        if first != *depth {
+            self.stage(&mut analysis, *depth);
+        }
+        let usual = ListingOptions {
+            with_source: true,
+            symfs: request.symbols.symfs.clone(),
+            ..ListingOptions::default()
+        };
+        let options = opening.as_ref().map_or(usual, |opening| opening.options.clone());
+        while let Some(function) = latest(functions) {
+            let _meter = progress.begin("reading code", 0);
+            let listing = analysis.listing((&function.dso, &function.symbol), &options, &());
+            self.board.put(|poll| poll.listing = Some((function, listing.map(Arc::new))));
+        }
+        Ok(())
+    }
+
+    /// Names everything so deep, and has the question answered again.
+    fn stage(&self, analysis: &mut Analysis, depth: Depth) {
+        let mut named = analysis.name(depth, StringTable::default(), &BoardProgress(&self.board));
+        analysis.assess(&mut named, depth == Depth::Inlines);
+        self.newest.set(named);
+        let _ = self.jobs.send(Job::Refresh);
+    }
+}
+
+/// The code that the screen begins with, or why there is none.
+fn first_listing(
+    analysis: &mut Analysis,
+    opening: &AnnotationRequest,
+) -> Result<std::result::Result<Arc<Listing>, String>> {
+    let mut code = analysis.annotate(opening, &())?;
+    Ok(match code.listings.pop() {
+        Some(listing) => Ok(Arc::new(listing)),
+        None if code.functions == 0 => Err("no sample is in a function whose name is known".to_owned()),
+        None => Err(format!("no sample is in a function of {}", clean(&opening.dsos.join(", ")))),
+    })
+}
+
+/// Tells the board how far work has come, but not too often.
+struct BoardProgress<'a>(&'a Board);
+
+struct BoardMeter<'a> {
+    board: &'a Board,
+    what: &'static str,
+    total: u64,
+    state: Mutex<(Instant, u64)>,
+}
+
+impl ProgressSink for BoardProgress<'_> {
+    fn begin(&self, what: &'static str, total: u64) -> Box<dyn ProgressMeter + '_> {
+        let board = self.0;
+        board.status(|status| status.progress = Some(Progress { what, done: 0, total: 0 }));
+        Box::new(BoardMeter { board, what, total, state: Mutex::new((Instant::now(), 0)) })
+    }
+}
+
+impl BoardMeter<'_> {
+    fn show(&self, done: impl FnOnce(u64) -> u64, total: u64) {
+        let Ok(mut state) = self.state.lock() else { return };
+        state.1 = done(state.1);
+        if state.0.elapsed() >= PROGRESS {
+            state.0 = Instant::now();
+            let done = state.1;
+            self.board.status(|status| status.progress = Some(Progress { what: self.what, done, total }));
+        }
+    }
+}
+
+impl ProgressMeter for BoardMeter<'_> {
+    fn more(&self, count: u64) {
+        self.show(|done| done + count, self.total);
+    }
+
+    fn at(&self, done: u64, total: u64) {
+        self.show(|_| done, total);
+    }
+}
+
+impl Drop for BoardMeter<'_> {
+    fn drop(&mut self) {
+        self.board.status(|status| status.progress = None);
+    }
+}

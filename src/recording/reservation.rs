@@ -1,0 +1,137 @@
+//! The hardware counters are also other people's: the prologue of every measurement that needs them, and giving way
+//! meanwhile.
+//!
+//! Receives the policy of the plan; hands on what must be kept while counters are open ([`Prepared`]). [`Activity`] says
+//! whether events are on, and why not: nobody has asked for them yet (`-D`, `--control`), or somebody else has reserved the
+//! hardware (`--reserve=yield`). Leaves the protocol to [`counter::reservation`](crate::counter::reservation).
+
+use super::drive::Driven;
+use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
+use crate::error::{Result, say};
+use crate::event::{EventGroup, EventSpec};
+use crate::host::Host;
+
+/// Does what the policy asks for, and says what was found, if any of the groups needs the hardware's counters.
+///
+/// # Errors
+/// A reservation that is required and cannot be had.
+pub(crate) fn reserve<'a>(
+    policy: Policy,
+    groups: impl IntoIterator<Item = &'a EventGroup>,
+    host: &Host,
+) -> Result<Prepared> {
+    if !groups.into_iter().flat_map(|group| &group.events).any(EventSpec::takes_counter) {
+        return Ok(Prepared::default());
+    }
+    let prepared = prepare(policy, &LockFile::default_path(host))?;
+    prepared.findings.iter().for_each(say::warn);
+    Ok(prepared)
+}
+
+/// Some of the events that are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventChoice {
+    /// All.
+    All,
+    /// Those that take a counter of the hardware.
+    Hardware,
+    /// The others.
+    Software,
+}
+
+impl EventChoice {
+    /// Whether an event is among them that takes a counter of the hardware, or does not.
+    pub(crate) fn has(self, takes_counter: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Hardware => takes_counter,
+            Self::Software => !takes_counter,
+        }
+    }
+}
+
+/// Whether the events are on, and why not. Times are nanoseconds of the monotonic clock.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    /// Asked for: by the start, the delay or an order.
+    is_on: bool,
+    /// On at any time of this interval.
+    on_in_interval: bool,
+    was_ever_on: bool,
+    /// Since when the hardware is left to whoever has reserved it.
+    yielding_since: Option<u64>,
+    yielded_ns: u64,
+}
+
+impl Activity {
+    /// The measurement begins: all is off. The hardware stays so while it is reserved; the rest is started `at_once`, or
+    /// waits for [`switch`](Self::switch).
+    pub(super) fn begin(
+        &mut self,
+        driven: &mut impl Driven,
+        at_once: bool,
+        is_reserved: bool,
+        now: u64,
+    ) -> Result<()> {
+        if is_reserved {
+            self.yielding_since = Some(now);
+            driven.yielding(true);
+        }
+        if !at_once {
+            return Ok(());
+        }
+        self.note_on();
+        if is_reserved { driven.switch(true, EventChoice::Software) } else { driven.start() }
+    }
+
+    fn note_on(&mut self) {
+        (self.is_on, self.on_in_interval, self.was_ever_on) = (true, true, true);
+    }
+
+    /// Switches on or off, but for what is left to somebody else.
+    pub(super) fn switch(&mut self, driven: &mut impl Driven, on: bool) -> Result<()> {
+        if !on {
+            self.is_on = false;
+            return driven.switch(false, EventChoice::All);
+        }
+        self.note_on();
+        let is_yielding = self.yielding_since.is_some();
+        driven.switch(true, if is_yielding { EventChoice::Software } else { EventChoice::All })
+    }
+
+    /// Leaves the hardware to a reservation, and takes it back.
+    pub(super) fn heed(&mut self, driven: &mut impl Driven, is_reserved: bool, now: u64) -> Result<()> {
+        match (is_reserved, self.yielding_since) {
+            (true, None) => {
+                driven.yielding(true);
+                driven.switch(false, EventChoice::Hardware)?;
+                self.yielding_since = Some(now);
+            }
+            (false, Some(since)) => {
+                driven.yielding(false);
+                if self.is_on {
+                    driven.switch(true, EventChoice::Hardware)?;
+                }
+                self.yielded_ns += now.saturating_sub(since);
+                self.yielding_since = None;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An interval ends: whether the events were on in it.
+    pub(super) fn end_interval(&mut self) -> bool {
+        std::mem::replace(&mut self.on_in_interval, self.is_on)
+    }
+
+    /// Whether they ever were.
+    pub(super) fn was_ever_on(&self) -> bool {
+        self.was_ever_on
+    }
+
+    /// How long the hardware was left to somebody else until `now`, in nanoseconds.
+    pub(super) fn yielded_ns(&self, now: u64) -> u64 {
+        self.yielded_ns + self.yielding_since.map_or(0, |since| now.saturating_sub(since))
+    }
+}
