@@ -640,7 +640,7 @@ fn hostile_lengths_are_answered_soon() {
             assert!(error.to_string().len() < 4000, "the message repeats the text");
         }
     }
-    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < kit::PATIENCE, "{:?}", begin.elapsed());
     let many = format!("{{{}}}", vec!["syscalls:*"; 20_000].join(","));
     assert!(event::parse(&many, &host).unwrap_err().message.contains("more than"));
 }

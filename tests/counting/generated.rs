@@ -287,7 +287,7 @@ impl Terminal {
     #[track_caller]
     fn shows(&self, want: &str) {
         let mut screen = String::new();
-        for _ in 0..200 {
+        for _ in 0..2000 {
             screen = self.tmux(&["capture-pane", "-p"]);
             if screen.contains(want) {
                 return;

@@ -123,7 +123,7 @@ fn open_events_are_seen_in_the_process_that_has_them() {
         .expect("a holder");
     let pid = u64::from(holder.id());
     let mut seen = None;
-    for _ in 0..100 {
+    for _ in 0..1000 {
         let info = json(run(&["info", "--json"]));
         let processes = info["holders"]["processes"].as_array().unwrap().clone();
         seen = processes.into_iter().find(|process| process["pid"].as_u64() == Some(pid));

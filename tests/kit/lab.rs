@@ -1,11 +1,10 @@
 //! A folder with programs and recordings of them that goes away with the test.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of the kit")]
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::kit;
+use crate::kit::{self, oracle};
 
 /// The folder.
 pub struct Lab(tempfile::TempDir);
@@ -35,20 +34,14 @@ impl Lab {
     /// Records a program with perf.
     #[track_caller]
     pub fn record(&self, name: &str, options: &[&str], program: &Path) -> PathBuf {
-        let file = self.path(name);
-        // perf 6.1 now and then aborts on a busy machine, for some seconds every time; that is no finding about pmc.
-        const ABORT: i32 = 6;
-        for attempt in 0..12 {
-            std::thread::sleep(std::time::Duration::from_millis(200 * attempt));
-            let mut perf = Command::new("perf");
-            perf.args(["record", "-q", "-N"]).args(options).arg("-o").arg(&file).arg("--").arg(program);
-            perf.current_dir(self.0.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let status = perf.status().expect("perf starts");
-            if status.success() {
-                return file;
-            }
-            assert_eq!(status.signal(), Some(ABORT), "perf record {options:?}: {status}");
-        }
-        panic!("perf record {options:?} aborted every time");
+        let work = [program.to_str().expect("a plain path")];
+        let recording = oracle::Recording {
+            file: &self.path(name),
+            options,
+            work: &work,
+            folder: self.0.path(),
+            is_stream: false,
+        };
+        recording.make()
     }
 }

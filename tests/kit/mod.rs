@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use pmc::tui::keys::Key;
 
@@ -102,6 +103,70 @@ impl From<Output> for Ran {
 #[track_caller]
 pub fn run(args: &[&str]) -> Ran {
     pmc().args(args).output().expect("the binary starts").into()
+}
+
+/// How long something that must happen is waited for. No test asserts a time: this only ends what hangs.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Waits until something is so.
+#[track_caller]
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a process has so many counters open.
+#[track_caller]
+pub fn wait_for_counters(pid: u32, counters: usize) {
+    wait_for("its counters", || {
+        let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        let targets = open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        targets.filter(|target| target.to_string_lossy().contains("perf_event")).count() >= counters
+    });
+}
+
+/// CPU time that a process has used, in the kernel's ticks; `None` once it is gone.
+pub fn ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    Some(fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?)
+}
+
+/// Waits until a process has worked for so many more ticks (of 10 ms), however little of the machine it has.
+#[track_caller]
+pub fn wait_for_ticks(pid: u32, more: u64) {
+    let before = ticks(pid).unwrap_or(0);
+    wait_for("its work", || ticks(pid).is_none_or(|now| now >= before + more));
+}
+
+/// Waits until a process handles a signal in its own way: catches, ignores or blocks it.
+#[track_caller]
+pub fn wait_for_handler(pid: u32, signal: i32) {
+    wait_for("its handler", || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let masks = status.lines().filter_map(|line| {
+            let mask = ["SigCgt:", "SigIgn:", "SigBlk:"].iter().find_map(|name| line.strip_prefix(name))?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        });
+        masks.fold(0, |all, mask| all | mask) & 1 << (signal - 1) != 0
+    });
+}
+
+/// Waits until a process sleeps and has nothing to do: what it was told before is done.
+#[track_caller]
+pub fn wait_until_idle(pid: u32) {
+    let mut same = (None, 0);
+    wait_for("it sleeps", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let sleeps = stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'));
+        let now = ticks(pid);
+        same = if sleeps && same.0 == now { (now, same.1 + 1) } else { (now, 0) };
+        std::thread::sleep(Duration::from_millis(15));
+        same.1 >= 10
+    });
 }
 
 /// Whether the need is met. If not, says so, and fails when `PMC_TEST_REQUIRE` names it.

@@ -3,7 +3,7 @@
 
 use crate::kit;
 
-use crate::kit::lab;
+use crate::kit::{lab, oracle};
 
 mod elsewhere;
 
@@ -160,12 +160,7 @@ int main(void) { for (int i = 0; i < 4000; i++) sink = work(sink + i); return 0;
 
 /// perf's percentages by address.
 fn perf_annotate(file: &Path, symbol: &str) -> BTreeMap<u64, f64> {
-    let run = Command::new("perf")
-        .args(["annotate", "--stdio", "-s", symbol, "-i"])
-        .arg(file)
-        .stdin(Stdio::null())
-        .output();
-    let text = String::from_utf8_lossy(&run.unwrap().stdout).into_owned();
+    let text = oracle::perf_of(file, &["annotate", "--stdio", "-s", symbol]);
     let line = |line: &str| {
         let mut parts = line.splitn(3, ':');
         let percent: f64 = parts.next()?.trim().parse().ok()?;

@@ -87,7 +87,11 @@ impl Built {
 
 #[track_caller]
 fn run(program: &str, args: &[&str], folder: &Path) -> String {
-    let output = Command::new(program).args(args).current_dir(folder).output().unwrap();
+    let output = kit::oracle::ask_anew(|_| {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(folder);
+        command
+    });
     assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

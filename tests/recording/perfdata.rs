@@ -1,6 +1,7 @@
 //! Recordings made by the installed perf, read by pmc, against what perf says of them.
 
 use crate::kit;
+use crate::kit::oracle::{self, Recording};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,17 +25,16 @@ impl Lab {
     }
 }
 
-/// Records WORK with perf; `false` when perf refuses, which some of its options do on some machines.
-fn record(file: &Path, options: &[&str]) -> bool {
-    let mut perf = Command::new("perf");
-    perf.args(["record", "-N"]).args(options).arg("-o").arg(file).arg("--").args(WORK);
-    let run = perf.stdin(Stdio::null()).output().expect("perf starts");
-    run.status.success()
+/// Records WORK with perf.
+#[track_caller]
+fn record(file: &Path, options: &[&str]) {
+    let folder = file.parent().expect("a folder");
+    Recording { file, options, work: WORK, folder, is_stream: false }.make();
 }
 
+#[track_caller]
 fn perf(arguments: &[&str], file: &Path) -> String {
-    let run = Command::new("perf").args(arguments).arg("-i").arg(file).stdin(Stdio::null()).output();
-    String::from_utf8_lossy(&run.expect("perf starts").stdout).into_owned()
+    oracle::perf_of(file, arguments)
 }
 
 /// Records of each kind, as perf dumps them.
@@ -124,7 +124,7 @@ fn recordings_of_every_kind_hold_the_records_that_perf_sees() {
     ];
     for (name, options) in kinds {
         let file = lab.path(name);
-        assert!(record(&file, options), "perf record {options:?}");
+        record(&file, options);
         let reader = agree(&file);
         assert!(reader.notes().is_empty(), "{name}: {:?}", reader.notes());
     }
@@ -183,7 +183,7 @@ fn what_is_written_is_what_was_read() {
     ];
     for (name, options) in kinds {
         let file = lab.path(name);
-        assert!(record(&file, options), "perf record {options:?}");
+        record(&file, options);
         let reader = Reader::open(&file).expect("pmc reads it");
         let counts = our_counts(&reader);
         let (script, header) = (perf(&["script"], &file), header_text(&file));
@@ -222,29 +222,28 @@ fn streams_directories_and_wrapped_files_are_read() {
         let run = run.expect("sh starts");
         assert!(run.status.success(), "{line}: {}", String::from_utf8_lossy(&run.stderr));
     };
-    shell(
-        "perf record -e cpu-clock,page-faults -g -o - -- sh -c 'ls -R /usr/share/doc >/dev/null' >pipe 2>/dev/null",
-    );
+    let record = |name: &str, options: &[&str], is_stream| {
+        let work = ["sh", "-c", "ls -R /usr/share/doc >/dev/null"];
+        let file = lab.path(name);
+        Recording { file: &file, options, work: &work, folder: lab.0.path(), is_stream }.make();
+    };
+    record("pipe", &["-e", "cpu-clock,page-faults", "-g"], true);
     let reader = agree(&lab.path("pipe"));
     assert_eq!(reader.form(), Form::Pipe);
     assert_eq!(reader.events().iter().map(|e| e.name()).collect::<Vec<_>>(), ["cpu-clock", "page-faults"]);
     assert!(reader.features().cpu_desc.is_some() && reader.features().cmdline.is_some());
-    shell(
-        "perf record -e sched:sched_switch -a -o - -- sh -c 'ls -R /usr/share/doc >/dev/null' >traces 2>/dev/null",
-    );
+    record("traces", &["-e", "sched:sched_switch", "-a"], true);
     let reader = agree(&lab.path("traces"));
     assert_eq!(reader.events()[0].name(), "sched:sched_switch");
     assert!(reader.features().tracing_data.as_ref().is_some_and(|t| t.0.starts_with(b"\x17\x08\x44tracing")));
 
-    shell("perf record -e cpu-clock -g -o plain -- sh -c 'ls -R /usr/share/doc >/dev/null' 2>/dev/null");
+    record("plain", &["-e", "cpu-clock", "-g"], false);
     shell("gzip -k plain; zstd -q plain; cat plain > fed");
     let plain = our_counts(&Reader::open(lab.path("plain")).expect("the plain file"));
     for wrapped in ["plain.gz", "plain.zst"] {
         assert_eq!(our_counts(&Reader::open(lab.path(wrapped)).expect(wrapped)), plain);
     }
-    shell(
-        "perf record -e cpu-clock -g --threads -o many -- sh -c 'ls -R /usr/share/doc >/dev/null' 2>/dev/null",
-    );
+    record("many", &["-e", "cpu-clock", "-g", "--threads"], false);
     let reader = agree(&lab.path("many"));
     assert_eq!(reader.form(), Form::Directory);
     assert!(our_counts(&reader)["SAMPLE"] > 0);
@@ -261,7 +260,7 @@ fn streams_that_we_write_are_read_by_perf() {
         ("traces", &["-e", "sched:sched_switch,sched:sched_process_exec", "-a"]),
     ] {
         let file = lab.path(name);
-        assert!(record(&file, options));
+        record(&file, options);
         let reader = Reader::open(&file).expect("pmc reads it");
         let index = reader.scan(|_| {}).expect("the scan reads");
         for compress in [None, Some(1)] {
@@ -297,29 +296,21 @@ fn a_recorder_that_is_killed_leaves_what_it_had() {
     let lab = Lab::new();
     // perf, killed: its header says that there are no data.
     let file = lab.path("killed");
-    let mut perf_record = Command::new("perf");
-    perf_record
-        .args(["record", "-N", "-e", "cpu-clock", "-a", "-F", "4000", "-o"])
-        .arg(&file)
-        .args(["--", "sh", "-c"]);
-    let mut child = perf_record
-        .arg("ls -R / >/dev/null 2>&1; sleep 60")
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("perf starts");
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while std::fs::metadata(&file).map_or(0, |m| m.len()) < 200_000 && std::time::Instant::now() < until {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    child.kill().expect("it can be killed");
-    child.wait().expect("it ends");
+    let options = ["record", "-N", "-e", "cpu-clock", "-a", "-F", "4000", "-o"];
+    let make = || {
+        let mut perf = Command::new("perf");
+        perf.args(options).arg(&file).args(["--", "sh", "-c", "ls -R / >/dev/null 2>&1; exec sleep 600"]);
+        perf
+    };
+    let is_full = || std::fs::metadata(&file).is_ok_and(|meta| meta.len() > 200_000);
+    oracle::start(make, is_full).kill();
     let reader = Reader::open(&file).expect("pmc reads it");
     assert_eq!(reader.notes(), [Note::Unfinished]);
     assert!(our_counts(&reader)["SAMPLE"] > 100);
 
     // Ours, never finished, with and without compression: perf reads it too.
     let file = lab.path("fp");
-    assert!(record(&file, &["-e", "cpu-clock,page-faults", "-g"]));
+    record(&file, &["-e", "cpu-clock,page-faults", "-g"]);
     let reader = Reader::open(&file).expect("pmc reads it");
     let index = reader.scan(|_| {}).expect("the scan reads");
     let script = perf(&["script"], &file);
@@ -363,7 +354,7 @@ fn a_full_disk_leaves_a_readable_file() {
         return;
     }
     let file = lab.path("fp");
-    assert!(record(&file, &["-e", "cpu-clock,page-faults", "-g", "-F", "20000"]));
+    record(&file, &["-e", "cpu-clock,page-faults", "-g", "-F", "20000"]);
     let reader = Reader::open(&file).expect("pmc reads it");
     let index = reader.scan(|_| {}).expect("the scan reads");
     assert!(index.bytes > 250_000, "{} bytes do not fill the disk", index.bytes);
@@ -452,11 +443,10 @@ fn tracepoints_are_printed_as_perf_script_prints_them() {
     if !kit::need("tracefs", events.len() > 10, "tracefs is not mounted") {
         return;
     }
-    let mut run = Command::new("perf");
-    let run = run.args(["record", "-N", "-a", "-m", "8M", "-e", &events.join(","), "-o"]).arg(&file);
-    let run = run.args(["--", "sh", "-c", "ls -R /usr/share/doc >/dev/null; echo x >x; sync; rm x"]);
-    let run = run.current_dir(lab.0.path()).stdin(Stdio::null()).output().expect("perf starts");
-    assert!(run.status.success());
+    let all = events.join(",");
+    let options = ["-a", "-m", "8M", "-e", &all];
+    let work = ["sh", "-c", "ls -R /usr/share/doc >/dev/null; echo x >x; sync; rm x"];
+    Recording { file: &file, options: &options, work: &work, folder: lab.0.path(), is_stream: false }.make();
     let reader = Reader::open(&file).expect("pmc reads it");
     let data = reader.features().tracing_data.as_ref().expect("tracing data");
     let data = pmc::record::tracepoint::TracingData::parse(&data.0).expect("they parse");

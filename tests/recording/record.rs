@@ -11,6 +11,7 @@ mod stacks;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::kit::oracle;
 use pmc::perfdata::Reader;
 use pmc::record::kind;
 
@@ -54,8 +55,7 @@ fn record(file: &Path, options: &[&str], command: &[&str]) -> kit::Ran {
 /// What perf prints about a file; it must not fail.
 #[track_caller]
 fn perf(arguments: &[&str], file: &Path) -> String {
-    let run = Command::new("perf").args(arguments).arg("-i").arg(file).stdin(Stdio::null()).output();
-    let run = run.expect("perf starts");
+    let run = oracle::ask("perf", &[arguments, &["-i", file.to_str().expect("a plain path")]].concat());
     let said = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "perf {arguments:?} {}: {said}", file.display());
     assert!(!said.contains("unknown sample") && !said.contains("Error:"), "perf {arguments:?}: {said}");

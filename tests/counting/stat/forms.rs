@@ -75,7 +75,7 @@ fn tool_events_have_perf_s_fields() {
     assert_eq!(shape(&ours), ["ns", "duration_time"]);
     assert_eq!(shape(&ours), shape(&perfs));
     let ns: f64 = ours.split(',').next().unwrap().parse().unwrap();
-    assert!((5e7..5e9).contains(&ns), "{ns}");
+    assert!((5e7..6e11).contains(&ns), "{ns}");
 }
 
 #[test]

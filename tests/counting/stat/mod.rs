@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use crate::kit;
+use crate::kit::{self, wait_for, wait_for_counters};
 
 mod counted;
 mod ends;
@@ -17,8 +17,7 @@ mod times;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
@@ -75,29 +74,9 @@ fn start(args: &[&str]) -> Child {
     kit::pmc().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until the process has so many counters open.
-#[track_caller]
-fn wait_for_counters(pid: u32, counters: usize) {
-    wait_for("its counters", || {
-        let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-        let targets = open.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        targets.filter(|target| target.to_string_lossy().contains("perf_event")).count() >= counters
-    });
-}
-
-/// Waits until something is so.
-#[track_caller]
-fn wait_for(what: &str, mut so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !so() {
-        assert!(Instant::now() < deadline, "waited 20 s for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// What `perf stat` printed on stderr.
 fn perf(args: &[&str]) -> String {
-    let output = Command::new("perf").arg("stat").args(args).env("LC_ALL", "C").output().unwrap();
+    let output = kit::oracle::ask("perf", &[&["stat"], args].concat());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

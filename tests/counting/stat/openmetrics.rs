@@ -52,7 +52,7 @@ fn a_scrape_file_is_whole_at_any_moment_and_only_grows() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pmc.prom");
     let option = format!("--openmetrics={}", file.display());
-    let script = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/dev/null bs=1M count=1 2>/dev/null; sleep 0.03; done";
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do dd if=/dev/zero of=/dev/null bs=1M count=1 2>/dev/null; sleep 0.03; done";
     let mut child = start(&[
         "stat",
         &option,

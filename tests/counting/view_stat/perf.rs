@@ -93,13 +93,9 @@ fn counts(line: &Line, aggregation: Aggregation, runs: usize) -> Counts {
 
 /// perf's lines in a form; `None` where perf cannot be asked.
 fn ask(form: &str, mode: &[&str]) -> Option<Vec<String>> {
-    let out = std::process::Command::new("perf")
-        .args(["stat", form, "-e", "task-clock,context-switches,page-faults,cycles,duration_time"])
-        .args(mode)
-        .args(["--", "sleep", "0.03"])
-        .env("LC_ALL", "C")
-        .output()
-        .unwrap();
+    let events = "task-clock,context-switches,page-faults,cycles,duration_time";
+    let all = [&["stat", form, "-e", events], mode, &["--", "sleep", "0.03"]].concat();
+    let out = kit::oracle::ask("perf", &all);
     if !kit::need("perf_events", out.status.success(), "perf stat does not run here") {
         return None;
     }
@@ -114,8 +110,7 @@ fn is_6_1() -> bool {
     if !kit::need_program("perf") {
         return false;
     }
-    let version = std::process::Command::new("perf").arg("--version").output().unwrap();
-    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let version = kit::oracle::says("perf", &["--version"]);
     kit::need(
         "perf6.1",
         version.contains(" 6.1."),

@@ -172,8 +172,8 @@ fn ours(program: &Path, function: &str) -> Vec<Instruction> {
 
 /// objdump's addresses and, where it names one, target with name.
 fn objdump(tool: &str, program: &Path, function: &str) -> Vec<(u64, Option<(u64, String)>)> {
-    let run = Command::new(tool).args(["-d", "--no-show-raw-insn"]).arg(program).output().unwrap();
-    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let program = program.to_str().unwrap();
+    let text = kit::oracle::says(tool, &["-d", "--no-show-raw-insn", program]);
     let head = format!("<{function}>:");
     let body =
         text.lines().skip_while(|line| !line.ends_with(&head)).skip(1).take_while(|line| !line.is_empty());

@@ -39,7 +39,7 @@ fn start(command: &[&str], name: &str) -> Running {
     let running = Running(child);
     let exe = format!("/proc/{pid}/exe");
     while !std::fs::read_link(&exe).is_ok_and(|exe| exe.file_name().is_some_and(|file| file == name)) {
-        assert!(began.elapsed() < Duration::from_secs(20), "{command:?} does not become {name}");
+        assert!(began.elapsed() < kit::PATIENCE, "{command:?} does not become {name}");
         std::thread::sleep(Duration::from_millis(10));
     }
     running
@@ -78,8 +78,7 @@ fn what_is_stripped_is_said_and_separate_files_help() {
     std::fs::remove_file(lab.path("prog.debug")).unwrap();
 
     // The table of functions that Fedora packs into its programs: names, and a word about the lines.
-    let text = Command::new("nm").args(["--defined-only", "--format=posix"]).arg(lab.path("whole")).output();
-    let text = String::from_utf8(text.unwrap().stdout).unwrap();
+    let text = kit::oracle::says("nm", &["--defined-only", "--format=posix", &lab.text("whole")]);
     let functions = text.lines().filter(|line| line.contains(" t ") || line.contains(" T "));
     let names: Vec<&str> = functions.filter_map(|line| line.split(' ').next()).collect();
     std::fs::write(lab.path("names"), names.join("\n")).unwrap();
@@ -113,12 +112,12 @@ fn what_is_deleted_is_read_through_its_process() {
 
     let running = start(&[&program, "100000000"], "prog");
     // The library is mapped by the time that the program takes time.
-    std::thread::sleep(Duration::from_millis(200));
+    kit::wait_for_ticks(running.0.id(), 5);
     for gone in [&library, &program] {
         std::fs::remove_file(gone).unwrap();
     }
     let pid = running.0.id().to_string();
-    let file = lab.record(&["-g", "-p", &pid, "--timeout", "400"], &[]);
+    let file = lab.record(&["-g", "-p", &pid, "--timeout", "1000"], &[]);
     let stack = [STACK[0], STACK[1], STACK[2], at("open_shop", "main"), named("main")];
     expect_stack(&file, &source, &stack);
     let document = report(&file);
@@ -157,7 +156,7 @@ fn files_of_a_living_process_in_another_mount_namespace_are_found() {
     let running = start(&words, "hidden");
     assert!(!lab.path("inner/hidden").exists(), "we see it too");
     let pid = running.0.id().to_string();
-    let file = lab.record(&["-g", "-p", &pid, "--timeout", "400"], &[]);
+    let file = lab.record(&["-g", "-p", &pid, "--timeout", "1000"], &[]);
     expect_stack(&file, &source, STACK);
     expect_row(&file, &source, "hidden", "shop::serve", "ring");
 }
@@ -185,8 +184,7 @@ fn files_of_a_process_that_is_gone_are_found_through_another_of_its_namespace() 
     seen.unwrap();
     // With the last process the namespace is gone, and the report says that.
     let began = Instant::now();
-    while Path::new(&format!("/proc/{sleeper}/ns/mnt")).exists() && began.elapsed() < Duration::from_secs(10)
-    {
+    while Path::new(&format!("/proc/{sleeper}/ns/mnt")).exists() && began.elapsed() < kit::PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
     }
     let document = report(&file);

@@ -2,13 +2,14 @@
 //! pmc; perf reads the same file.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
 use pmc::perfdata::{Event, Features, Options, Writer};
 use pmc::record::{FileId, Mmap, Mmap2, Thread, encode};
+
+use crate::kit::oracle;
 
 use super::against::{pmc_json, scripts_agree};
 use super::lab::{DEEP, Lab};
@@ -34,8 +35,7 @@ impl Dice {
 
 /// Addresses of functions, and of a variable, as `nm` prints them.
 fn addresses(program: &Path) -> (Vec<u64>, u64) {
-    let run = Command::new("nm").arg(program).output().expect("nm starts");
-    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let text = oracle::says("nm", &[program]);
     let of = |name: &str| {
         let line =
             text.lines().find(|line| line.ends_with(&format!(" {name}"))).expect("the symbol is there");

@@ -44,9 +44,6 @@ const WAYS: &[&[&str]] = &[
     ],
 ];
 
-/// How long a recording of some kilobytes may take, on a machine that has other things to do.
-const LONG: Duration = Duration::from_secs(60);
-
 #[track_caller]
 fn show(file: &Path, way: &[&str], what: &str) {
     let mut child = kit::pmc()
@@ -62,7 +59,7 @@ fn show(file: &Path, way: &[&str], what: &str) {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if began.elapsed() > LONG {
+        if began.elapsed() > kit::PATIENCE {
             child.kill().unwrap();
             panic!("{what}: {way:?} hangs");
         }

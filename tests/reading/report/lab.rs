@@ -1,10 +1,9 @@
 //! Programs with known behaviour, and recordings of them by perf or by pmc.
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::kit;
+use crate::kit::{self, oracle};
 
 /// Recursion and inlined code: a call tree of some depth.
 pub(crate) const DEEP: &str = r#"
@@ -84,30 +83,13 @@ impl Lab {
 
     /// Records with perf; in pipe form when `pipe`.
     pub(crate) fn record(&self, name: &str, options: &[&str], program: &[&str], pipe: bool) -> PathBuf {
-        let file = self.path(name);
-        // perf 6.1 now and then aborts while it collects build-ids on a busy machine; that is no finding about pmc.
-        const ABORT: i32 = 6;
-        for attempt in 0..6 {
-            let mut perf = Command::new("perf");
-            perf.args(["record", "-q", "-N"]).args(options);
-            if attempt > 1 {
-                // It falls over a build-id that is longer than it thinks one can be.
-                perf.arg("-B");
-            }
-            perf.arg("-o");
-            if pipe {
-                perf.arg("-")
-            } else {
-                perf.arg(&file)
-            };
-            let out = if pipe { std::fs::File::create(&file).expect("a file").into() } else { Stdio::null() };
-            perf.arg("--").args(program).stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
-            let status = perf.status().expect("perf starts");
-            if status.success() {
-                return file;
-            }
-            assert_eq!(status.signal(), Some(ABORT), "perf record {options:?}: {status}");
-        }
-        panic!("perf record {options:?} aborted every time");
+        let recording = oracle::Recording {
+            file: &self.path(name),
+            options,
+            work: program,
+            folder: self.0.path(),
+            is_stream: pipe,
+        };
+        recording.make()
     }
 }

@@ -6,6 +6,7 @@ use crate::kit;
 
 mod against;
 mod branches;
+mod everywhere;
 mod hostile;
 mod lab;
 mod options;

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use super::against::{pmc_json, shares};
 use super::lab::{DEEP, Lab, MANY};
-use crate::kit;
+use crate::kit::{self, oracle};
 
 /// Rows of `-t TAB`: shares by the other columns.
 #[track_caller]
 pub(crate) fn table(tool: &str, file: &Path, options: &[&str]) -> BTreeMap<Vec<String>, f64> {
-    let binary = if tool == "pmc" { crate::kit::binary() } else { tool };
-    let mut command = Command::new(binary);
-    command.args(["report", "--stdio", "-t", "\t", "--percent-limit", "0", "--no-children"]).args(options);
-    let run = command.arg("-i").arg(file).stdin(Stdio::null()).output().unwrap();
-    let text = String::from_utf8_lossy(&run.stdout).into_owned();
+    let all = [&["report", "--stdio", "-t", "\t", "--percent-limit", "0", "--no-children"], options].concat();
+    let text = match tool {
+        "perf" => oracle::perf_of(file, &all),
+        _ => kit::Ran::from(kit::pmc().args(all).arg("-i").arg(file).output().unwrap()).stdout,
+    };
     let mut rows: BTreeMap<Vec<String>, f64> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split('\t').map(|word| word.trim().to_owned());
@@ -135,8 +134,7 @@ fn lists_of_what_else_is_there() {
         })
         .collect()
     };
-    let theirs = Command::new("perf").args(["report", "--stats", "-i", path]).output().unwrap();
-    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let theirs = oracle::perf_of(&file, &["report", "--stats"]);
     // Behind the sums perf tells each event's.
     let theirs = numbers(theirs.split("task-clock stats").next().unwrap());
     assert!(theirs["SAMPLE"] > 20);

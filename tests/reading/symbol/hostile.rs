@@ -1,6 +1,6 @@
 //! Broken and hostile ELF files: nothing panics, nothing hangs.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pmc::address::FileOffset;
 use pmc::symbol::{Depth, Module, SymbolQuery};
@@ -31,7 +31,6 @@ fn mutated_files_are_survived() {
     let sound = std::fs::read(&built.path).unwrap();
     let path = built.folder().join("mutant");
     let mut dice = Dice(0x5eed_0000_0001);
-    let begun = Instant::now();
     for round in 0..300 {
         let mut bytes = sound.clone();
         for _ in 0..=dice.next(20) {
@@ -49,9 +48,8 @@ fn mutated_files_are_survived() {
         std::fs::write(&path, &bytes).unwrap();
         let one = Instant::now();
         let _ = resolve(plain(), Module::file(&path), &queries, Depth::Inlines);
-        assert!(one.elapsed() < Duration::from_secs(10), "round {round} took {:?}", one.elapsed());
+        assert!(one.elapsed() < kit::PATIENCE, "round {round} took {:?}", one.elapsed());
     }
-    assert!(begun.elapsed() < Duration::from_secs(120));
 }
 
 /// One unit whose entries nest `levels` deep, each one byte long.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pmc::tui::keys::{Action, CHAPTERS};
 
-use crate::kit::{in_tmux, need_perf_events, need_program, pmc, run};
+use crate::kit::{self, in_tmux, need_perf_events, need_program, pmc, run};
 
 /// Functions of 50, 30 and 20 %: chains of multiplications take the same time everywhere. Asking for the frame's address makes
 /// the compiler build one. No two rounds are alike, or they could keep step with the samples.
@@ -157,7 +157,7 @@ impl Terminal {
             if is_it(&screen) {
                 return screen;
             }
-            assert!(began.elapsed() < Duration::from_secs(60), "no {what:?} on the screen:\n{screen}");
+            assert!(began.elapsed() < kit::PATIENCE, "no {what:?} on the screen:\n{screen}");
             std::thread::sleep(Duration::from_millis(30));
         }
     }
@@ -192,7 +192,7 @@ impl Terminal {
             if let Some(child) = children.split_whitespace().next() {
                 return child.to_owned();
             }
-            assert!(began.elapsed() < Duration::from_secs(20), "nothing runs");
+            assert!(began.elapsed() < kit::PATIENCE, "nothing runs");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -330,8 +330,13 @@ fn a_recording_is_walked_through() {
         let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
         io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap().to_owned()
     };
-    std::thread::sleep(Duration::from_millis(300));
-    let before = written();
+    let mut before = written();
+    kit::wait_for("the screen to be drawn", || {
+        std::thread::sleep(Duration::from_millis(500));
+        let (last, now) = (before.clone(), written());
+        before.clone_from(&now);
+        last == now
+    });
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(before, written(), "an idle screen draws");
     terminal.press(&["q"]);
@@ -461,8 +466,8 @@ fn each_line_of_a_function_has_its_share() {
         let lines = screen.lines().filter(|line| line.contains(&format!("/* {name} */")));
         let percent = |line: &str| line.split_whitespace().next()?.strip_suffix('%')?.parse::<f64>().ok();
         let shown: f64 = lines.filter_map(percent).sum();
-        // Some 2,000 samples: two and a half points are more than twice the error.
-        assert!((shown - wanted).abs() < 3.5, "{name}: {shown} instead of {wanted}\n{screen}");
+        // Some 2,000 samples: four and a half points are four errors.
+        assert!((shown - wanted).abs() < 4.5, "{name}: {shown} instead of {wanted}\n{screen}");
     }
     assert!(screen.contains("of all: work (lines)"), "{screen}");
     terminal.press(&["q"]);

@@ -273,7 +273,7 @@ fn threads_that_begin_while_events_are_opened_are_recorded_once() {
     let mut target = Command::new(&program).spawn().expect("it starts");
     std::thread::sleep(std::time::Duration::from_millis(50));
     let pid = target.id().to_string();
-    let options = ["-e", "context-switches", "-c", "1", "-p", &pid, "--timeout", "2000"];
+    let options = ["-e", "context-switches", "-c", "1", "-p", &pid, "--timeout", "5000"];
     let run = record(&file, &options, &[]).expect(0).says(&["none lost"]);
     let threads: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/task"))
         .expect("it runs")

@@ -84,11 +84,7 @@ fn start(file: &Path, options: &[&str], command: &[&str]) -> std::process::Child
         pmc.arg("--").args(command);
     }
     let child = pmc.stderr(Stdio::piped()).spawn().expect("pmc starts");
-    let begin = Instant::now();
-    while std::fs::metadata(file).map_or(0, |meta| meta.len()) < 1000 {
-        assert!(begin.elapsed() < Duration::from_secs(10), "no file");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    kit::wait_for("the file", || std::fs::metadata(file).is_ok_and(|meta| meta.len() >= 1000));
     std::thread::sleep(Duration::from_millis(300));
     child
 }
@@ -99,11 +95,7 @@ fn kill(signal: &str, pid: u32) {
 
 #[track_caller]
 fn ended(mut child: std::process::Child) -> (std::process::ExitStatus, String) {
-    let begin = Instant::now();
-    while child.try_wait().expect("it is ours").is_none() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "pmc does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    kit::wait_for("the end of pmc", || child.try_wait().expect("it is ours").is_some());
     let mut said = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
     (child.wait().expect("it ended"), said)
@@ -128,6 +120,12 @@ fn signals_end_a_recording_cleanly() {
     }
     let file = lab.path("command");
     let pmc = start(&file, &[], &["sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.05; done"]);
+    let children = format!("/proc/{0}/task/{0}/children", pmc.id());
+    let child = || std::fs::read_to_string(&children).ok()?.split(' ').next()?.parse().ok();
+    let is_shell =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "sh\n");
+    kit::wait_for("the command", || child().filter(is_shell).is_some());
+    kit::wait_for_handler(child().expect("it runs"), 15);
     kill("-TERM", pmc.id());
     let (status, said) = ended(pmc);
     assert_eq!(status.code(), Some(5), "the command took the signal and ended in its own way: {said}");
@@ -144,6 +142,9 @@ fn a_target_that_dies_ends_the_recording() {
         let mut target = Command::new("sh").args(["-c", SPIN]).spawn().expect("sh starts");
         let pid = target.id().to_string();
         let pmc = start(&file, &[options, &[pid.as_str()]].concat(), &[]);
+        kit::wait_for_counters(pmc.id(), 1);
+        kit::wait_until_idle(pmc.id());
+        kit::wait_for_ticks(target.id(), 10);
         target.kill().expect("it runs");
         target.wait().expect("it ends");
         let (status, said) = ended(pmc);
@@ -159,11 +160,11 @@ fn time_and_size_end_a_recording() {
     }
     let lab = Lab::new();
     let file = lab.path("limited");
-    let begin = Instant::now();
+    // The command would never end.
     record(&file, &["-e", "cpu-clock", "--timeout", "300"], &["sh", "-c", SPIN]).expect(0);
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    // 1200 where the machine has nothing else to do.
     let samples = our_samples(&file);
-    assert!((100..5000).contains(&samples), "{samples}");
+    assert!((10..5000).contains(&samples), "{samples}");
     let run = record(
         &file,
         &["-e", "cpu-clock", "-a", "-g", "-F", "5000", "--max-size", "200K"],
@@ -172,12 +173,8 @@ fn time_and_size_end_a_recording() {
     run.expect(0).says(&["--max-size"]);
     assert!((200 << 10..8 << 20).contains(&std::fs::metadata(&file).expect("it is there").len()));
     assert!(perf_samples(&file) > 0);
-    record(
-        &file,
-        &["-e", "cpu-clock", "-D", "400"],
-        &["sh", "-c", "ls -R /usr/share/doc >/dev/null; sleep 0.6"],
-    )
-    .expect(0);
+    record(&file, &["-e", "cpu-clock", "-D", "2000"], &["sh", "-c", "ls -R /etc >/dev/null; sleep 2.5"])
+        .expect(0);
     assert!(our_samples(&file) < 20, "the work was over when the recording began");
 }
 
@@ -201,14 +198,16 @@ fn orders_are_carried_out() {
     };
     order("ping");
     std::thread::sleep(Duration::from_millis(300));
+    let enabled = Instant::now();
     order("enable");
     std::thread::sleep(Duration::from_millis(400));
     order("disable");
+    let most = 4000.0 * 1.2 * enabled.elapsed().as_secs_f64() + 100.0;
     std::thread::sleep(Duration::from_millis(400));
     order("stop");
     let (_, said) = ended(pmc);
     let samples = told(&said, " samples");
-    assert!((40..3000).contains(&samples), "at most 0.4 s of 4000 a second: {said}");
+    assert!(samples >= 10 && (samples as f64) < most, "at most {most:.0}, 4000 a second: {said}");
     assert_eq!(perf_samples(&file), samples);
 }
 

@@ -65,7 +65,8 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     let shell = format!("for i in 1 2 3 4 5 6; do {0} 400; done; exec {0} 1000", program.display());
     let (live, deferred) = (lab.path("live"), lab.path("deferred"));
     let work = ["sh", "-c", &shell];
-    let options = |when| ["-e", "cpu-clock", "--call-graph", "dwarf", "--unwind", when];
+    let options =
+        |when| ["-e", "cpu-clock", "--call-graph", "dwarf", "-F", "2000", "-m", "16M", "--unwind", when];
     let run = record(&live, &options("live"), &work).expect(0).says(&["none lost"]);
     record(&deferred, &options("deferred"), &work).expect(0).says(&["none lost"]);
     let samples = told(&run.stderr, " samples");
@@ -117,7 +118,7 @@ fn a_running_process_is_unwound_with_what_it_had_mapped_before() {
     let lab = Lab::new();
     let program = hot(&lab);
     let mut target = Command::new(&program).arg("100000000").spawn().expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    kit::wait_for_ticks(target.id(), 5);
     let pid = target.id().to_string();
     for scope in [&["-p", &pid][..], &["-a"], &["-p", &pid, "-z"], &["-p", &pid, "-d"]] {
         let file = lab.path("running");

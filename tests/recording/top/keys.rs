@@ -151,7 +151,7 @@ fn begin(lab: &Lab, is_frozen: bool) -> Option<(Running, Tmux)> {
 }
 
 /// What stands there, when it has stood there for a while.
-fn at_rest(tmux: &Tmux) -> String {
+pub(super) fn at_rest(tmux: &Tmux) -> String {
     let mut last = tmux.painted();
     loop {
         std::thread::sleep(Duration::from_millis(120));

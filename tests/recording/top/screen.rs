@@ -1,5 +1,6 @@
 //! The screen in tmux: the real binary, real keys, what stands on the terminal.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -59,7 +60,7 @@ impl Tmux {
             if is_there(&shown) {
                 return shown;
             }
-            assert!(start.elapsed() < Duration::from_secs(30), "never: {what}\n{shown}");
+            assert!(start.elapsed() < kit::PATIENCE, "never: {what}\n{shown}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -113,12 +114,12 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
     });
     // Standing still, the picture does not change.
     tmux.keys(&["f"]);
-    std::thread::sleep(Duration::from_millis(500));
-    let still = tmux.shown();
+    tmux.until_shown("FROZEN");
+    let still = super::keys::at_rest(&tmux);
     std::thread::sleep(Duration::from_millis(900));
-    assert_eq!(still, tmux.shown());
+    assert_eq!(still, tmux.painted());
     tmux.keys(&["f"]);
-    tmux.until("going on", |shown| shown != still);
+    tmux.until("going on", |shown| !shown.contains("FROZEN"));
     tmux.keys(&["z"]);
     tmux.until_shown("fifty");
     tmux.keys(&["q"]);
@@ -192,7 +193,7 @@ fn a_signal_leaves_a_sane_terminal() {
 #[test]
 fn it_ends_by_itself_when_the_time_is_over() {
     let lab = Lab::new();
-    let Some((_shares, tmux)) = watching(&lab, "--duration 1.5") else { return };
+    let Some((_shares, tmux)) = watching(&lab, "--duration 8") else { return };
     tmux.until_shown("fifty");
     ended(&lab, &tmux, "0");
 }
@@ -237,10 +238,8 @@ fn what_is_seen_can_be_written_to_files() {
         assert!(share(name).is_some_and(|share| (share - wanted).abs() < 6.0), "{name}: {:?}", share(name));
     }
     if kit::need_program("perf") {
-        let perf = Command::new("perf")
-            .args(["report", "--stdio", "--no-children", "-s", "sym", "-i", &data])
-            .output();
-        let perf = String::from_utf8_lossy(&perf.expect("perf starts").stdout).into_owned();
+        let perf =
+            kit::oracle::perf_of(Path::new(&data), &["report", "--stdio", "--no-children", "-s", "sym"]);
         assert!(perf.contains("fifty") && perf.contains("main"), "{perf}");
     }
 }
