@@ -10,7 +10,7 @@ use crate::counter::counter_set::Levels;
 use crate::counter::rings::pages_of;
 use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions};
 use crate::counter::target;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Warning};
 use crate::host::{CpuList, Host};
 use crate::recording::file::rotation::Rotation;
 use crate::recording::launch;
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// What is said of options that change nothing.
-    pub(super) notes: Vec<String>,
+    pub(super) ignored: Vec<Warning>,
     pub(super) control: Option<String>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
@@ -159,7 +159,7 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            notes: accepted(&typed.accepted),
+            ignored: accepted(&typed.accepted),
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
@@ -190,7 +190,7 @@ fn rotation(text: &str) -> Result<Rotation> {
 }
 
 /// What is said of perf's options that change nothing here.
-fn accepted(typed: &Accepted) -> Vec<String> {
+fn accepted(typed: &Accepted) -> Vec<Warning> {
     let all = [
         (typed.threads.is_some(), "--threads", "one thread empties all rings, and is seldom busy"),
         (typed.tail_synthesize, "--tail-synthesize", "what runs is told at the beginning of every file"),
@@ -208,7 +208,10 @@ fn accepted(typed: &Accepted) -> Vec<String> {
         (typed.vmlinux.is_some(), "--vmlinux", "symbols are looked for when a report is made"),
         (typed.debuginfod.is_some(), "--debuginfod", "symbols are looked for when a report is made"),
     ];
-    all.iter().filter(|(on, ..)| *on).map(|(_, name, why)| format!("{name} changes nothing: {why}")).collect()
+    all.into_iter()
+        .filter(|(is_typed, ..)| *is_typed)
+        .map(|(_, option, why)| Warning::OptionIgnored { option, why })
+        .collect()
 }
 
 /// A filter belongs to the `-e` before it.

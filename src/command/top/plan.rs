@@ -13,7 +13,7 @@ use crate::command::plan::{listed, sort_key};
 use crate::command::record::plan as record;
 use crate::counter::counter_set::Levels;
 use crate::counter::sampling::{CallGraph, SampleOptions};
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
@@ -236,10 +236,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         && !may_sample(cpus.iter().next().unwrap_or(0))
     {
         let user = Credentials::own().uid;
-        say::note_once(
-            "sampling the processes of this user only: the whole machine is not for this user \
-             (kernel.perf_event_paranoid; CAP_PERFMON lifts it)",
-        );
+        say::warn(&Warning::OwnProcessesOnly);
         scope = Scope::User(user.to_string());
     }
     if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
