@@ -16,7 +16,7 @@ use super::reservation::{EventChoice, EventSwitch};
 use crate::counter::counter_set::{CountOptions, CounterSet, Levels, Opened, Reading, TargetSlot};
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::target::{self, Cgroup};
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
@@ -253,7 +253,7 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
     threads.retain(|thread| !gone.iter().any(|slot| slot.tid == Some(thread.tid)));
     if !gone.is_empty() && gone.len() < slots.len() {
         let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
-        say::note(format!("{} {what} before their counters were open; they are left out", gone.len()));
+        say::warn(&Warning::TargetsGone { count: gone.len(), what });
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {

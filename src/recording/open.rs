@@ -19,7 +19,7 @@ use crate::counter::reservation::Policy;
 use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
 use crate::counter::sampling::{CallGraph, Rate};
 use crate::counter::target::Cgroup;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -44,7 +44,7 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
                 let attr = Attr::new(kind::HARDWARE, 0);
                 let facts = Facts::own(host);
                 let refusal = refusal::explain(&error, &Asked::opening(&attr, OpenTarget::Task(0)), &facts);
-                say::note_once(format!("sampling cpu-clock, since there are no cycles: {}", refusal.cause));
+                say::warn(&Warning::NoCycles { why: refusal.cause });
             }
         }
     }
@@ -93,7 +93,7 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
             .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
             .try_this("-F max"));
     }
-    say::warning(format!("{words}, which are taken (kernel.perf_event_max_sample_rate)"));
+    say::warn(&Warning::FrequencyLowered { asked: wanted, most: units::thousands(most) });
     plan.options.rate = Rate::Frequency(most);
     Ok(())
 }
@@ -168,11 +168,7 @@ pub(crate) fn open(
     };
     if mapped < pages {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
-        say::note(format!(
-            "rings of {} instead of {}: this user may not lock more memory (kernel.perf_event_mlock_kb, ulimit -l)",
-            is(mapped),
-            is(pages)
-        ));
+        say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages) });
     } else if plan.verbose {
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }
@@ -266,12 +262,10 @@ fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
 fn say_fallbacks(rings: &Rings) {
     for (spec, given_up) in rings.concessions() {
         if given_up.user_only {
-            say::note_once(
-                "sampling user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)",
-            );
+            say::warn(&Warning::UserModeOnly { doing: "sampling" });
         }
         if given_up.all_sides {
-            say::note_once(format!("{}: guests are sampled together with the host", spec.name));
+            say::warn(&Warning::GuestsTogether { event: spec.name.clone() });
         }
     }
 }

@@ -23,16 +23,8 @@ pub(crate) fn reserve<'a>(
         return Ok(Prepared::default());
     }
     let prepared = prepare(policy, &LockFile::default_path(host))?;
-    say_findings(&prepared);
+    prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
-}
-
-/// Says what was found.
-pub(crate) fn say_findings(prepared: &Prepared) {
-    for finding in &prepared.findings {
-        let words = finding.to_string();
-        if finding.is_warning() { say::warning(words) } else { say::note(words) }
-    }
 }
 
 /// Some of the events that are measured.

@@ -9,7 +9,7 @@ use crate::cli::record_accepted::Accepted;
 use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
 use crate::counter::counter_set::Levels;
 use crate::counter::sampling::{self, SampleOptions};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Warning};
 use crate::host::Host;
 use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, Rotation, SamplePlan, Scope};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
@@ -20,7 +20,7 @@ pub(super) struct Plan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// What is said of options that change nothing.
-    pub(super) notes: Vec<String>,
+    pub(super) ignored: Vec<Warning>,
     pub(super) control: Option<String>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
@@ -156,7 +156,7 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            notes: accepted(&typed.accepted),
+            ignored: accepted(&typed.accepted),
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
@@ -187,7 +187,7 @@ fn rotation(text: &str) -> Result<Rotation> {
 }
 
 /// What is said of perf's options that change nothing here.
-fn accepted(typed: &Accepted) -> Vec<String> {
+fn accepted(typed: &Accepted) -> Vec<Warning> {
     let all = [
         (typed.threads.is_some(), "--threads", "one thread empties all rings, and is seldom busy"),
         (typed.tail_synthesize, "--tail-synthesize", "what runs is told at the beginning of every file"),
@@ -205,7 +205,10 @@ fn accepted(typed: &Accepted) -> Vec<String> {
         (typed.vmlinux.is_some(), "--vmlinux", "symbols are looked for when a report is made"),
         (typed.debuginfod.is_some(), "--debuginfod", "symbols are looked for when a report is made"),
     ];
-    all.iter().filter(|(on, ..)| *on).map(|(_, name, why)| format!("{name} changes nothing: {why}")).collect()
+    all.into_iter()
+        .filter(|(is_typed, ..)| *is_typed)
+        .map(|(_, option, why)| Warning::OptionIgnored { option, why })
+        .collect()
 }
 
 /// A filter belongs to the `-e` before it.

@@ -14,7 +14,7 @@ use super::output::{Output, Totals};
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Rings};
 use crate::counter::sampling::CallGraph;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::encode::Encoder;
@@ -160,9 +160,7 @@ impl EventSwitch for Recorder<'_> {
 
     fn yielding(&mut self, is_yielding: bool) {
         if is_yielding {
-            say::note_once(
-                "somebody else has reserved the hardware counters: they are left alone until that is over",
-            );
+            say::warn(&Warning::CountersLeftAlone);
         }
     }
 }

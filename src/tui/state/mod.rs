@@ -25,10 +25,12 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::engine::{ExportForm, FunctionRef, LiveCommand, PENDING, Poll, Status};
+use super::engine::{ExportForm, LiveCommand, Poll, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
-use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
+use crate::profile::sampled::{
+    Answer, Event, Filter, FunctionRef, Order, PENDING, Profile, Query, SortKey, Tree,
+};
 use code::Code;
 use flame::Flame;
 use prompt::Prompt;
@@ -36,7 +38,7 @@ use scroll::Scroll;
 use search::Search;
 use stacks::Stacks;
 use strip::Strip;
-use table::Table;
+use table::FunctionTable;
 use threads::Threads;
 
 /// What comes in.
@@ -109,7 +111,7 @@ pub struct State {
     /// The header's facts.
     pub status: Status,
     /// The table of functions.
-    pub table: Table,
+    pub table: FunctionTable,
     /// The call tree.
     pub stacks: Stacks,
     /// The flame graph.
@@ -159,7 +161,7 @@ impl State {
             answer: None,
             is_waiting: true,
             status: Status::default(),
-            table: Table::default(),
+            table: FunctionTable::default(),
             stacks: Stacks::default(),
             flame: Flame::default(),
             parents: Vec::new(),
