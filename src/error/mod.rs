@@ -6,10 +6,13 @@
 //! [`say`] is the one place that prints it.
 
 pub mod say;
+pub mod warning;
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+
+pub use warning::Warning;
 
 /// Shorthand for results whose error is meant for the user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

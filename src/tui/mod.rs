@@ -79,7 +79,7 @@ impl Inbox {
 
 /// How the surroundings are.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings {
+pub struct ScreenSurroundings {
     /// Stops this program until it is continued.
     pub stop: fn(),
     /// A test wants to see what a panic while drawing leaves behind.
@@ -101,7 +101,7 @@ pub enum End {
 ///
 /// # Errors
 /// When the terminal cannot be read or written.
-pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: Surroundings) -> io::Result<End> {
+pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurroundings) -> io::Result<End> {
     let mut state = State::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
     let _taken = terminal::Taken::take()?;
@@ -178,7 +178,7 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: Surroundin
 struct Screen {
     out: terminal::Out,
     theme: Theme,
-    around: Surroundings,
+    around: ScreenSurroundings,
     drawn: Option<Instant>,
     continued: Instant,
 }

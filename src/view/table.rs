@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 
 /// A column.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shape {
+pub(super) struct ColumnShape {
     /// Blanks in front of it.
     pub(super) gap: u16,
     /// The fewest columns of the terminal that it takes.
@@ -19,13 +19,13 @@ pub(super) struct Shape {
 }
 
 /// At the left, so many blanks behind the column before.
-pub(super) const fn left(gap: u16, least: u16) -> Shape {
-    Shape { gap, least, to_right: false }
+pub(super) const fn left(gap: u16, least: u16) -> ColumnShape {
+    ColumnShape { gap, least, to_right: false }
 }
 
 /// At the right.
-pub(super) const fn right(gap: u16, least: u16) -> Shape {
-    Shape { gap, least, to_right: true }
+pub(super) const fn right(gap: u16, least: u16) -> ColumnShape {
+    ColumnShape { gap, least, to_right: true }
 }
 
 /// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most `width` columns.
@@ -34,7 +34,7 @@ pub(super) const fn right(gap: u16, least: u16) -> Shape {
 /// Those of `out`.
 pub(super) fn write(
     out: &mut dyn Write,
-    shapes: &[Shape],
+    shapes: &[ColumnShape],
     width: Option<u16>,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> io::Result<()> {
@@ -62,7 +62,7 @@ pub(super) fn write(
 mod tests {
     use super::*;
 
-    fn drawn(shapes: &[Shape], width: Option<u16>, rows: &[&[&str]]) -> String {
+    fn drawn(shapes: &[ColumnShape], width: Option<u16>, rows: &[&[&str]]) -> String {
         let mut out = Vec::new();
         let rows = rows.iter().map(|row| row.iter().map(|&cell| cell.to_owned()).collect());
         write(&mut out, shapes, width, rows).unwrap();

@@ -26,7 +26,7 @@ use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::refusal::{self, Asked};
 use crate::counter::reservation::Watcher;
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::profile::compare::compare;
@@ -63,10 +63,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     let mut printer = Printer::new(&plan)?;
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
-        printer.warn(
-            format!("the events need the counters {times} times over: each is counted about 1/{times} of the time, and scaled"),
-            "--exact runs the command again for each part instead",
-        );
+        printer.warn(Warning::TimeShared { times });
     }
     // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It is how a
     // measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays ignored.
@@ -192,10 +189,7 @@ impl Session<'_> {
                 if ran.exit.code() != 0 && exit == Exit::Done {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
-                    say::warning(format!(
-                        "`{name}` ended with status {}: is it what should be compared?",
-                        ran.exit.code()
-                    ));
+                    say::warn(&Warning::CommandFailed { name: name.to_owned(), status: ran.exit.code() });
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
                 runs.push(ran.counts);
@@ -317,12 +311,10 @@ impl Session<'_> {
             off: run.off,
         };
         if run.yielded_ns > 0 {
-            let what = format!(
-                "the hardware events were off for {} of {}, while somebody else held the reservation",
-                units::duration(run.yielded_ns as f64),
-                units::duration(run.elapsed_ns as f64)
-            );
-            self.printer.warn(what, "");
+            self.printer.warn(Warning::CountersYielded {
+                off: units::duration(run.yielded_ns as f64),
+                of: units::duration(run.elapsed_ns as f64),
+            });
         }
         if plan.verbose > 0 {
             tell_raw(&run);
@@ -423,18 +415,13 @@ impl Observer for Follower<'_> {
             return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
         }
         if let Some(error) = &self.wanted.no_hardware {
-            self.printer.warn(no_hardware(error, self.machine), "");
+            self.printer.warn(Warning::NoHardware { why: no_hardware(error, self.machine) });
         }
         if set.fates().any(|fate| fate.user_only) {
-            let what =
-                "counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)";
-            self.printer.warn(what.to_owned(), "");
+            self.printer.warn(Warning::UserModeOnly { doing: "counting" });
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
-            say::note(format!(
-                "{} groups could not be counted as such and are counted singly",
-                set.broken_groups()
-            ));
+            say::warn(&Warning::GroupsSplit { groups: set.broken_groups() });
         }
         self.shown = Some(arrange(set, self.cgroups, self.plan, self.machine));
         Ok(())

@@ -38,7 +38,7 @@ use scroll::Scroll;
 use search::Search;
 use stacks::Stacks;
 use strip::Strip;
-use table::Table;
+use table::FunctionTable;
 use threads::Threads;
 
 /// What comes in.
@@ -111,7 +111,7 @@ pub struct State {
     /// The header's facts.
     pub status: Status,
     /// The table of functions.
-    pub table: Table,
+    pub table: FunctionTable,
     /// The call tree.
     pub stacks: Stacks,
     /// The flame graph.
@@ -161,7 +161,7 @@ impl State {
             answer: None,
             is_waiting: true,
             status: Status::default(),
-            table: Table::default(),
+            table: FunctionTable::default(),
             stacks: Stacks::default(),
             flame: Flame::default(),
             parents: Vec::new(),
