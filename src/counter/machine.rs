@@ -1,7 +1,9 @@
-//! How many counters a core has, how wide they are, and how many are free: asked of the CPU, and found out by opening events.
+//! How many counters a core has, how wide they are, and how many are free: asked of the CPU, and found out by
+//! opening events.
 //!
-//! Receives [`Facts`] (which core PMUs there are); hands on a [`CoreUnit`] for each kind of core. Two witnesses are heard and both
-//! are shown: the CPU's own word (CPUID, x86 only), and the kernel's, which refuses a group that does not fit:
+//! Receives [`Facts`] (which core PMUs there are); hands on a [`CoreUnit`] for each kind of core. Two
+//! witnesses are heard and both are shown: the CPU's own word (CPUID, x86 only), and the kernel's, which
+//! refuses a group that does not fit:
 //!
 //! ```text
 //! leader      pinned  event A   taken
@@ -10,8 +12,8 @@
 //! member n            event A   EINVAL  -> n general counters
 //! + cycles, instructions, ref-cycles: each one still taken has a counter of its own (fixed)
 //! ```
-//! Then the same group is enabled for a moment, smaller and smaller until the kernel can put it on: that many are free.
-//! This is NetBSD's `pmc_get_num_counters`, and its busy state, without a table of CPUs.
+//! Then the same group is enabled for a moment, smaller and smaller until the kernel can put it on: that many
+//! are free. This is NetBSD's `pmc_get_num_counters`, and its busy state, without a table of CPUs.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -105,12 +107,14 @@ impl State {
     }
 }
 
-/// The counters of every kind of core of this machine. Takes some milliseconds for each; empty where no core PMU is registered.
+/// The counters of every kind of core of this machine. Takes some milliseconds for each; empty where no core
+/// PMU is registered.
 pub fn core_units(facts: &Facts) -> Vec<CoreUnit> {
     facts.core_pmus().map(|pmu| on_a_core_of(pmu, || core_unit(pmu, facts))).collect()
 }
 
-/// Runs `ask` on a thread that stays on the CPUs of this PMU, since a hybrid machine answers for the core that asks.
+/// Runs `ask` on a thread that stays on the CPUs of this PMU, since a hybrid machine answers for the core
+/// that asks.
 fn on_a_core_of<T: Send>(pmu: &KnownPmu, ask: impl Fn() -> T + Send + Sync) -> T {
     let Some(cpus) = pmu.cpus.as_ref().filter(|cpus| !cpus.is_empty()) else { return ask() };
     let moved = || {
@@ -155,7 +159,8 @@ fn request(kind: u32, config: u64) -> Attr {
 
 /// The event that fills the most counters tells how many there are.
 fn probe(generic: &impl Fn(u64) -> Attr) -> Option<Probed> {
-    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be counted with the rest.
+    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be
+    // counted with the rest.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
     for &number in others.iter().chain(std::iter::once(instructions)) {
@@ -200,8 +205,9 @@ fn fill(attr: &Attr, most: usize) -> Vec<EventFd> {
     group
 }
 
-/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never comes: the Arm
-/// driver leaves out of its reckoning events that are disabled otherwise, and would take one more than it has.
+/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never
+/// comes: the Arm driver leaves out of its reckoning events that are disabled otherwise, and would take one
+/// more than it has.
 fn leader(attr: &Attr) -> Attr {
     let mut attr = attr.clone();
     attr.set(Flag::Pinned, true);
@@ -289,7 +295,8 @@ mod tests {
         }
     }
 
-    /// The same search on events that always open: the kernel has no limit on software events, so the group is as large as asked.
+    /// The same search on events that always open: the kernel has no limit on software events, so the group
+    /// is as large as asked.
     #[test]
     fn groups_grow_until_the_kernel_refuses() {
         let attr = request(kind::SOFTWARE, 1);

@@ -1,7 +1,9 @@
-//! What a sampling event asks of the kernel: its text and the recorder's options become a `perf_event_attr`, by perf's rules.
+//! What a sampling event asks of the kernel: its text and the recorder's options become a `perf_event_attr`,
+//! by perf's rules.
 //!
-//! Receives an [`EventSpec`] with its place in its group, and [`SampleOptions`]; hands on the request, and the steps by which it
-//! is given up piece by piece when a kernel will not have it whole ([`Concessions`]). Opens nothing.
+//! Receives an [`EventSpec`] with its place in its group, and [`SampleOptions`]; hands on the request, and
+//! the steps by which it is given up piece by piece when a kernel will not have it whole ([`Concessions`]).
+//! Opens nothing.
 //!
 //! Which record an event takes beside its samples:
 //!
@@ -302,7 +304,8 @@ fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields
         // Branches of another kind were asked for: both cannot be, and perf then takes frame pointers.
         CallGraph::Lbr => {}
         CallGraph::Dwarf(bytes) => {
-            // The unwinder needs to know of data mappings, too; the address and its source are perf's way to ask for them.
+            // The unwinder needs to know of data mappings, too; the address and its source are perf's way to
+            // ask for them.
             *fields |=
                 sample_type::REGS_USER | sample_type::STACK_USER | sample_type::ADDR | sample_type::DATA_SRC;
             attr.set_sample_regs_user(arch::REGISTERS);
@@ -415,8 +418,8 @@ impl Concessions {
         NEWER.iter().take(self.older.into()).for_each(|give_up| give_up(attr));
     }
 
-    /// The next thing to give up after this answer to `attr` (which has all of the present concessions); `None` when there
-    /// is nothing left.
+    /// The next thing to give up after this answer to `attr` (which has all of the present concessions);
+    /// `None` when there is nothing left.
     pub fn next(self, error: &io::Error, attr: &Attr, spec: &EventSpec) -> Option<Self> {
         let number = error.raw_os_error()?;
         let sees_kernel = !attr.get(Flag::ExcludeKernel) && !attr.get(Flag::ExcludeUser);

@@ -9,8 +9,8 @@
 
 use std::collections::HashSet;
 
-use super::open::{explain, make_room, slots, threads};
 use super::plan::{SamplePlan, Scope};
+use super::targets::{explain, make_room, slots, threads};
 use crate::counter::rings::{Refused, Rings};
 use crate::error::Result;
 use crate::host::Host;

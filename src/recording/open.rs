@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
+use super::targets::{explain, make_room, slots, threads};
 use super::{launch, new_threads};
 use crate::abi::attr::{Attr, Flag, kind};
 use crate::counter::counter_set::TargetSlot;
@@ -17,7 +18,7 @@ use crate::counter::refusal::{self, Asked, Call};
 use crate::counter::reservation::Policy;
 use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
 use crate::counter::sampling::{CallGraph, Rate};
-use crate::counter::target::{self, Cgroup};
+use crate::counter::target::Cgroup;
 use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
@@ -25,7 +26,7 @@ use crate::host::process::Thread as Alive;
 use crate::sys::credentials::{Capability, Credentials};
 use crate::sys::perf::{OpenTarget, probe};
 use crate::sys::process::Held;
-use crate::sys::{errno, limits, page_size};
+use crate::sys::{errno, page_size};
 use crate::units;
 
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
@@ -194,37 +195,6 @@ pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)
 }
 
-/// The threads that are recorded and run already.
-pub(super) fn threads(plan: &SamplePlan, host: &Host) -> Result<Vec<Alive>> {
-    let threads = match &plan.scope {
-        Scope::Processes(pids) => target::threads_of_processes(host, pids),
-        Scope::Threads(tids) => target::threads(host, tids),
-        Scope::User(user) => target::threads_of_user(host, user),
-        Scope::AllThreads => Ok(target::all_threads(host)),
-        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
-    };
-    threads.map_err(launch::no_target)
-}
-
-pub(super) fn slots(
-    plan: &SamplePlan,
-    host: &Host,
-    threads: &[Alive],
-    held: Option<&Held>,
-) -> Vec<TargetSlot> {
-    let cpus: Vec<Option<u32>> = match &plan.scope {
-        Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
-        _ if plan.per_thread => vec![None],
-        _ => host.online_cpus().iter().map(Some).collect(),
-    };
-    let tids: Vec<Option<u32>> = match &plan.scope {
-        Scope::Cpus(_) => vec![None],
-        Scope::Command => held.iter().map(|held| Some(held.pid())).collect(),
-        _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
-    };
-    tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
-}
-
 /// A ring of this size holds a second of samples at almost any rate; more memory only grows cold.
 const RING: u64 = 2 << 20;
 /// All rings together.
@@ -286,32 +256,6 @@ fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
         Ok((event, filter))
     };
     all.into_iter().map(c).collect()
-}
-
-pub(super) fn make_room(descriptors: u64) -> Result<()> {
-    const OWN: u64 = 64;
-    limits::raise_open_files(descriptors + OWN).map_err(|error| {
-        Error::io(format!("making room for {descriptors} open events"), error)
-            .why("each event needs a descriptor on every CPU for every thread, and the limit of open files is lower")
-            .try_this(format!("ulimit -n {}", descriptors + OWN))
-            .try_this("--per-thread, fewer events, or fewer threads (-t)")
-    })
-}
-
-pub(super) fn explain(refused: Refused, host: &Host) -> Error {
-    let Refused { error, name, attr, slot, group_before } = refused;
-    let place = match (slot.tid, slot.cpu) {
-        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
-        (Some(tid), None) => OpenTarget::Task(tid),
-        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or(0)),
-    };
-    let culprit = refusal::culprit(&attr, |less| probe(less, place).is_ok());
-    let asked = Asked { group_before, culprit, ..Asked::opening(&attr, place) };
-    let on = match (slot.tid, slot.cpu) {
-        (None, Some(cpu)) => format!(" on CPU {cpu}"),
-        _ => String::new(),
-    };
-    refusal::explain(&error, &asked, &Facts::own(host)).into_error(format!("sampling {name}{on}"))
 }
 
 /// What the user should know of what could not be had.

@@ -10,7 +10,7 @@ use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
 use crate::command::plan::{listed, sort_key};
-use crate::command::record::plan as record;
+use crate::command::sampling_options;
 use crate::counter::counter_set::Levels;
 use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, Warning, say};
@@ -222,14 +222,14 @@ impl Plan {
 }
 
 fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
-    let whom = record::Whom {
+    let whom = sampling_options::Whom {
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
         all_cpus: true,
     };
-    let mut scope = record::scope(whom, host)?;
+    let mut scope = sampling_options::scope(whom, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     if let Scope::Cpus(cpus) = &scope
         && is_default
@@ -244,7 +244,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
             Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u")
         );
     }
-    let call_graph = record::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
+    let call_graph = sampling_options::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
     if matches!(call_graph, Some(CallGraph::Dwarf(_))) {
         return Err(Error::usage("--call-graph dwarf: copies of stacks are not unwound on the fly")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
@@ -262,7 +262,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     }
     let inherit = !typed.no_inherit && !matches!(scope, Scope::Threads(_));
     let options = SampleOptions {
-        rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+        rate: sampling_options::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
         call_graph,
         max_stack: None,
         kernel_callchains: false,
@@ -299,7 +299,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         // Few rounds are cheaper than many, and the other half of a ring holds as much again.
         wakes_at: 2,
         ring_pages: Some(match &typed.mmap_pages {
-            Some(text) => record::ring_pages(text)?,
+            Some(text) => sampling_options::ring_pages(text)?,
             None => crate::counter::rings::pages_of(RING),
         }),
         reserve: typed.reserve.parse()?,
