@@ -12,9 +12,11 @@ use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
 use super::launch;
 use super::plan::{Course, Delay, Scope};
-use super::reservation::EventChoice;
-use crate::counter::counter_set::{CountOptions, CounterSet, Levels, Opened, Reading, TargetSlot};
+use super::reservation::{EventChoice, EventSwitch};
+use crate::counter::Levels;
+use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
 use crate::counter::reservation::{State, Watcher};
+use crate::counter::target::TargetSlot;
 use crate::counter::target::{self, Cgroup};
 use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
@@ -162,7 +164,7 @@ impl Counting<'_> {
     }
 }
 
-impl Driven for Counting<'_> {
+impl EventSwitch for Counting<'_> {
     fn start(&mut self) -> Result<()> {
         self.set.enable().map_err(starting)
     }
@@ -171,7 +173,9 @@ impl Driven for Counting<'_> {
         let which = |event: usize| events.has(self.hardware.get(event).copied().unwrap_or(false));
         if on { self.set.enable_where(which) } else { self.set.disable_where(which) }.map_err(starting)
     }
+}
 
+impl Driven for Counting<'_> {
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         if let Some(beat) = &mut self.interval {
             beat.next += measurement.start;

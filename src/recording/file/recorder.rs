@@ -11,10 +11,9 @@
 use std::os::fd::BorrowedFd;
 
 use super::output::{Output, Totals};
-use super::rotation::Rotation;
+use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Rings};
-use crate::counter::sampling::CallGraph;
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -24,8 +23,8 @@ use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
 use crate::recording::open;
-use crate::recording::plan::{FilePlan, SamplePlan, Scope};
-use crate::recording::reservation::EventChoice;
+use crate::recording::plan::{FilePlan, Rotation, SamplePlan, Scope};
+use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
 use crate::sys::process::{self, Held, Outcome};
@@ -150,20 +149,7 @@ struct Recorder<'a> {
     is_full: bool,
 }
 
-impl Driven for Recorder<'_> {
-    fn rings(&mut self) -> Option<&mut Rings> {
-        Some(&mut self.rings)
-    }
-
-    fn waker(&self) -> Option<BorrowedFd<'_>> {
-        self.output.descriptor()
-    }
-
-    fn prepare(&mut self) -> Result<()> {
-        self.failed = self.synthesize().err();
-        Ok(())
-    }
-
+impl EventSwitch for Recorder<'_> {
     fn start(&mut self) -> Result<()> {
         self.rings.start().map_err(open::starting)
     }
@@ -176,6 +162,21 @@ impl Driven for Recorder<'_> {
         if is_yielding {
             say::warn(&Warning::CountersLeftAlone);
         }
+    }
+}
+
+impl Driven for Recorder<'_> {
+    fn rings(&mut self) -> Option<&mut Rings> {
+        Some(&mut self.rings)
+    }
+
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        self.output.descriptor()
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.failed = self.synthesize().err();
+        Ok(())
     }
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
