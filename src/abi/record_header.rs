@@ -8,8 +8,6 @@ pub mod misc {
 
     /// Bits 0–2: see [`super::CpuMode`].
     pub const CPUMODE_MASK: u16 = b::PERF_RECORD_MISC_CPUMODE_MASK as u16;
-    /// Reading `/proc/PID/maps` took too long: mappings are missing.
-    pub const PROC_MAP_PARSE_TIMEOUT: u16 = b::PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT as u16;
     /// On `MMAP*`: not executable.
     pub const MMAP_DATA: u16 = b::PERF_RECORD_MISC_MMAP_DATA as u16;
     /// On `COMM`: because of exec.

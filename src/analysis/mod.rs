@@ -14,6 +14,7 @@
 pub mod annotate;
 pub mod diff;
 pub mod header;
+pub mod live;
 pub mod names;
 pub mod quality;
 pub mod request;

@@ -27,6 +27,9 @@ pub struct Symbols {
 
 impl Symbols {
     /// Makes all modules known; no file is touched yet.
+    ///
+    /// # Errors
+    /// When no thread can be started.
     pub fn new(history: &History, options: Options) -> Result<Self> {
         let mut symbols = Self::none(options)?;
         symbols.announce(&history.ksymbols, &history.jitdumps);
@@ -35,6 +38,9 @@ impl Symbols {
     }
 
     /// Knows no module yet.
+    ///
+    /// # Errors
+    /// As [`Symbols::new`].
     pub fn none(options: Options) -> Result<Self> {
         let live = options.live;
         Ok(Self {

@@ -440,16 +440,25 @@ impl CounterSet {
     }
 
     /// Starts what the kernel does not start by itself at exec.
+    ///
+    /// # Errors
+    /// What the kernel says of the first counter that it refuses to start.
     pub fn enable(&self) -> io::Result<()> {
         self.bundles.iter().filter(|b| !b.on_exec).try_for_each(|bundle| bundle.members[0].fd.enable(false))
     }
 
     /// Starts the counters whose event is chosen by `which` (an event index), whatever started them before.
+    ///
+    /// # Errors
+    /// As [`CounterSet::enable`].
     pub fn enable_where(&self, which: impl Fn(usize) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.enable(false))
     }
 
     /// Stops the counters whose event is chosen by `which`; they keep their counts.
+    ///
+    /// # Errors
+    /// What the kernel says of the first counter that it refuses to stop.
     pub fn disable_where(&self, which: impl Fn(usize) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.disable(false))
     }

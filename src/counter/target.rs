@@ -67,6 +67,9 @@ pub enum TargetError {
 }
 
 /// The threads of these processes. A process that is gone is an error only if it was never there.
+///
+/// # Errors
+/// Which process never was there, or may not be looked at.
 pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, TargetError> {
     let mut all = Vec::new();
     for &pid in pids {
@@ -76,6 +79,9 @@ pub fn threads_of_processes(host: &Host, pids: &[u32]) -> Result<Vec<Thread>, Ta
 }
 
 /// The threads with these ids.
+///
+/// # Errors
+/// Which thread is not there.
 pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
     let found: Result<Vec<_>, _> =
         tids.iter().map(|&tid| host.thread(tid).ok_or(TargetError::NoThread(tid))).collect();
@@ -83,6 +89,9 @@ pub fn threads(host: &Host, tids: &[u32]) -> Result<Vec<Thread>, TargetError> {
 }
 
 /// The threads of all processes of a user, given by name or number.
+///
+/// # Errors
+/// When there is no such user, or the user has no process.
 pub fn threads_of_user(host: &Host, user: &str) -> Result<Vec<Thread>, TargetError> {
     let uid = host.user(user).ok_or_else(|| TargetError::NoUser(user.to_owned()))?;
     let all: Vec<Thread> = host
@@ -119,6 +128,9 @@ pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
 }
 
 /// The CPUs asked for, all of which must be on line; none asked for: all.
+///
+/// # Errors
+/// Which of them are not on line, and which are.
 pub fn cpus(host: &Host, wanted: Option<&CpuList>) -> Result<CpuList, TargetError> {
     let online = host.online_cpus();
     let Some(wanted) = wanted else { return Ok(online) };
@@ -135,6 +147,9 @@ pub struct Cgroup {
 
 impl Cgroup {
     /// Opens the directory of a cgroup given by its path below the hierarchy's mount.
+    ///
+    /// # Errors
+    /// When there is no such cgroup, or its directory cannot be opened.
     pub fn open(host: &Host, name: &str) -> Result<Self, TargetError> {
         let path = host.cgroup(name).ok_or(TargetError::NoHierarchy)?;
         match File::open(&path) {

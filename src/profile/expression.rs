@@ -68,6 +68,9 @@ pub struct Definition {
 }
 
 /// Splits `name=expr` and parses the right side: one `--metric`.
+///
+/// # Errors
+/// What is wrong with the text, with a mark under it.
 pub fn definition(text: &str) -> Result<Definition> {
     let Some((name, expression)) = text.split_once('=') else {
         return Err(Error::usage(format!("`{}` is not a metric", text::clean(text)))

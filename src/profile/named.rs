@@ -61,6 +61,9 @@ pub fn find(name: &str) -> Option<&'static Named> {
 
 impl Named {
     /// The metric as it is computed.
+    ///
+    /// # Errors
+    /// What is wrong with the expression; nothing, as a test sees to it.
     pub fn definition(&self) -> crate::error::Result<Definition> {
         Ok(Definition {
             name: self.name.to_owned(),

@@ -85,14 +85,6 @@ impl Layouts {
         self.by_id.get(&id).map(|&index| index as usize)
     }
 
-    /// The event a sample belongs to. With one event there is no question; among several, a sample whose id nobody knows
-    /// belongs to none (perf drops it too and counts it as unknown), except that id 0 or no id at all means the first.
-    #[inline]
-    pub fn event_of_sample(&self, raw: &RawRecord<'_>) -> Option<usize> {
-        let shape = self.shape_of_body(raw.body(), u64::from_ne_bytes)?;
-        Some(*self.events.get(shape)? as usize)
-    }
-
     #[inline]
     fn shape_of_body(&self, body: &[u8], read: fn([u8; 8]) -> u64) -> Option<usize> {
         if self.layouts.len() == 1 {

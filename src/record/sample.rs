@@ -10,7 +10,7 @@
 
 use super::layout::{Front, SampleLayout, split};
 use super::{Cursor, RawRecord, Thread, Words};
-use crate::abi::{Context, CpuMode, branch_sample_type, misc, read_format, sample_type};
+use crate::abi::{Context, CpuMode, branch_sample_type, read_format, sample_type};
 use crate::units::PerfTime;
 
 /// One sample. Numbers are `None` when the event did not select them.
@@ -40,10 +40,6 @@ impl<'a> Sample<'a> {
     #[inline]
     pub fn cpu_mode(&self) -> CpuMode {
         CpuMode::of(self.misc)
-    }
-    /// Whether the address is the instruction that caused the event.
-    pub fn is_exact(&self) -> bool {
-        self.misc & misc::EXACT_IP != 0
     }
     /// The shape it follows.
     pub fn layout(&self) -> &'a SampleLayout {
@@ -264,10 +260,6 @@ impl<'a> ReadValues<'a> {
     /// Nanoseconds on a counter.
     pub fn running_ns(&self) -> Option<u64> {
         self.time(read_format::TOTAL_TIME_RUNNING)
-    }
-    /// Whether this is a whole group's reading.
-    pub fn is_group(&self) -> bool {
-        self.format & read_format::GROUP != 0
     }
 
     /// The values: of the event, or of the group's members, leader first.

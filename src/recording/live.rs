@@ -219,15 +219,15 @@ impl<'a> Sampling<'a> {
         };
         let extent = Extent { data_mappings: false, namespaces: false };
         let done = synthesize::processes(host, pids, extent, &mut out, |out| {
-            self.state.live().tell(out.bytes());
+            self.state.live().take_synthesized(out.bytes());
             // This takes its time where there are many processes, and the events run.
             self.take();
             Ok::<(), Infallible>(())
         });
         let Ok(()) = done;
         let mut live = self.state.live();
-        live.tell(out.bytes());
-        live.told();
+        live.take_synthesized(out.bytes());
+        live.end_synthesized();
     }
 }
 

@@ -13,6 +13,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::intern::Interner;
 use super::module::{self, Kind, Module, Modules};
 use super::space::{Mapped, Own, Root, Spaces};
 use crate::abi::{CpuMode, misc};
@@ -54,6 +55,8 @@ struct EpochOf {
     pid: i32,
     /// The latest epoch of data of this epoch's time.
     data: Option<Epoch>,
+    /// See [`History::version`].
+    version: u32,
 }
 
 /// What is known of a thread.
@@ -75,11 +78,11 @@ pub struct History {
     data: Option<FxHashMap<i32, Timeline<Epoch>>>,
     comms_of: FxHashMap<i32, Timeline<CommId>>,
     tasks: FxHashMap<i32, TaskAbout>,
-    comms: Vec<Box<[u8]>>,
+    comms: Interner,
     /// The mount namespace that each process is in, as replayed so far.
     mounts: FxHashMap<i32, u64>,
-    comm_ids: FxHashMap<Box<[u8]>, CommId>,
     modules: Modules,
+    versions: u32,
     /// Symbols that came while recording: start, size, name.
     pub ksymbols: Vec<(Avma, u64, String)>,
     /// jitdump files that processes mapped.
@@ -89,7 +92,7 @@ pub struct History {
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |pid| EpochOf { root: Root::EMPTY, own: Own::NONE, pid, data: None };
+        let nobody = |pid| EpochOf { root: Root::EMPTY, own: Own::NONE, pid, data: None, version: 0 };
         let mut history = Self {
             spaces: Spaces::default(),
             epochs: vec![nobody(-1), nobody(-1)],
@@ -97,10 +100,10 @@ impl History {
             data: None,
             comms_of: FxHashMap::default(),
             tasks: FxHashMap::default(),
-            comms: Vec::new(),
+            comms: Interner::default(),
             mounts: FxHashMap::default(),
-            comm_ids: FxHashMap::default(),
             modules,
+            versions: 0,
             ksymbols: Vec::new(),
             jitdumps: Vec::new(),
         };
@@ -110,21 +113,15 @@ impl History {
     }
 
     fn name(&mut self, tid: i32, timestamp: Timestamp, comm: &[u8]) {
-        let id = match self.comm_ids.get(comm) {
-            Some(id) => *id,
-            None => {
-                let id = CommId(self.comms.len() as u32);
-                self.comms.push(comm.into());
-                self.comm_ids.insert(comm.into(), id);
-                id
-            }
-        };
+        let id = CommId(self.comms.add(0, comm));
         self.comms_of.entry(tid).or_default().push((timestamp, id));
     }
 
     fn begin(&mut self, pid: i32, timestamp: Timestamp, root: Root) -> Epoch {
         let epoch = Epoch(self.epochs.len() as u32);
-        self.epochs.push(EpochOf { root, own: self.spaces.own(), pid, data: self.current_data(pid) });
+        let (own, data) = (self.spaces.own(), self.current_data(pid));
+        self.versions = self.versions.wrapping_add(1);
+        self.epochs.push(EpochOf { root, own, pid, data, version: self.versions });
         self.processes.entry(pid).or_default().push((timestamp, epoch));
         epoch
     }
@@ -185,7 +182,10 @@ impl History {
             }
             let parent = if inherits { self.current(task.parent.pid) } else { None };
             let root = parent.map_or(Root::EMPTY, |epoch| self.share(epoch));
-            self.begin(task.thread.pid, timestamp, root);
+            let child = self.begin(task.thread.pid, timestamp, root);
+            if let Some(parent) = parent {
+                self.epochs[child.0 as usize].version = self.version(parent);
+            }
             if let Some(epoch) = self.current_data(task.parent.pid).filter(|_| inherits) {
                 let root = self.share(epoch);
                 self.begin_data(task.thread.pid, timestamp, root);
@@ -268,7 +268,7 @@ impl History {
 
     fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: Root) {
         let epoch = Epoch(self.epochs.len() as u32);
-        self.epochs.push(EpochOf { root, own: self.spaces.own(), pid, data: None });
+        self.epochs.push(EpochOf { root, own: self.spaces.own(), pid, data: None, version: 0 });
         if let Some(data) = &mut self.data {
             data.entry(pid).or_default().push((timestamp, epoch));
         }
@@ -295,6 +295,11 @@ impl History {
         let grown = self.spaces.add(at.root, at.own, new);
         if let Some(root) = grown {
             at.root = root;
+            // Generated code comes and goes: where nothing was, nothing changes.
+            if !matches!(self.modules.all()[new.module as usize].kind, Kind::Anonymous(_) | Kind::Opaque) {
+                self.versions = self.versions.wrapping_add(1);
+                at.version = self.versions;
+            }
         }
         grown.is_some()
     }
@@ -376,6 +381,11 @@ impl History {
         moved
     }
 
+    /// A process is no more: nobody asks about it until it begins anew.
+    pub(super) fn end(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+    }
+
     /// How much there is to forget: grows with every mapping, process and name.
     pub(super) fn burden(&self) -> usize {
         self.spaces.len() + self.epochs.len() + self.comms_of.len()
@@ -383,6 +393,11 @@ impl History {
 
     fn root(&self, epoch: Epoch) -> Root {
         self.epochs[epoch.0 as usize].root
+    }
+
+    /// Changes when files are mapped or code is replaced: epochs with the same version have the same files in the same places.
+    pub(super) fn version(&self, epoch: Epoch) -> u32 {
+        self.epochs[epoch.0 as usize].version
     }
 
     /// The epoch that a process is in.
@@ -427,7 +442,7 @@ impl History {
 
     /// All names, by number; foreign bytes.
     pub fn comms(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.comms.iter().map(|comm| &**comm)
+        self.comms.iter().map(|(_, comm)| comm)
     }
 
     /// What lies at an address of an epoch: code, else data where that was recorded.

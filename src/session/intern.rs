@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashTable;
+use rustc_hash::FxHasher;
 
 use crate::record::Words;
 
@@ -98,7 +99,7 @@ impl Interner {
     }
 
     /// All, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u8])> {
         (0..self.lists.len() as u32).map(|number| self.get(number))
     }
 }
@@ -106,7 +107,7 @@ impl Interner {
 /// Parts of a [`SharedInterner`]: enough that threads seldom meet.
 const PARTS: usize = 64;
 
-/// An interner that several threads add to: the hash says which of its parts is locked for that moment.
+/// An interner that several threads add to: the first bytes say which of its parts is locked for that moment.
 #[derive(Debug)]
 pub struct SharedInterner {
     keys: Keys,
@@ -124,9 +125,12 @@ impl Default for SharedInterner {
 impl SharedInterner {
     /// A provisional number: see [`SharedInterner::finish`].
     pub fn add(&self, tag: u32, bytes: &[u8]) -> u32 {
+        // Numbers count through the parts: with a part that the keys chose, what is equal otherwise would stand in another order
+        // in each run.
+        let mut first = FxHasher::default();
+        first.write(&bytes[..bytes.len().min(24)]);
+        let part = (first.finish() >> 40) as usize % PARTS;
         let hash = hash(&self.keys, tag, bytes);
-        // The part's table looks at the highest and the lowest bits.
-        let part = (hash >> 40) as usize % PARTS;
         let mut interner = self.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
         interner.add_hashed(hash, tag, bytes) * PARTS as u32 + part as u32
     }

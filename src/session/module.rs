@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustc_hash::FxHashMap;
-
+use super::intern::KeyedMap;
 use crate::address::{Avma, Mapping};
 use crate::record::FileId;
 
@@ -92,9 +91,9 @@ struct Identity {
 #[derive(Debug, Default)]
 pub struct Modules {
     all: Vec<Module>,
-    known: FxHashMap<Identity, u32>,
+    known: KeyedMap<Identity, u32>,
     /// By name, from the file's own list.
-    build_ids: FxHashMap<Vec<u8>, Vec<u8>>,
+    build_ids: KeyedMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Modules {

@@ -80,16 +80,6 @@ impl Answer {
         self.addresses.get(index).copied()
     }
 
-    /// Number of addresses.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether nothing was asked.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     pub(super) fn push(&mut self, address: u64, frames: impl IntoIterator<Item = Frame>) {
         self.frames.extend(frames);
         self.ends.push(self.frames.len() as u32);
@@ -134,11 +124,6 @@ impl Names {
     /// All functions, by number.
     pub fn functions(&self) -> &[Function] {
         &self.functions
-    }
-
-    /// All source files, by number.
-    pub fn files(&self) -> &[Arc<str>] {
-        &self.files
     }
 
     /// The number of a function: the same name, start and module give the same number. Its name stays as it

@@ -30,12 +30,18 @@ pub fn fork() -> io::Result<Side> {
 }
 
 /// Leaves the session of the terminal and the current directory, which could not be unmounted otherwise.
+///
+/// # Errors
+/// What the kernel said.
 pub fn leave_session() -> io::Result<()> {
     rustix::process::setsid()?;
     std::env::set_current_dir("/")
 }
 
 /// Puts standard input, output and error on `/dev/null`, so that nobody waits for the end of ours.
+///
+/// # Errors
+/// What the kernel said: `/dev/null` cannot be opened, or not put in a stream's place.
 pub fn close_standard_streams() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for stream in 0..=2 {
@@ -48,6 +54,9 @@ pub fn close_standard_streams() -> io::Result<()> {
 }
 
 /// Has the kernel send SIGHUP to this process when its parent `parent` ends; `false` when it has ended already.
+///
+/// # Errors
+/// What the kernel said to `prctl`.
 pub fn hang_up_with(parent: u32) -> io::Result<bool> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::HUP))?;
     let now = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get() as u32);

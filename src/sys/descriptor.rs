@@ -24,6 +24,9 @@ pub fn duplicate(number: i32) -> io::Result<File> {
 }
 
 /// Makes reads return at once when there is nothing.
+///
+/// # Errors
+/// What the kernel said to `fcntl`.
 pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
     let flags = fcntl_getfl(file)?;
     Ok(fcntl_setfl(file, flags | OFlags::NONBLOCK)?)

@@ -53,6 +53,9 @@ pub fn take_for_description(file: &File, kind: Kind) -> io::Result<()> {
 }
 
 /// Gives this process's POSIX lock on byte 0 back; nothing happens when there is none.
+///
+/// # Errors
+/// What the kernel said to `fcntl`.
 pub fn release(file: &File) -> io::Result<()> {
     set(file, libc::F_SETLK, libc::F_UNLCK)
 }

@@ -82,6 +82,9 @@ impl EventFd {
 
     /// Reads the words that the event's `read_format` describes; the number of u64 words read.
     /// None read (`0`) means that a pinned event could not be put on a counter.
+    ///
+    /// # Errors
+    /// What the kernel said: `ENOSPC` when there are fewer words than the event has.
     pub fn read(&self, words: &mut [u64]) -> io::Result<usize> {
         loop {
             // SAFETY: any bytes are valid u64 values, and the length given is that of the slice.
@@ -98,24 +101,27 @@ impl EventFd {
     }
 
     /// Starts counting; with `group` every event of the group.
+    ///
+    /// # Errors
+    /// What the kernel said to the ioctl.
     pub fn enable(&self, group: bool) -> io::Result<()> {
         // SAFETY: the descriptor is ours, the argument a plain number.
         checked(unsafe { kernel::ioctls::ENABLE(self.fd.as_raw_fd(), u32::from(group)) })
     }
 
     /// Stops counting; with `group` every event of the group.
+    ///
+    /// # Errors
+    /// What the kernel said to the ioctl.
     pub fn disable(&self, group: bool) -> io::Result<()> {
         // SAFETY: as for `enable`.
         checked(unsafe { kernel::ioctls::DISABLE(self.fd.as_raw_fd(), u32::from(group)) })
     }
 
-    /// Sets the count to 0 (not the times); with `group` of every event of the group.
-    pub fn reset(&self, group: bool) -> io::Result<()> {
-        // SAFETY: as for `enable`.
-        checked(unsafe { kernel::ioctls::RESET(self.fd.as_raw_fd(), u32::from(group)) })
-    }
-
     /// The kernel's unique id of the event.
+    ///
+    /// # Errors
+    /// What the kernel said to the ioctl.
     pub fn id(&self) -> io::Result<u64> {
         let mut id = 0u64;
         // SAFETY: `id` is a u64 alive during the call.
@@ -134,12 +140,18 @@ impl EventFd {
     }
 
     /// Stops (or lets go on) the writing into the ring that is mapped on this event, while counting goes on.
+    ///
+    /// # Errors
+    /// What the kernel said to the ioctl: `EINVAL` where no ring is mapped.
     pub fn pause(&self, on: bool) -> io::Result<()> {
         // SAFETY: the descriptor is ours, the argument a plain number.
         checked(unsafe { kernel::ioctls::PAUSE_OUTPUT(self.fd.as_raw_fd(), u32::from(on)) })
     }
 
     /// Sets a tracepoint's filter expression.
+    ///
+    /// # Errors
+    /// What the kernel said to the ioctl: `EINVAL` for an expression that it does not understand.
     pub fn set_filter(&self, expression: &std::ffi::CStr) -> io::Result<()> {
         // SAFETY: the string ends in NUL and lives during the call; the kernel only reads it.
         checked(unsafe { kernel::ioctls::SET_FILTER(self.fd.as_raw_fd(), expression.as_ptr().cast_mut()) })

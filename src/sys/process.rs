@@ -171,6 +171,9 @@ impl Drop for Held {
 
 impl Running {
     /// Waits until the command has ended.
+    ///
+    /// # Errors
+    /// What the kernel said to `waitid`.
     pub fn wait(&self) -> io::Result<Outcome> {
         loop {
             match self.wait4(0) {
@@ -183,6 +186,9 @@ impl Running {
     }
 
     /// The outcome if the command has ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// As [`Running::wait`].
     pub fn try_wait(&self) -> io::Result<Option<Outcome>> {
         self.wait4(libc::WNOHANG)
     }

@@ -43,6 +43,9 @@ pub struct Signals {
 
 impl Signals {
     /// Blocks these signals in this thread (and those it starts later) and collects them instead.
+    ///
+    /// # Errors
+    /// What the kernel said to the mask or to `signalfd`.
     pub fn catch(signals: &[i32]) -> io::Result<Self> {
         // SAFETY: the set is initialised by sigemptyset before use; signalfd gives a descriptor that is ours.
         unsafe {
@@ -76,6 +79,9 @@ impl Signals {
 
 impl Signals {
     /// Sleeps until one comes.
+    ///
+    /// # Errors
+    /// What the kernel said to the read.
     pub fn wait(&self) -> io::Result<Caught> {
         loop {
             if let Some(caught) = self.next() {

@@ -13,9 +13,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::engine::{Engine, ExportForm, FunctionRef, LiveCommand, Poll, Status, Waker};
+use super::engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
 use crate::error::Error;
-use crate::profile::sampled::Query;
+use crate::profile::sampled::{FunctionRef, Query};
 
 /// What the screen wants done.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::{Answer, Query};
+use crate::profile::sampled::{Answer, FunctionRef, Query};
 
 /// What an engine is told to do besides answering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,18 +34,6 @@ pub enum ExportForm {
     Json,
     /// A recording.
     PerfData,
-}
-
-/// What a function is called while its name is still being looked for.
-pub const PENDING: &str = "…";
-
-/// A function, by its names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct FunctionRef {
-    /// Its module's short name.
-    pub dso: String,
-    /// Its name.
-    pub symbol: String,
 }
 
 /// How far work has come.

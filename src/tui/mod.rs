@@ -30,7 +30,7 @@ use crate::profile::sampled::Query;
 use crate::terminal::Stream;
 use board::Job;
 pub use board::{Board, EngineHandle};
-pub use engine::{Engine, ExportForm, FunctionRef, LiveCommand, Poll, Status, Waker};
+pub use engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
 use state::{Effect, Input, State};
 use theme::Theme;
 

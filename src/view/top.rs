@@ -7,42 +7,15 @@
 use std::io::{self, Write};
 
 use super::report::{self, Layout};
-use crate::profile::sampled::Profile;
+use crate::profile::sampled::{LiveHeader, Profile};
 use crate::text::clean;
 use crate::units::{bytes, thousands};
-
-/// What stands above the tables.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Head {
-    /// Nanoseconds since the start.
-    pub since_ns: u64,
-    /// Samples a second, since the table before.
-    pub rate: f64,
-    /// The sampled events; foreign text.
-    pub events: Vec<String>,
-    /// Records lost since the start.
-    pub lost: u64,
-    /// All samples since the start.
-    pub samples: u64,
-    /// How often an event was stopped because it came too fast.
-    pub throttled: u64,
-    /// Samples of no known event.
-    pub unknown: u64,
-    /// Parts of the samples, 0 to 1: in the kernel, in programs, idle.
-    pub split: Option<(f64, f64, f64)>,
-    /// CPU of this program since the table before, 1 being one whole CPU.
-    pub own_cpu: f64,
-    /// Memory of this program in bytes.
-    pub own_memory: u64,
-    /// What else is worth knowing.
-    pub notes: Vec<String>,
-}
 
 /// Writes one screenful.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut dyn Write, head: &Head, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, head: &LiveHeader, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let events: Vec<_> = head.events.iter().map(|name| clean(name)).collect();
     write!(
         out,

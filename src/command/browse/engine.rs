@@ -7,8 +7,8 @@ use std::sync::mpsc::Sender;
 use super::loader::Newest;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, Order, Query};
-use crate::tui::{Engine, ExportForm, FunctionRef, LiveCommand};
+use crate::profile::sampled::{Answer, FunctionRef, Order, Query};
+use crate::tui::{Engine, ExportForm, LiveCommand};
 use crate::view::report::Layout;
 
 /// The engine.

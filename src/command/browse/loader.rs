@@ -16,13 +16,13 @@ use crate::analysis::{Analysis, NamedSamples, ProgressMeter, ProgressSink, quali
 use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::profile::annotate::Listing;
-use crate::profile::sampled::StringTable;
+use crate::profile::sampled::{FunctionRef, StringTable};
 use crate::session::Session;
 use crate::symbol::Depth;
 use crate::text::clean;
+use crate::tui::Board;
 use crate::tui::board::{Job, latest};
 use crate::tui::engine::Progress;
-use crate::tui::{Board, FunctionRef};
 
 /// The shortest time between two reports of progress.
 const PROGRESS: Duration = Duration::from_millis(100);

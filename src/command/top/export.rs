@@ -2,35 +2,38 @@
 
 use std::path::Path;
 
-use super::picture::{Painter, Picture};
-use super::recording;
+use super::plan::Shown;
+use crate::analysis::live::export;
+use crate::analysis::live::snapshot::{Snapshot, SnapshotMaker};
 use crate::command::screen;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::Host;
 use crate::profile::sampled::{Order, Query};
+use crate::record::encode::Encoder;
+use crate::recording::synthesize;
 use crate::tui::ExportForm;
 
-/// Writes what a query shows of a picture.
+/// Writes what a query shows of a snapshot.
 pub(super) fn write(
-    painter: &Painter,
-    picture: &Picture,
+    maker: &SnapshotMaker,
+    snapshot: &Snapshot,
+    shown: &Shown,
     query: &Query,
     form: ExportForm,
     path: &Path,
 ) -> Result<()> {
-    let plan = &*painter.plan;
     if form == ExportForm::PerfData {
-        if path.exists() {
-            return Err(Error::new(format!("{} is there already", path.display())));
-        }
-        let modules = painter.known.named().modules().to_vec();
-        return recording::write(picture, plan, &painter.shared, &modules, &Host::live(), path);
+        // What is hidden is hidden in the recording too.
+        let kernel = |host: &Host, out: &mut Encoder| {
+            synthesize::kernel(host, out);
+        };
+        return export::write(maker, snapshot, &kernel, path);
     }
     let tree = match form {
-        ExportForm::Folded => plan.shown.has_chains.then_some(Order::Caller),
+        ExportForm::Folded => shown.has_chains.then_some(Order::Caller),
         _ => query.tree,
     };
     // Everything: what is too small for the screen is not too small for a file.
-    let answer = painter.answer(picture, &Query { limit: 0.0, tree, ..query.clone() });
-    screen::export(&answer.profile, query.event, &plan.shown.layout, form, path)
+    let answer = maker.answer(snapshot, &Query { limit: 0.0, tree, ..query.clone() });
+    screen::export(&answer.profile, query.event, &shown.layout, form, path)
 }

@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use crate::abi::{Attr, attr, sample_type};
+use crate::analysis::live::names::NameOptions;
+use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
 use crate::command::plan::{listed, sort_key};
 use crate::command::record::plan as record;
@@ -14,7 +16,7 @@ use crate::counter::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
-use crate::profile::sampled::{Order, SortKey, sort};
+use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
 use crate::recording::live::LivePlan;
 use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::SampleQuery;
@@ -24,17 +26,6 @@ use crate::sys::credentials::Credentials;
 use crate::sys::perf::{OpenTarget, probe};
 use crate::sys::{clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
-
-/// How older samples count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Memory {
-    /// 7/8 from table to table, as in perf.
-    Fading,
-    /// As much as new ones.
-    Lasting,
-    /// Not at all.
-    None,
-}
 
 /// What `pmc top` does.
 pub(super) struct Plan {
@@ -64,7 +55,7 @@ pub(super) struct Shown {
     pub(super) hide_kernel: bool,
     pub(super) hide_user: bool,
     pub(super) show_idle: bool,
-    pub(super) memory: Memory,
+    pub(super) retention: Retention,
     pub(super) layout: Layout,
 }
 
@@ -141,10 +132,10 @@ impl Plan {
             hide_kernel: typed.hide_kernel_symbols,
             hide_user: typed.hide_user_symbols,
             show_idle: typed.idle,
-            memory: match (typed.zero, typed.accumulate) {
-                (true, _) => Memory::None,
-                (_, true) => Memory::Lasting,
-                _ => Memory::Fading,
+            retention: match (typed.zero, typed.accumulate) {
+                (true, _) => Retention::None,
+                (_, true) => Retention::Lasts,
+                _ => Retention::Decays,
             },
             layout,
             keys,
@@ -184,6 +175,39 @@ impl Plan {
             max_stack: self.max_stack,
             delay: self.delay,
         }
+    }
+
+    /// What the options ask.
+    pub(super) fn query(&self) -> Query {
+        let Shown { keys, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } = &self.shown;
+        Query {
+            keys: keys.clone(),
+            totals: *has_totals,
+            tree: *tree,
+            limit: layout.branch_limit / 100.0,
+            filter: Filter {
+                comms: comms.as_ref().map(|names| names.iter().cloned().collect()),
+                hide_user: *hide_user,
+                hide_kernel: *hide_kernel,
+                only: only.clone(),
+                ..Filter::default()
+            },
+            ..Query::default()
+        }
+    }
+
+    /// What snapshots of the live state hold.
+    pub(super) fn snapshots(&self) -> SnapshotOptions {
+        SnapshotOptions {
+            attributes: self.wanted.attributes.clone(),
+            with_sockets: self.shown.keys.contains(&SortKey::Socket),
+            with_idle: self.shown.show_idle,
+        }
+    }
+
+    /// How names are looked for.
+    pub(super) fn names(&self) -> NameOptions {
+        NameOptions { options: self.symbols.clone(), depth: self.depth, raw_names: self.raw_names }
     }
 
     /// Makes rows know their process and thread, for whoever wants to choose among these later.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::picture::Painter;
 use super::plan::Plan;
+use crate::analysis::live::names::NameLookup;
+use crate::analysis::live::snapshot::SnapshotMaker;
 use crate::error::{Error, Exit, Result, say};
 use crate::session::live::LiveState;
 use crate::sys::signal::{self, Signals};
@@ -24,13 +25,13 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) fn run(
     plan: &Plan,
     shared: &LiveState,
-    painter: &mut Painter,
-    known: &super::names::Known,
+    maker: &mut SnapshotMaker,
+    names: &NameLookup,
     signals: &Signals,
 ) -> Result<Exit> {
     let start = Instant::now();
     let end = plan.duration.map(|duration| start + duration);
-    let query = painter.query();
+    let query = plan.query();
     let mut last = None;
     let mut next = start + plan.delay;
     loop {
@@ -38,24 +39,24 @@ pub(super) fn run(
         let caught = wait(signals, shared, until)?;
         let is_last = caught.is_some() || shared.is_over() || end.is_some_and(|end| Instant::now() >= end);
         if is_last {
-            known.hurry();
+            names.hurry();
             let patience = Instant::now() + PATIENCE;
-            while known.waiting() > 0 && Instant::now() < patience {
+            while names.waiting() > 0 && Instant::now() < patience {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
         // What came after an interruption is nobody's wish.
         if !matches!(caught, Some(signal::TERM | signal::HUP)) {
-            let mut picture = painter.picture(last.take());
-            let answer = painter.answer(&picture, &query);
-            let head = painter.head(&picture, 0);
+            let mut snapshot = maker.take(last.take());
+            let answer = maker.answer(&snapshot, &query);
+            let head = maker.head(&snapshot, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
             view::top::write(&mut out, &head, &answer.profile, &plan.shown.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
-            picture.let_go();
-            painter.turn(plan.shown.memory);
-            last = Some(picture);
+            snapshot.release();
+            maker.end_interval(plan.shown.retention);
+            last = Some(snapshot);
         }
         match caught {
             Some(signal::INT) => return Ok(Exit::Done),

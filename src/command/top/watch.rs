@@ -2,55 +2,54 @@
 //!
 //! ```text
 //!   sampler, names (threads)      Live, Named
-//!   painter thread                at each refresh, and at each question: picture ─► answer, history ─┐
+//!   painter thread                at each refresh, and at each question: snapshot ─► answer, history ─┐
 //!   code thread                   a function's samples ─► its listing ───────────────────────────────┤
 //!   screen                        ask … <─────────────────────────────── what is new ────────────────'
 //! ```
-//! While the screen stands still (frozen) the picture is kept, and questions are answered from it; sampling goes on. Else
-//! each question has a picture of its own.
+//! While the screen stands still (frozen) the snapshot is kept, and questions are answered from it; sampling goes on. Else
+//! each question has a snapshot of its own.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::code::{self, Wanted};
 use super::export;
-use super::names::{self, EARLY, Known, Wish};
-use super::past::Past;
-use super::picture::{Painter, Picture};
-use super::plan::{Memory, Plan};
+use super::plan::{Plan, Shown};
+use crate::analysis::live::listing::{FunctionSamples, Lister};
+use crate::analysis::live::names::{self, EARLY, NameLookup};
+use crate::analysis::live::row_history::RowHistory;
+use crate::analysis::live::snapshot::{Retention, Snapshot, SnapshotMaker};
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::{Answer, Query};
+use crate::profile::sampled::{Answer, FunctionRef, LiveHeader, Query};
 use crate::recording::live::Sampler;
 use crate::recording::plan::Scope;
 use crate::session::live::LiveState;
-use crate::tui::board::serve;
+use crate::symbol::Options;
+use crate::tui::board::{latest, serve};
 use crate::tui::engine::Split;
-use crate::tui::{Board, Engine, EngineHandle, ExportForm, FunctionRef, Inbox, LiveCommand, Status};
-use crate::view::top::Head;
+use crate::tui::{Board, Engine, EngineHandle, ExportForm, Inbox, LiveCommand, Status};
 
-/// The first pictures come sooner than the others.
+/// The first snapshots come sooner than the others.
 const FIRST: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(170), Duration::from_millis(400)];
 /// While the first names are being looked for, they are shown so often.
 const NAMES: Duration = Duration::from_millis(400);
-/// The shortest and the longest time from one picture to the next.
+/// The shortest and the longest time from one snapshot to the next.
 const DELAYS: (Duration, Duration) = (Duration::from_millis(125), Duration::from_secs(64));
 /// The smallest branch of the tree on the screen: a part of the event's periods.
 const BRANCH: f64 = 0.001;
 
 /// Shows the screen until it ends.
-pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
+pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     plan.tell_threads();
-    let plan = Arc::new(plan);
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
-    let (mut names, known) = names::start(wish.clone())?;
-    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| names.ask(live, is_last)))?;
-    let painter = Painter::new(sampler.state.clone(), known.clone(), plan.clone());
-    let query = painter.query();
+    let (mut requests, names) = names::start(plan.names())?;
+    let sampler = Sampler::start(plan.live(), Box::new(move |live, is_last| requests.ask(live, is_last)))?;
+    let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
+    let query = plan.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
     let status = Status { title: title(&plan.sample.scope), is_live: true, ..Status::default() };
     let board = Board::new(inbox.waker(), status);
@@ -58,27 +57,29 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     let (wanted, functions) = channel();
     {
         let board = board.clone();
-        std::thread::spawn(move || code::run(&functions, wish.options, &board));
+        let options = plan.symbols.clone();
+        std::thread::spawn(move || list(&functions, options, &board));
     }
     let start = Instant::now();
     let mut work = Work {
         shared: sampler.state.clone(),
-        known,
-        memory: plan.shown.memory,
+        names,
+        retention: plan.shown.retention,
+        shown: plan.shown,
         delay: plan.delay,
-        painter,
+        maker,
         board: board.clone(),
         code: wanted,
         query: first.clone(),
-        picture: None,
+        snapshot: None,
         is_frozen: false,
-        past: Past::default(),
+        row_history: RowHistory::default(),
         start,
         first: FIRST.iter(),
         next: start,
         next_turn: start + plan.delay,
         end: plan.duration.map(|duration| start + duration),
-        head: Head::default(),
+        head: LiveHeader::default(),
     };
     work.plan_next();
     let painting = std::thread::spawn(move || serve(&mut work, &jobs, &board));
@@ -87,6 +88,15 @@ pub(super) fn run(mut plan: Plan, wish: Wish) -> Result<Exit> {
     let stopped = sampler.stop();
     let _ = painting.join();
     exit.and_then(|exit| stopped.map(|()| exit))
+}
+
+/// Makes listings until nobody asks any more.
+fn list(functions: &Receiver<FunctionSamples>, options: Options, board: &Board) {
+    let Ok(mut lister) = Lister::new(options) else { return };
+    while let Some(one) = latest(functions) {
+        let listing = lister.listing(&one);
+        board.put(|poll| poll.listing = Some((one.function, listing)));
+    }
 }
 
 fn title(scope: &Scope) -> String {
@@ -103,32 +113,33 @@ fn title(scope: &Scope) -> String {
 /// The painter thread.
 struct Work {
     shared: Arc<LiveState>,
-    known: Known,
-    painter: Painter,
+    names: NameLookup,
+    maker: SnapshotMaker,
     board: Arc<Board>,
-    code: Sender<Wanted>,
+    code: Sender<FunctionSamples>,
     query: Query,
-    picture: Option<Picture>,
-    memory: Memory,
+    snapshot: Option<Snapshot>,
+    shown: Shown,
+    retention: Retention,
     delay: Duration,
     is_frozen: bool,
-    past: Past,
+    row_history: RowHistory,
     start: Instant,
-    /// The first pictures that are still to come.
+    /// The first snapshots that are still to come.
     first: std::slice::Iter<'static, Duration>,
-    /// When the next picture is due, …
+    /// When the next snapshot is due, …
     next: Instant,
     /// … the next interval's last one, …
     next_turn: Instant,
     /// … and when all is over.
     end: Option<Instant>,
-    head: Head,
+    head: LiveHeader,
 }
 
 impl Engine for Work {
     fn ask(&mut self, query: Query) {
         if query.event != self.query.event {
-            self.past = Past::default();
+            self.row_history = RowHistory::default();
         }
         self.query = query;
     }
@@ -136,29 +147,34 @@ impl Engine for Work {
     fn answer(&mut self) -> Option<Arc<Answer>> {
         self.hold();
         let answer = self.answered();
-        self.let_go();
+        self.release();
         answer
     }
 
     fn history(&mut self, function: &FunctionRef) -> Option<Vec<u64>> {
-        Some(self.picture.as_ref().map(|picture| self.past.of(picture, function)).unwrap_or_default())
+        Some(
+            self.snapshot
+                .as_ref()
+                .map(|snapshot| self.row_history.of(snapshot, function))
+                .unwrap_or_default(),
+        )
     }
 
     fn annotate(&mut self, function: FunctionRef) {
         self.hold();
-        let Some(picture) = &self.picture else { return };
-        let wanted = code::wanted(picture, &self.shared, &self.known, function);
+        let Some(snapshot) = &self.snapshot else { return };
+        let wanted = FunctionSamples::new(snapshot, &self.shared, &self.names, function);
         let _ = self.code.send(wanted);
-        self.let_go();
+        self.release();
     }
 
     fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
         self.hold();
-        let written = match &self.picture {
-            Some(picture) => export::write(&self.painter, picture, &self.query, form, path),
+        let written = match &self.snapshot {
+            Some(snapshot) => export::write(&self.maker, snapshot, &self.shown, &self.query, form, path),
             None => Err(Error::new("there is nothing to write yet")),
         };
-        self.let_go();
+        self.release();
         written
     }
 
@@ -166,8 +182,8 @@ impl Engine for Work {
         let mut said = None;
         match command {
             LiveCommand::Zero => {
-                self.shared.live().zero();
-                self.past = Past::default();
+                self.shared.live().clear();
+                self.row_history = RowHistory::default();
                 if !self.is_frozen {
                     self.show(false);
                 }
@@ -180,7 +196,8 @@ impl Engine for Work {
                 }
             }
             LiveCommand::Decay => {
-                self.memory = if self.memory == Memory::Fading { Memory::Lasting } else { Memory::Fading };
+                self.retention =
+                    if self.retention == Retention::Decays { Retention::Lasts } else { Retention::Decays };
             }
             LiveCommand::Faster(is_faster) => {
                 let delay =
@@ -216,7 +233,7 @@ impl Engine for Work {
             self.next_turn = Instant::now().max(self.next_turn + self.delay);
         }
         self.plan_next();
-        if self.known.waiting() > 0 && self.start.elapsed() < EARLY {
+        if self.names.waiting() > 0 && self.start.elapsed() < EARLY {
             self.next = self.next.min(now + NAMES);
         }
     }
@@ -228,48 +245,44 @@ impl Work {
             self.first.next().map_or(self.next_turn, |after| (self.start + *after).min(self.next_turn));
     }
 
-    /// Makes a picture and shows it; with `turns` it is the interval's last.
+    /// Makes a snapshot and shows it; with `turns` it is the interval's last.
     fn show(&mut self, turns: bool) {
-        let last = self.picture.take();
+        let last = self.snapshot.take();
         let is_first = last.is_none();
-        let picture = self.painter.picture(last);
+        let snapshot = self.maker.take(last);
         if turns || is_first {
-            self.head = self.painter.head(&picture, self.query.event.unwrap_or(0));
+            self.head = self.maker.head(&snapshot, self.query.event.unwrap_or(0));
         }
         if turns {
-            let keep = match self.memory {
-                Memory::Fading => super::picture::KEEP,
-                Memory::Lasting => 1.0,
-                Memory::None => 0.0,
-            };
-            self.past.note(&picture, self.query.event.unwrap_or(0), keep);
+            let keep = self.retention.keep();
+            self.row_history.note(&snapshot, self.query.event.unwrap_or(0), keep);
         }
-        self.picture = Some(picture);
+        self.snapshot = Some(snapshot);
         let answer = self.answered();
         self.board.put(|poll| poll.answer = answer);
-        self.let_go();
+        self.release();
         if turns {
-            self.painter.turn(self.memory);
+            self.maker.end_interval(self.retention);
         }
         self.tell_status();
     }
 
-    /// Has a picture that questions can be answered from, unless it is too early for any.
+    /// Has a snapshot that questions can be answered from, unless it is too early for any.
     fn hold(&mut self) {
-        if self.picture.as_ref().is_some_and(Picture::is_let_go) {
-            let last = self.picture.take();
-            self.picture = Some(self.painter.picture(last));
+        if self.snapshot.as_ref().is_some_and(Snapshot::is_released) {
+            let last = self.snapshot.take();
+            self.snapshot = Some(self.maker.take(last));
         }
     }
 
-    fn let_go(&mut self) {
-        if let Some(picture) = self.picture.as_mut().filter(|_| !self.is_frozen) {
-            picture.let_go();
+    fn release(&mut self) {
+        if let Some(snapshot) = self.snapshot.as_mut().filter(|_| !self.is_frozen) {
+            snapshot.release();
         }
     }
 
     fn answered(&self) -> Option<Arc<Answer>> {
-        self.picture.as_ref().map(|picture| Arc::new(self.painter.answer(picture, &self.query)))
+        self.snapshot.as_ref().map(|snapshot| Arc::new(self.maker.answer(snapshot, &self.query)))
     }
 
     fn tell_status(&self) {
@@ -289,7 +302,7 @@ impl Work {
                 own_cpu: Some(head.own_cpu),
                 own_memory: Some(head.own_memory),
                 frozen: self.is_frozen,
-                decays: self.memory == Memory::Fading,
+                decays: self.retention == Retention::Decays,
                 notes,
             };
         });

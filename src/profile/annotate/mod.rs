@@ -176,15 +176,6 @@ impl Listing {
         let text = self.files.get(file)?.text.as_ref()?;
         text.get((line as usize).checked_sub(1)?).map(String::as_str)
     }
-
-    /// The index of the row of the instruction at an address.
-    pub fn row_of(&self, address: u64) -> Option<usize> {
-        self.rows.iter().position(|row| match &row.kind {
-            Kind::Instruction(instruction) => instruction.address == address,
-            Kind::Address(at) => *at == address,
-            _ => false,
-        })
-    }
 }
 
 impl Event {

@@ -11,6 +11,7 @@
 
 pub mod callers;
 pub mod code;
+mod live;
 mod place;
 pub mod query;
 pub mod sort;
@@ -21,6 +22,7 @@ pub mod trust;
 
 pub use crate::session::Value;
 pub use code::{Call, Code};
+pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use query::{Answer, Filter, Query};
 pub use sort::{Cell, SortKey};
 pub use strings::{StringId, StringTable};

@@ -8,7 +8,7 @@ use crate::session::samples::SampleAttribute;
 type Word<'a> = dyn Fn(fn(&SampleAttribute) -> bool) -> Option<u64> + 'a;
 
 /// What stands at a location that an attribute names.
-fn call<'a>(code: &'a Code, word: Option<u64>) -> Option<&'a Call> {
+fn call(code: &Code, word: Option<u64>) -> Option<&Call> {
     let location = u32::try_from(word?).ok()?;
     if location as usize >= code.len() {
         return None;

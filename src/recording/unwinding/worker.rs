@@ -18,7 +18,7 @@ use crate::abi::misc;
 use crate::address::Avma;
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, RawRecord, Records, Sample, kind};
-use crate::session::Present;
+use crate::session::RunningProcesses;
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
@@ -38,9 +38,9 @@ pub(crate) struct RoundUnwinder {
     lost: Lost,
     most: usize,
     hurry: Arc<AtomicBool>,
-    present: Present,
+    running: RunningProcesses,
     tables: TableCache,
-    spaces: FxHashMap<u64, Arc<CachedSpace>>,
+    spaces: FxHashMap<u32, Arc<CachedSpace>>,
     /// One for each thread that unwinds at a time.
     workers: Vec<UnwindWorker>,
     /// Records that are too new to be dealt with.
@@ -82,7 +82,7 @@ impl RoundUnwinder {
             lost,
             most,
             hurry,
-            present: Present::default(),
+            running: RunningProcesses::default(),
             tables: TableCache::new(),
             spaces: FxHashMap::default(),
             workers: Vec::new(),
@@ -93,7 +93,7 @@ impl RoundUnwinder {
     pub(crate) fn obey(&mut self, order: Order) -> Option<Done> {
         match order {
             Order::Known(records) => {
-                Records::new(&records).for_each(|record| self.present.note(&record));
+                Records::new(&records).for_each(|record| self.running.note(&record));
                 None
             }
             Order::Round(round) => Some(self.round(round, false)),
@@ -150,7 +150,7 @@ impl RoundUnwinder {
             let sample = layouts.sample(&raw).map(|(_, sample)| sample);
             dispositions.push(match sample.filter(|s| unwound::has_copy(s.layout().sample_type())) {
                 None => {
-                    self.present.note(&raw);
+                    self.running.note(&raw);
                     // They are there for the stacks' sake.
                     let is_data =
                         matches!(raw.kind, kind::MMAP | kind::MMAP2) && raw.misc & misc::MMAP_DATA != 0;
@@ -194,20 +194,20 @@ impl RoundUnwinder {
 
     /// The code of a process as it is now.
     fn space(&mut self, pid: i32, deadline: Instant) -> Option<Arc<CachedSpace>> {
-        let version = self.present.version(pid)?;
+        let version = self.running.version(pid)?;
         let is_known = |known: &&Arc<CachedSpace>| known.missing.is_empty() || known.age == self.tables.age();
         if let Some(known) = self.spaces.get(&version).filter(is_known) {
             return Some(Arc::clone(known));
         }
-        let code: Vec<_> = self.present.code(pid).copied().collect();
-        let Self { present, tables, .. } = self;
-        let mut get = |module| present.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
+        let code: Vec<_> = self.running.code(pid).copied().collect();
+        let Self { running, tables, .. } = self;
+        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
         // All are asked for before the first is waited for.
         if code.iter().filter(|mapped| matches!(get(mapped.module), Slot::Reading)).count() > 0 {
             tables.wait(deadline);
         }
         let age = tables.age();
-        let mut get = |module| present.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
+        let mut get = |module| running.module(module).map_or(Slot::Read(None), |of| tables.get(module, of));
         let mut space = Space::new(ARCH);
         let mut missing = Vec::new();
         for mapped in &code {

@@ -1,7 +1,7 @@
 //! Samples as they come, without an end: the history is told of each round's side-band, then the round's samples are added up.
 //!
 //! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any more; hands on
-//! the rows of this moment ([`Live::look`]). Forgets: processes that have ended, stacks that have faded, and, where there
+//! the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that have faded, and, where there
 //! are too many, some of the rare ones, for which others stand. So memory follows what lives and what is shown.
 //!
 //! ```text
@@ -13,18 +13,16 @@
 //! another's: what is younger than the horizon therefore waits for the next round, when all that is older is there.
 
 mod batch;
-mod ended;
-mod heat;
-mod rows;
+mod liveness;
 mod state;
+mod table;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use self::ended::{Asked, Ended};
-use self::heat::{Dice, Heat};
-use self::rows::{Origin, Rows};
+use self::liveness::Liveness;
+use self::table::{DecayingTable, Origin, Weight};
 use super::intern::{Interner, bytes};
 use super::location::{Location, SampledAddress};
 use super::module::Modules;
@@ -37,7 +35,7 @@ use crate::abi::{CpuMode, sample_type};
 use crate::record::{Layouts, RawRecord, Record, Records, Sample, Thread};
 
 pub use self::batch::Batch;
-pub use self::ended::ENDED;
+pub use self::liveness::ENDED;
 pub use self::state::{LiveState, SampledEvent};
 
 /// What came, since the start.
@@ -73,52 +71,85 @@ const FEW_STACKS: usize = 4000;
 
 /// What is going on.
 pub struct Live {
+    // How samples are read.
     layouts: Arc<Layouts>,
     /// By event: the period of samples that do not say theirs.
     periods: Vec<u64>,
     query: SampleQuery,
-    reads: bool,
-    readings: Readings,
-    history: History,
-    ended: Ended,
-    asked: Asked,
-    burden: usize,
+    /// Where samples hold counts.
+    readings: Option<Readings>,
     stacker: Stacker<'static>,
-    resolver: Resolver,
-    attributes: Arc<Interner>,
-    kept: usize,
-    rows: Rows,
-    /// Rows that were left when those of the dead were last joined.
-    buried: usize,
-    dice: Dice,
-    counts: Counts,
-    cgroups: FxHashMap<u64, Vec<u8>>,
-    generation: u32,
     spare: Batch,
+    // Who they are of.
+    history: History,
+    /// [`History::burden`] after it last forgot.
+    burden: usize,
+    liveness: Liveness,
+    cgroups: FxHashMap<u64, Vec<u8>>,
     last: Last,
-    words: Vec<u64>,
-    scratch: Vec<u8>,
+    // What they became.
+    resolver: Resolver,
+    attributes: AttributeLists,
+    table: DecayingTable,
+    /// Rows that were left when those of the ended were last collapsed.
+    collapsed: usize,
+    /// The most numbers of stacks or attributes that were left when they were last given anew.
+    kept: usize,
+    generation: u32,
+    counts: Counts,
 }
 
 /// What was found out for the sample before: the next one of its CPU mostly is of the same thread.
 #[derive(Debug, Default)]
 struct Last {
     thread: Thread,
-    /// From when on the thread has this name, as rows have it, and its process this epoch, and whether one of them is over.
-    known: Option<(Timestamp, u32, Epoch, bool)>,
-    /// The attributes, and their number.
+    owner: Option<Owner>,
+}
+
+/// Whose a sample is.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    /// From when on this holds.
+    from: Timestamp,
+    /// The thread's name as rows have it.
+    comm: u32,
+    /// The process's epoch.
+    epoch: Epoch,
+    /// The thread or the process has ended since.
+    is_over: bool,
+}
+
+/// The lists of attributes that rows have.
+#[derive(Debug, Default)]
+struct AttributeLists {
+    all: Arc<Interner>,
+    /// The list that was asked for last, and its number.
+    last: Vec<u64>,
+    number: Option<u32>,
     words: Vec<u64>,
-    attributes: Option<u32>,
+    bytes: Vec<u8>,
+}
+
+impl AttributeLists {
+    /// The number of the list in `words`: often the one that was asked for last.
+    fn number(&mut self) -> u32 {
+        if let Some(number) = self.number.filter(|_| self.last == self.words) {
+            return number;
+        }
+        bytes(&self.words, &mut self.bytes);
+        self.last.clone_from(&self.words);
+        *self.number.insert(Arc::make_mut(&mut self.all).add(0, &self.bytes))
+    }
 }
 
 /// The rows of a moment.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct LiveRows {
     /// Rows and stacks.
     pub resolved: Resolved,
     /// The lists of attributes.
     pub attributes: Arc<Interner>,
-    /// Numbers of locations and stacks are the same as those of another look of this generation.
+    /// Numbers of locations and stacks are the same as those of other rows of this generation.
     pub generation: u32,
 }
 
@@ -127,29 +158,24 @@ impl Live {
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
         let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
-            stacker: Stacker::new(&query, None),
-            asked: Asked::new(&query),
             layouts,
             periods,
-            query,
-            reads,
-            readings: Readings::default(),
-            history: History::new(Modules::default()),
-            ended: Ended::default(),
-            burden: 0,
-            resolver: Resolver::new(most),
-            attributes: Arc::default(),
-            kept: 0,
-            rows: Rows::default(),
-            buried: 0,
-            dice: Dice(0x9e37_79b9_7f4a_7c15),
-            counts: Counts::default(),
-            cgroups: FxHashMap::default(),
-            generation: 0,
+            readings: reads.then(Readings::default),
+            stacker: Stacker::new(&query, None),
             spare: Batch::default(),
+            history: History::new(Modules::default()),
+            burden: 0,
+            liveness: Liveness::new(&query),
+            cgroups: FxHashMap::default(),
             last: Last::default(),
-            words: Vec::new(),
-            scratch: Vec::new(),
+            resolver: Resolver::new(most),
+            attributes: AttributeLists::default(),
+            table: DecayingTable::default(),
+            collapsed: 0,
+            kept: 0,
+            generation: 0,
+            counts: Counts::default(),
+            query,
         }
     }
 
@@ -167,7 +193,7 @@ impl Live {
         (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
     }
 
-    /// All places in the code that have a number; see [`Look::generation`].
+    /// All places in the code that have a number; see [`LiveRows::generation`].
     pub fn locations(&self) -> (&[Location], u32) {
         (self.resolver.locations(), self.generation)
     }
@@ -182,15 +208,15 @@ impl Live {
         self.counts
     }
 
-    /// Tells what was there before: records of our own making, whose moment is 0.
-    pub fn tell(&mut self, bytes: &[u8]) {
+    /// Takes records of what was there before: of our own making, with the timestamp 0.
+    pub fn take_synthesized(&mut self, bytes: &[u8]) {
         for raw in Records::new(bytes) {
             self.note(0, &raw);
         }
     }
 
-    /// No more is told of what was there before.
-    pub fn told(&mut self) {
+    /// No more comes of what was there before.
+    pub fn end_synthesized(&mut self) {
         self.history.complete();
         self.burden = self.history.burden();
     }
@@ -204,9 +230,9 @@ impl Live {
             Record::Cgroup(cgroup) => {
                 self.cgroups.insert(cgroup.id, cgroup.path.to_vec());
             }
-            Record::Exit(task) => self.ended.ended(task.thread, timestamp),
-            Record::Fork(task) => self.ended.began(task.thread),
-            Record::Comm(comm) => self.ended.began(comm.thread),
+            Record::Exit(task) => self.liveness.ended(task.thread, timestamp),
+            Record::Fork(task) => self.liveness.began(task.thread),
+            Record::Comm(comm) => self.liveness.began(comm.thread),
             _ => {}
         }
         self.history.take(timestamp, raw, &record);
@@ -230,7 +256,7 @@ impl Live {
             }
         }
         // Names and spaces may be others now.
-        self.last.known = None;
+        self.last.owner = None;
         let layouts = self.layouts.clone();
         for (at, &(start, owner)) in round.samples.iter().enumerate() {
             if at % WARMED == 0 && self.query.ignore_stacks {
@@ -269,7 +295,7 @@ impl Live {
         for (slot, start) in addresses.iter_mut().zip(starts) {
             *slot = address(start).unwrap_or(0);
         }
-        self.rows.warm(&addresses);
+        self.table.warm(&addresses);
     }
 
     fn sample(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) {
@@ -279,8 +305,10 @@ impl Live {
             CpuMode::User => self.counts.user += 1,
             _ => {}
         }
-        if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
-            match self.readings.of(layouts, event, sample) {
+        if let Some(readings) = &mut self.readings
+            && sample.layout().sample_type() & sample_type::READ != 0
+        {
+            match readings.of(layouts, event, sample) {
                 Some(members) => {
                     members.into_iter().for_each(|(member, period)| self.add(member, sample, period));
                 }
@@ -294,57 +322,47 @@ impl Live {
 
     fn add(&mut self, event: usize, sample: &Sample<'_>, period: u64) {
         let timestamp = sample.time().map_or(Timestamp::MAX, |time| time.0);
-        let thread = sample.thread().unwrap_or_default();
         let weight = weight_of(sample);
-        let (comm, epoch, is_over) = self.whose(thread, timestamp);
+        let Owner { comm, epoch, is_over, .. } = self.owner(sample.thread().unwrap_or_default(), timestamp);
         let attributes = if self.query.attributes.is_empty() {
             0
         } else {
             let occurrence =
                 Occurrence { time: sample.time().map(|time| time.0), period, weight, branch: None };
-            attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |_| u64::MAX);
+            let words = &mut self.attributes.words;
+            attribute_words(&self.query.attributes, sample, occurrence, words, |_| u64::MAX);
             if is_over {
-                self.asked.bury(&mut self.words, |id| self.ended.says_lives(id));
+                self.liveness.collapse(words, |id| self.liveness.says_lives(id));
             }
-            match self.last.attributes.filter(|_| self.last.words == self.words) {
-                Some(attributes) => attributes,
-                None => {
-                    bytes(&self.words, &mut self.scratch);
-                    let attributes = Arc::make_mut(&mut self.attributes).add(0, &self.scratch);
-                    self.last.words.clone_from(&self.words);
-                    *self.last.attributes.insert(attributes)
-                }
-            }
+            self.attributes.number()
         };
-        let heat = if self.query.ignore_stacks {
+        let row = if self.query.ignore_stacks {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
-            let stack = self.stack(epoch, sample);
-            self.rows.of(Key { event: event as u32, stack, comm, attributes })
+            let stack = self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch));
+            self.table.row(Key { event: event as u32, stack, comm, attributes })
         };
-        heat.add(period, weight);
+        row.add(period, weight);
     }
 
-    /// The name of a thread at a moment, as rows have it, the epoch that its process was in, and whether one of them has
-    /// ended since.
-    fn whose(&mut self, thread: Thread, timestamp: Timestamp) -> (u32, Epoch, bool) {
-        let Self { last, history, query, ended, .. } = self;
-        if let Some((from, comm, epoch, is_over)) = last.known
-            && last.thread == thread
-            && timestamp >= from
-        {
-            return (comm, epoch, is_over);
+    /// Whose a sample of a thread is.
+    fn owner(&mut self, thread: Thread, timestamp: Timestamp) -> Owner {
+        let Self { last, history, query, liveness, .. } = self;
+        if let Some(owner) = last.owner.filter(|owner| last.thread == thread && timestamp >= owner.from) {
+            return owner;
         }
-        let comm = match query.ignore_comms {
-            true => ANY_COMM,
-            false => comm_key(history.comm(thread.pid, thread.tid, timestamp), thread),
+        let owner = Owner {
+            from: history.unchanged_since(thread.pid, thread.tid),
+            comm: match query.ignore_comms {
+                true => ANY_COMM,
+                false => comm_key(history.comm(thread.pid, thread.tid, timestamp), thread),
+            },
+            epoch: history.epoch(thread.pid, timestamp),
+            is_over: !liveness.says_lives(thread.tid) || !liveness.says_lives(thread.pid),
         };
-        let epoch = history.epoch(thread.pid, timestamp);
-        let since = history.unchanged_since(thread.pid, thread.tid);
-        let is_over = !ended.says_lives(thread.tid) || !ended.says_lives(thread.pid);
         last.thread = thread;
-        last.known = (timestamp >= since).then_some((since, comm, epoch, is_over));
-        (comm, epoch, is_over)
+        last.owner = Some(owner).filter(|owner| timestamp >= owner.from);
+        owner
     }
 
     /// The row of a sample where nobody asks for callers: its location stands for its stack.
@@ -355,183 +373,142 @@ impl Live {
         comm: u32,
         attributes: u32,
         sample: &Sample<'_>,
-    ) -> &mut Heat {
-        let Self { resolver, history, rows, .. } = self;
-        let level = sample.cpu_mode().into();
+    ) -> &mut Weight {
+        let Self { resolver, history, table, .. } = self;
+        let level = sample.cpu_mode();
         let epoch = if level == CpuMode::Kernel { Epoch::KERNEL } else { epoch };
         let address = sample.ip().unwrap_or(0);
         let origin =
             u16::try_from(event).ok().map(|event| Origin { address, epoch, comm, attributes, event, level });
-        if let Some(place) = origin.and_then(|origin| rows.place(&origin)) {
-            return rows.at(place);
+        if let Some(place) = origin.and_then(|origin| table.place(&origin)) {
+            return table.at(place);
         }
         let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
         // Something may yet be mapped where nothing is.
         match origin.filter(|_| resolver.locations()[stack as usize].module().is_some()) {
-            Some(origin) => rows.remember(origin, stack),
-            None => rows.of(Key { event: event as u32, stack, comm, attributes }),
+            Some(origin) => table.remember(origin, stack),
+            None => table.row(Key { event: event as u32, stack, comm, attributes }),
         }
     }
 
-    fn stack(&mut self, epoch: Epoch, sample: &Sample<'_>) -> u32 {
-        self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch))
+    /// Everything that was added up so far counts `keep` (0 to 1) as much; what is nearly nothing goes, or stands for its like.
+    pub fn decay(&mut self, keep: f64) {
+        self.table.decay(keep);
     }
 
-    /// Everything that was added up so far counts `keep` (0 to 1) as much.
-    ///
-    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its expected weight
-    /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
-    pub fn fade(&mut self, keep: f64) {
-        let Self { rows, dice, .. } = self;
-        rows.retain(|heat| {
-            heat.scale(keep);
-            if heat.samples >= 1.0 {
-                return true;
-            }
-            let chance = heat.samples;
-            let stays = dice.roll() < chance;
-            if stays {
-                heat.scale(1.0 / chance);
-            }
-            stays
-        });
-    }
-
-    /// Forgets what is no longer needed; `true` when that was much. `before` is a moment that was settled; `lives` says
+    /// Forgets what is no longer needed; `true` when that was much. `before` is a timestamp that was settled; `lives` says
     /// whether a process or thread is still there.
-    pub fn tidy(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
+    pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
-        let is_grown = self.rows.len() > self.buried + self.buried / 4 + FEW_STACKS / 4;
+        let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
         if is_burdened || is_grown {
-            let mut ended = std::mem::take(&mut self.ended);
-            let lives = ended.judge(before, self.counts.lost, &lives);
-            self.bury(&lives);
-            self.buried = self.rows.len();
+            let mut liveness = std::mem::take(&mut self.liveness);
+            liveness.end_turn(self.counts.lost);
+            let lives = liveness.lives(before, &lives);
+            self.collapse_ended(&liveness, &lives);
+            self.collapsed = self.table.len();
             if is_burdened {
                 let moved = self.history.forget(before, &lives);
                 self.burden = self.history.burden();
-                self.rows.follow(&moved);
+                self.table.follow(&moved);
                 self.resolver.follow(&moved);
             }
             drop(lives);
             if is_burdened {
-                ended.forget(before, |pid| self.history.epoch(pid, Timestamp::MAX) != Epoch::NOBODY);
+                liveness.forget(before, |pid| self.history.epoch(pid, Timestamp::MAX) != Epoch::NOBODY);
             }
-            self.ended = ended;
+            self.liveness = liveness;
         }
         self.resolver.forget_addresses(REMEMBERED);
         // No more can be in use than there are rows, and no more than there were and have come since.
-        let used = self.kept.min(self.rows.len());
-        let stacks = match self.query.ignore_stacks {
-            true => self.resolver.locations().len(),
-            false => self.resolver.stacks().len(),
-        };
-        if stacks.max(self.attributes.len()) > used + used / 2 + FEW_STACKS {
+        let used = self.kept.min(self.table.len());
+        if self.stacks().max(self.attributes.all.len()) > used + used / 2 + FEW_STACKS {
             self.renumber();
         }
-        while self.resolver.stacks().size() > MOST_STACKS && self.rows.len() > FEW_STACKS
-            || self.rows.len() > MOST_ROWS
-        {
-            self.thin();
+        let is_too_much = |live: &Self| {
+            live.resolver.stacks().size() > MOST_STACKS && live.table.len() > FEW_STACKS
+                || live.table.len() > MOST_ROWS
+        };
+        while is_too_much(self) {
+            self.downsample();
         }
         is_burdened
     }
 
     /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
     /// are short, each would otherwise have rows of its own. Most are over when their samples come, and never have any.
-    fn bury(&mut self, lives: &impl Fn(i32) -> bool) {
-        if self.asked.is_nothing() {
+    fn collapse_ended(&mut self, liveness: &Liveness, lives: &impl Fn(i32) -> bool) {
+        if !liveness.is_in_rows() {
             return;
         }
         let mut moved: FxHashMap<u32, u32> = FxHashMap::default();
-        // Extras that no row has any more were asked about before.
-        let mut used: Vec<u32> = self.rows.iter().map(|(key, _)| key.attributes).collect();
+        // Attributes that no row has any more were asked about before.
+        let mut used: Vec<u32> = self.table.iter().map(|(key, _)| key.attributes).collect();
         used.sort_unstable();
         used.dedup();
+        let attributes = &mut self.attributes;
         for number in used {
-            self.words.clear();
-            self.words.extend(super::intern::words(self.attributes.get(number).1).iter());
-            if self.asked.bury(&mut self.words, lives) {
-                bytes(&self.words, &mut self.scratch);
-                moved.insert(number, Arc::make_mut(&mut self.attributes).add(0, &self.scratch));
+            attributes.words.clear();
+            attributes.words.extend(super::intern::words(attributes.all.get(number).1).iter());
+            if liveness.collapse(&mut attributes.words, lives) {
+                moved.insert(number, attributes.number());
             }
         }
-        if moved.is_empty() {
-            return;
+        if !moved.is_empty() {
+            let number = |old: u32| moved.get(&old).copied().unwrap_or(old);
+            self.table.rename(|key| Key { attributes: number(key.attributes), ..key });
         }
-        self.rows.rename(|key| Key {
-            attributes: moved.get(&key.attributes).copied().unwrap_or(key.attributes),
-            ..key
-        });
     }
 
-    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
-    /// what they were, with a larger error, which the squares of the periods tell.
-    fn thin(&mut self) {
-        let mut weights: Vec<f64> = self.rows.iter().map(|(_, heat)| heat.period).collect();
-        let middle = weights.len() / 2;
-        if weights.is_empty() {
-            return;
-        }
-        let (_, middle, _) = weights.select_nth_unstable_by(middle, f64::total_cmp);
-        let middle = *middle;
-        drop(weights);
-        let Self { rows, dice, counts, .. } = self;
-        rows.retain(|heat| {
-            if heat.period > middle {
-                return true;
-            }
-            counts.thinned += 1;
-            let stays = dice.roll() < 0.5;
-            if stays {
-                heat.scale(2.0);
-            }
-            stays
-        });
-        rows.shrink();
+    /// Makes do with half as many of the lighter rows.
+    fn downsample(&mut self) {
+        self.counts.thinned += self.table.downsample();
         self.renumber();
+    }
+
+    /// Numbers of stacks: see [`Stacks::Leaves`].
+    fn stacks(&self) -> usize {
+        match self.query.ignore_stacks {
+            true => self.resolver.locations().len(),
+            false => self.resolver.stacks().len(),
+        }
     }
 
     /// Keeps those stacks, locations and attributes that a row has.
     fn renumber(&mut self) {
-        let mut attributes = Interner::default();
+        let old = std::mem::take(&mut self.attributes).all;
+        let attributes = Arc::make_mut(&mut self.attributes.all);
         let mut renumbering = self.resolver.renumber();
-        self.rows.rename(|mut key| {
+        self.table.rename(|mut key| {
             key.stack = match self.query.ignore_stacks {
                 true => renumbering.location(key.stack),
                 false => renumbering.stack(key.stack),
             };
-            if !self.attributes.is_empty() {
-                key.attributes = attributes.add(0, self.attributes.get(key.attributes).1);
+            if !old.is_empty() {
+                key.attributes = attributes.add(0, old.get(key.attributes).1);
             }
             key
         });
         renumbering.finish();
-        let stacks = match self.query.ignore_stacks {
-            true => self.resolver.locations().len(),
-            false => self.resolver.stacks().len(),
-        };
-        self.kept = stacks.max(attributes.len());
-        self.attributes = Arc::new(attributes);
+        self.kept = self.stacks().max(self.attributes.all.len());
         self.generation += 1;
-        self.last.attributes = None;
     }
 
     /// Forgets all samples.
-    pub fn zero(&mut self) {
-        self.rows.clear();
-        self.buried = 0;
+    pub fn clear(&mut self) {
+        self.table.clear();
+        self.collapsed = 0;
     }
 
     /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more of them come.
-    pub fn look(&self) -> Look {
+    pub fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => Stacks::Leaves,
             false => Stacks::Interned(self.resolver.stacks().clone()),
         };
-        let rows = self.rows.by_stack();
+        let rows = self.table.by_stack();
         let resolved = Resolved { locations: self.resolver.locations().clone(), stacks, rows };
-        Look { resolved, attributes: self.attributes.clone(), generation: self.generation }
+        LiveRows { resolved, attributes: self.attributes.all.clone(), generation: self.generation }
     }
 }
 

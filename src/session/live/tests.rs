@@ -70,7 +70,7 @@ fn exit(pid: i32, time: u64) -> Vec<u8> {
 }
 
 fn modules(live: &Live) -> Vec<(String, u64)> {
-    let look = live.look();
+    let look = live.rows();
     let mut all: Vec<(String, u64)> = look
         .resolved
         .rows
@@ -89,8 +89,8 @@ fn modules(live: &Live) -> Vec<(String, u64)> {
 #[test]
 fn a_sample_waits_for_the_side_band_of_other_rings() {
     let (mut live, layouts) = live();
-    live.tell(&mapped(7, 0x1000, "/bin/old"));
-    live.told();
+    live.take_synthesized(&mapped(7, 0x1000, "/bin/old"));
+    live.end_synthesized();
     let mut batch = Batch::default();
     // Ring 0 was read before ring 1: the sample of time 30 is there, the mapping of time 20 is not yet.
     batch.take(&[&sample(0x1800, 7, 10, 5), &sample(0x1800, 7, 30, 7)], &layouts, None);
@@ -107,8 +107,8 @@ fn a_sample_waits_for_the_side_band_of_other_rings() {
 #[test]
 fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
     let (mut live, layouts) = live();
-    live.tell(&mapped(7, 0x10_0000, "/bin/a"));
-    live.told();
+    live.take_synthesized(&mapped(7, 0x10_0000, "/bin/a"));
+    live.end_synthesized();
     let mut batch = Batch::default();
     for n in 0..20_000u64 {
         batch.take(&[&sample(0x10_0000 + n % 0x1000, 7, n, 1)], &layouts, None);
@@ -117,12 +117,12 @@ fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
     live.settle(&mut batch, u64::MAX);
     let stacks = live.resolver.stacks().len();
     for round in 0..40 {
-        live.fade(0.875);
+        live.decay(0.875);
         for n in 0..100 {
             batch.take(&[&sample(0x10_0000 + n, 7, 30_000 + round, 8)], &layouts, None);
         }
         live.settle(&mut batch, u64::MAX);
-        live.tidy(u64::MAX, |_| true);
+        live.forget(u64::MAX, |_| true);
     }
     assert!(live.resolver.stacks().len() < stacks / 4, "{} of {stacks} stacks", live.resolver.stacks().len());
     let rows = modules(&live);
@@ -134,10 +134,10 @@ fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
 #[test]
 fn fading_and_thinning_are_fair_to_what_is_rare() {
     let (mut live, layouts) = live();
-    live.told();
+    live.end_synthesized();
     let mut batch = Batch::default();
     let sum =
-        |live: &Live| live.look().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
+        |live: &Live| live.rows().resolved.rows.iter().map(|(_, value)| value.period).sum::<u64>() as f64;
     // Half of everything in one row, half in 20,000 rows of one sample each.
     for n in 0..20_000u64 {
         batch.take(&[&sample(0x1000, 7, n, 10), &sample(0x10_0000 + n, 7, n, 10)], &layouts, None);
@@ -145,15 +145,15 @@ fn fading_and_thinning_are_fair_to_what_is_rare() {
     live.settle(&mut batch, u64::MAX);
     let all = sum(&live);
     for _ in 0..5 {
-        live.fade(0.875);
+        live.decay(0.875);
     }
     let faded = all * 0.875f64.powi(5);
     assert!((sum(&live) / faded - 1.0).abs() < 0.02, "{} of {faded}", sum(&live));
-    assert!(live.rows.len() < 12_000, "{}", live.rows.len());
-    let rows = live.rows.len();
-    live.thin();
+    assert!(live.table.len() < 12_000, "{}", live.table.len());
+    let rows = live.table.len();
+    live.downsample();
     assert!((sum(&live) / faded - 1.0).abs() < 0.03, "{} of {faded}", sum(&live));
-    assert!(live.rows.len() < rows * 6 / 10 && live.counts().thinned > 0, "{} of {rows}", live.rows.len());
+    assert!(live.table.len() < rows * 6 / 10 && live.counts().thinned > 0, "{} of {rows}", live.table.len());
 }
 
 #[test]
@@ -163,23 +163,23 @@ fn rows_of_the_dead_become_one() {
         ..SampleQuery::default()
     };
     let (mut live, layouts) = live_of(query);
-    live.told();
+    live.end_synthesized();
     let mut batch = Batch::default();
     for pid in 1..3000 {
         batch.take(&[&sample(0x1000, pid, 5, 2)], &layouts, None);
     }
     live.settle(&mut batch, u64::MAX);
-    assert_eq!(live.rows.len(), 2999);
+    assert_eq!(live.table.len(), 2999);
     for pid in 11..3000 {
         batch.take(&[&exit(pid, 6)], &layouts, None);
     }
     // Whose end is known has no rows of its own any more.
     batch.take(&[&sample(0x1000, 20, 5, 2)], &layouts, None);
     live.settle(&mut batch, u64::MAX);
-    assert_eq!(live.rows.len(), 3000);
-    live.tidy(u64::MAX, |_| panic!("nobody need be asked"));
+    assert_eq!(live.table.len(), 3000);
+    live.forget(u64::MAX, |_| panic!("nobody need be asked"));
     // Their names are gone with them, or rather: were never there.
-    let look = live.look();
+    let look = live.rows();
     let pids: Vec<u64> = look
         .resolved
         .rows
@@ -193,8 +193,8 @@ fn rows_of_the_dead_become_one() {
 #[test]
 fn the_dead_do_not_pile_up() {
     let (mut live, layouts) = live();
-    live.tell(&mapped(1, 0x1000, "/bin/sh"));
-    live.told();
+    live.take_synthesized(&mapped(1, 0x1000, "/bin/sh"));
+    live.end_synthesized();
     let mut batch = Batch::default();
     let mut most = 0;
     for pid in 2..60_000 {
@@ -212,7 +212,7 @@ fn the_dead_do_not_pile_up() {
         }
         batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
         live.settle(&mut batch, now);
-        live.tidy(now, |other| other == 1 || other == pid);
+        live.forget(now, |other| other == 1 || other == pid);
         most = most.max(live.history.burden() + live.history.tasks().count());
     }
     assert!(most < 4 * BURDEN, "{most}");
@@ -222,9 +222,9 @@ fn the_dead_do_not_pile_up() {
 fn one_address_is_looked_up_as_a_stack_of_one_is() {
     let rows = |ignore_stacks: bool| {
         let (mut live, layouts) = live_of(SampleQuery { ignore_stacks, ..SampleQuery::default() });
-        live.tell(&mapped(7, 0x10_0000, "/bin/a"));
-        live.tell(&mapped(8, 0x10_0000, "/bin/b"));
-        live.told();
+        live.take_synthesized(&mapped(7, 0x10_0000, "/bin/a"));
+        live.take_synthesized(&mapped(8, 0x10_0000, "/bin/b"));
+        live.end_synthesized();
         let mut batch = Batch::default();
         for n in 0..300u64 {
             batch.take(&[&sample(0x10_0000 + n % 90, 7 + (n % 3 == 0) as i32, n, 2)], &layouts, None);
@@ -244,8 +244,8 @@ fn one_address_is_looked_up_as_a_stack_of_one_is() {
 #[test]
 fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
     let (mut live, layouts) = live();
-    live.tell(&mapped(1, 0x10_0000, "/bin/sh"));
-    live.told();
+    live.take_synthesized(&mapped(1, 0x10_0000, "/bin/sh"));
+    live.end_synthesized();
     let mut batch = Batch::default();
     // The same raw stack before and after, in an epoch that got another number meanwhile.
     for pid in 2..20_000 {
@@ -255,7 +255,7 @@ fn who_is_left_keeps_name_and_space_when_the_dead_are_forgotten() {
         batch.take(&[&exit(pid, now)], &layouts, None);
         if pid % 100 == 0 {
             live.settle(&mut batch, now);
-            live.tidy(now, |other| other == 1 || other == pid);
+            live.forget(now, |other| other == 1 || other == pid);
         }
     }
     live.settle(&mut batch, u64::MAX);

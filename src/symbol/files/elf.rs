@@ -102,12 +102,6 @@ impl Segments {
         let segment = self.0.iter().filter(inside).max_by_key(|s| s.executable)?;
         Some(FileOffset((address.0 - segment.address).wrapping_add(segment.offset)))
     }
-
-    /// The lowest address of a segment, cut to whole pages as the loader does; 0 without segments.
-    pub fn base(&self) -> Svma {
-        let page = crate::sys::page_size() as u64;
-        Svma(self.0.iter().map(|s| s.address).min().unwrap_or(0) & !(page - 1))
-    }
 }
 
 /// The build-id in a file's notes.

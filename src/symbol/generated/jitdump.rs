@@ -212,12 +212,6 @@ impl Jitdump {
         self.codes.get(*number as usize)
     }
 
-    /// The code that was at an address at a time.
-    pub fn at(&self, address: u64, time: u64) -> Option<&JitCode> {
-        let holds = |code: &&JitCode| address.wrapping_sub(code.start) < code.size && code.time <= time;
-        self.codes.iter().filter(holds).max_by_key(|code| code.time)
-    }
-
     /// The machine code.
     pub fn bytes(&self, code: &JitCode) -> &[u8] {
         self.map.get(code.bytes.clone()).unwrap_or_default()
@@ -234,13 +228,6 @@ impl Jitdump {
             Some((*address, self.files.get(*file as usize)?.as_str(), *line))
         };
         code.lines.iter().filter_map(named)
-    }
-
-    /// File and line of an address in a piece of code.
-    pub fn line(&self, code: &JitCode, address: u64) -> Option<(&str, u32)> {
-        let at = code.lines.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
-        let (_, line, file) = code.lines[at];
-        Some((self.files.get(file as usize)?, line))
     }
 }
 

@@ -229,16 +229,6 @@ impl Builder {
         !few.wanted.iter().filter(|wanted| (start..end).contains(*wanted)).all(covers)
     }
 
-    /// Number of symbols so far.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are none so far.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Sorts, chooses among names of the same place, ends the open ones.
     pub fn finish(self) -> Table {
         self.finish_few().0

@@ -9,8 +9,8 @@ use super::stacks::Step;
 use super::strip::{self, Strip};
 use super::table::{self, Column};
 use super::{Effect, Over, State};
-use crate::profile::sampled::{Order, SortKey};
-use crate::tui::engine::{FunctionRef, LiveCommand};
+use crate::profile::sampled::{FunctionRef, Order, SortKey};
+use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, Action, Pane};
 
 /// What rows can be told apart by with one key, after what was asked for first.

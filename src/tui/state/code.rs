@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::scroll::Scroll;
 use super::search::Search;
 use crate::profile::annotate::{Kind, Listing, Row};
-use crate::tui::engine::FunctionRef;
+use crate::profile::sampled::FunctionRef;
 
 /// The pane's state.
 #[derive(Debug, Default)]

@@ -25,10 +25,12 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::engine::{ExportForm, FunctionRef, LiveCommand, PENDING, Poll, Status};
+use super::engine::{ExportForm, LiveCommand, Poll, Status};
 use super::keys::Pane;
 use super::layout::{self, Areas};
-use crate::profile::sampled::{Answer, Event, Filter, Order, Profile, Query, SortKey, Tree};
+use crate::profile::sampled::{
+    Answer, Event, Filter, FunctionRef, Order, PENDING, Profile, Query, SortKey, Tree,
+};
 use code::Code;
 use flame::Flame;
 use prompt::Prompt;

@@ -9,8 +9,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use super::scroll::Scroll;
 use super::search::Search;
-use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey};
-use crate::tui::engine::FunctionRef;
+use crate::profile::sampled::{Cell, Event, FunctionRef, Profile, Row, SortKey};
 use crate::view::report::cell_words;
 
 /// What the table is sorted by.

@@ -21,6 +21,9 @@ use crate::text as words;
 use crate::view::table::{self, left, right};
 
 /// Writes the table, the answer in its last line.
+///
+/// # Errors
+/// What `out` says.
 pub fn text(out: &mut dyn Write, comparison: &Comparison, style: &StatStyle) -> io::Result<()> {
     writeln!(out)?;
     let runs = comparison
@@ -152,6 +155,9 @@ struct SideJson {
 }
 
 /// Writes the comparison as one JSON document.
+///
+/// # Errors
+/// What `out` says.
 pub fn json(out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     let document = DocumentJson {
         pmc: header(),

@@ -17,6 +17,9 @@ use crate::profile::counts::Counts;
 use crate::profile::metrics::shadow;
 
 /// Writes one printing's worth of counts: a run, an interval or a summary.
+///
+/// # Errors
+/// What `out` says.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts, style);
@@ -28,6 +31,9 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
 }
 
 /// Writes the titles of the columns of `--metric-only`: once, before the run or the first interval. Other modes have no titles.
+///
+/// # Errors
+/// What `out` says.
 pub fn titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only { metric_titles(out, counts, style) } else { Ok(()) }
 }

@@ -33,6 +33,9 @@ pub struct Warning {
 }
 
 /// Opens the document. `counts` tells the events; its rows are not looked at.
+///
+/// # Errors
+/// What `out` says.
 pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Result<()> {
     let events: Vec<_> = counts.events.iter().map(EventJson::from).collect();
     write!(out, "{{\"pmc\":{},\"target\":{},", json(&header())?, json(&TargetJson::from(subject))?)?;
@@ -46,16 +49,25 @@ pub fn begin(out: &mut dyn Write, subject: &Subject, counts: &Counts) -> io::Res
 }
 
 /// Writes an interval; `number` counts them from 0.
+///
+/// # Errors
+/// What `out` says.
 pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Result<()> {
     write!(out, "{}{}", if number == 0 { "\n" } else { ",\n" }, json(&part(counts))?)
 }
 
 /// Closes the document with the counts of the whole run.
+///
+/// # Errors
+/// What `out` says.
 pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
     writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", json(&part(total))?, json(&warnings)?)
 }
 
 /// The document of a run without intervals.
+///
+/// # Errors
+/// What `out` says.
 pub fn write(out: &mut dyn Write, subject: &Subject, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
     begin(out, subject, total)?;
     end(out, total, warnings)

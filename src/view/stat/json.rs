@@ -16,6 +16,9 @@ use crate::profile::metrics::shadow;
 use crate::text::clean_json;
 
 /// Writes one printing's worth of counts: a run, an interval or a summary.
+///
+/// # Errors
+/// What `out` says.
 pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     if style.metric_only {
         return metrics_only(out, counts);

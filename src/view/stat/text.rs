@@ -35,6 +35,9 @@ const METRIC: usize = 35;
 const MOST_NAMES: usize = 8;
 
 /// Writes the result of a whole run, or the summary after intervals.
+///
+/// # Errors
+/// What `out` says.
 pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &StatStyle) -> io::Result<()> {
     let runs = counts.runs.len();
     let repeated = if runs > 1 { format!(" ({runs} runs)") } else { String::new() };
@@ -55,6 +58,9 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
 }
 
 /// Writes one interval; `number` counts them from 0 and decides when the headline is due.
+///
+/// # Errors
+/// What `out` says.
 pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &StatStyle) -> io::Result<()> {
     let headline = number.is_multiple_of(HEADLINE_EVERY);
     if style.metric_only {

@@ -7,11 +7,11 @@ use pmc::profile::annotate::{self, Instruction, Listing};
 use pmc::profile::sampled::query::{ThreadSum, Times};
 use pmc::profile::sampled::tree::Node;
 use pmc::profile::sampled::{
-    Answer, Cell, Event, ModuleTrust, Order, Profile, Query, Row, SortKey, Tree, Trust, Value,
+    Answer, Cell, Event, FunctionRef, ModuleTrust, Order, Profile, Query, Row, SortKey, Tree, Trust, Value,
 };
 use pmc::tui::state::{Effect, Input, State};
 use pmc::tui::theme::Theme;
-use pmc::tui::{FunctionRef, Poll, Status, panes};
+use pmc::tui::{Poll, Status, panes};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmc::profile::sampled::{Cell, Order, Query};
+use pmc::profile::sampled::{Cell, FunctionRef, Order, Query};
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
-use pmc::tui::{ExportForm, FunctionRef, LiveCommand, Poll, Status};
+use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::fixture::{Desk, answer, listing};

@@ -17,21 +17,33 @@ const LINGER_NS: u64 = 500_000_000;
 /// stay for ever.
 const ASKING: u32 = 32;
 
-/// Who has ended.
+/// Who lives, and which rows are of whom.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
-    at: FxHashMap<i32, Timestamp>,
+pub(super) struct Liveness {
+    /// When threads said that they end.
+    ended: FxHashMap<i32, Timestamp>,
     /// Processes that have had more than one thread.
     threaded: FxHashSet<i32>,
-    /// Records that were lost when this was last asked.
+    /// Records that were lost when the last turn ended.
     lost: u64,
-    asked: u32,
+    turns: u32,
+    /// The kernel is asked about everybody until this turn ends.
+    asks: bool,
+    /// Where processes and threads stand among a row's attributes, if they were asked for.
+    pid: Option<usize>,
+    tid: Option<usize>,
 }
 
-impl Ended {
+impl Liveness {
+    /// Nobody has ended.
+    pub(super) fn new(query: &SampleQuery) -> Self {
+        let at = |attribute| query.attributes.iter().position(|other| *other == attribute);
+        Self { pid: at(SampleAttribute::Pid), tid: at(SampleAttribute::Tid), ..Self::default() }
+    }
+
     /// A thread is there.
     pub(super) fn began(&mut self, thread: Thread) {
-        self.at.remove(&thread.tid);
+        self.ended.remove(&thread.tid);
         if thread.pid != thread.tid {
             self.threaded.insert(thread.pid);
         }
@@ -39,28 +51,30 @@ impl Ended {
 
     /// A thread ended.
     pub(super) fn ended(&mut self, thread: Thread, timestamp: Timestamp) {
-        self.at.insert(thread.tid, timestamp);
+        self.ended.insert(thread.tid, timestamp);
     }
 
     /// Whether a process or thread lives, as far as records say.
     pub(super) fn says_lives(&self, id: i32) -> bool {
-        !self.at.contains_key(&id) || self.threaded.contains(&id)
+        !self.ended.contains_key(&id) || self.threaded.contains(&id)
     }
 
-    /// Says at the end of a turn who lives, as of a moment. `lost`: records that were lost by now; `lives` asks the kernel.
-    pub(super) fn judge<'a>(
-        &'a mut self,
-        before: Timestamp,
-        lost: u64,
-        lives: &'a dyn Fn(i32) -> bool,
-    ) -> impl Fn(i32) -> bool + 'a {
-        self.asked = self.asked.wrapping_add(1);
-        let asks = self.lost != lost || self.asked.is_multiple_of(ASKING);
+    /// A turn ends. `lost`: records that were lost by now.
+    pub(super) fn end_turn(&mut self, lost: u64) {
+        self.turns = self.turns.wrapping_add(1);
+        self.asks = self.lost != lost || self.turns.is_multiple_of(ASKING);
         self.lost = lost;
-        let Self { at, threaded, .. } = self;
-        move |id| match at.get(&id) {
-            _ if asks => lives(id),
-            Some(_) if threaded.contains(&id) => lives(id),
+    }
+
+    /// Says who lives, as of a timestamp. `ask` asks the kernel.
+    pub(super) fn lives<'a>(
+        &'a self,
+        before: Timestamp,
+        ask: &'a dyn Fn(i32) -> bool,
+    ) -> impl Fn(i32) -> bool + 'a {
+        move |id| match self.ended.get(&id) {
+            _ if self.asks => ask(id),
+            Some(_) if self.threaded.contains(&id) => ask(id),
             Some(at) => at.saturating_add(LINGER_NS) > before,
             None => true,
         }
@@ -68,30 +82,17 @@ impl Ended {
 
     /// Nobody asks any more about those that are gone. `knows` says whether a process is remembered.
     pub(super) fn forget(&mut self, before: Timestamp, knows: impl Fn(i32) -> bool) {
-        self.at.retain(|_, at| at.saturating_add(LINGER_NS) > before);
+        self.ended.retain(|_, at| at.saturating_add(LINGER_NS) > before);
         self.threaded.retain(|pid| knows(*pid));
     }
-}
 
-/// Where processes and threads stand among a row's attributes, if they were asked for.
-#[derive(Debug, Default)]
-pub(super) struct Asked {
-    pid: Option<usize>,
-    tid: Option<usize>,
-}
-
-impl Asked {
-    pub(super) fn new(query: &SampleQuery) -> Self {
-        let at = |attribute| query.attributes.iter().position(|other| *other == attribute);
-        Self { pid: at(SampleAttribute::Pid), tid: at(SampleAttribute::Tid) }
-    }
-
-    pub(super) fn is_nothing(&self) -> bool {
-        self.pid.or(self.tid).is_none()
+    /// Whether rows know their process or thread.
+    pub(super) fn is_in_rows(&self) -> bool {
+        self.pid.or(self.tid).is_some()
     }
 
     /// Puts [`ENDED`] for those that do not live; `true` where that changed something.
-    pub(super) fn bury(&self, words: &mut [u64], lives: impl Fn(i32) -> bool) -> bool {
+    pub(super) fn collapse(&self, words: &mut [u64], lives: impl Fn(i32) -> bool) -> bool {
         // The idle task has no number, and never ends.
         let is_gone = |word: u64| word != 0 && word != ENDED && !lives(word as i32);
         let process_is_gone = self.pid.is_some_and(|at| is_gone(words[at]));
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_kernel_is_asked_where_records_do_not_say_it() {
-        let mut ended = Ended::default();
+        let mut ended = Liveness::default();
         let thread = |pid, tid| Thread { pid, tid };
         for one in [thread(1, 1), thread(2, 2), thread(3, 3), thread(3, 4)] {
             ended.began(one);
@@ -126,8 +127,9 @@ mod tests {
             true
         };
         let now = 1000 + LINGER_NS;
-        let gone = |ended: &mut Ended, before, lost| -> Vec<i32> {
-            let lives = ended.judge(before, lost, &lives);
+        let gone = |ended: &mut Liveness, before, lost| -> Vec<i32> {
+            ended.end_turn(lost);
+            let lives = ended.lives(before, &lives);
             (1..5).filter(|id| !lives(*id)).collect()
         };
         // Whoever ended just now still runs in the kernel.
@@ -141,28 +143,28 @@ mod tests {
         ended.began(thread(2, 2));
         assert_eq!(gone(&mut ended, now, 7), [0; 0]);
         ended.forget(now, |_| false);
-        assert!(ended.at.is_empty() && ended.threaded.is_empty());
+        assert!(ended.ended.is_empty() && ended.threaded.is_empty());
     }
 
     #[test]
     fn a_thread_ends_alone_and_with_its_process() {
-        let asked = Asked::new(&SampleQuery {
+        let liveness = Liveness::new(&SampleQuery {
             attributes: vec![SampleAttribute::Tid, SampleAttribute::Cpu, SampleAttribute::Pid],
             ..SampleQuery::default()
         });
-        let buried = |tid: u64, pid: u64, alive: &[i32]| {
+        let collapsed = |tid: u64, pid: u64, alive: &[i32]| {
             let mut words = [tid, 5, pid];
-            let has_changed = asked.bury(&mut words, |id| alive.contains(&id));
+            let has_changed = liveness.collapse(&mut words, |id| alive.contains(&id));
             assert_eq!(has_changed, words != [tid, 5, pid]);
             words
         };
-        assert_eq!(buried(8, 7, &[7, 8]), [8, 5, 7]);
-        assert_eq!(buried(8, 7, &[7]), [ENDED, 5, 7]);
-        assert_eq!(buried(ENDED, 7, &[7]), [ENDED, 5, 7]);
+        assert_eq!(collapsed(8, 7, &[7, 8]), [8, 5, 7]);
+        assert_eq!(collapsed(8, 7, &[7]), [ENDED, 5, 7]);
+        assert_eq!(collapsed(ENDED, 7, &[7]), [ENDED, 5, 7]);
         // A process takes its threads with it, those of another number too.
-        assert_eq!(buried(8, 7, &[8]), [ENDED, 5, ENDED]);
-        assert_eq!(buried(ENDED, 7, &[]), [ENDED, 5, ENDED]);
-        assert_eq!(buried(ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
-        assert_eq!(buried(0, 0, &[]), [0, 5, 0]);
+        assert_eq!(collapsed(8, 7, &[8]), [ENDED, 5, ENDED]);
+        assert_eq!(collapsed(ENDED, 7, &[]), [ENDED, 5, ENDED]);
+        assert_eq!(collapsed(ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
+        assert_eq!(collapsed(0, 0, &[]), [0, 5, 0]);
     }
 }

@@ -1,39 +1,38 @@
 //! What functions cost in the last intervals: what a row's history is drawn from.
 //!
-//! Receives each interval's last picture; takes from what stands there now what was there before and has faded.
+//! Receives each interval's last snapshot; takes from what stands there now what was there before and has decayed.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::picture::Picture;
-use crate::profile::sampled::StringId;
-use crate::tui::FunctionRef;
+use super::snapshot::Snapshot;
+use crate::profile::sampled::{FunctionRef, StringId};
 
 /// Intervals that are remembered.
 const MOST: usize = 120;
 /// Functions that are: those that cost most.
 const FUNCTIONS: usize = 2000;
 
-/// The past of all functions, by module and name.
+/// What all functions cost in the last intervals, by module and name.
 #[derive(Debug, Default)]
-pub(super) struct Past {
-    of: FxHashMap<(StringId, StringId), One>,
+pub struct RowHistory {
+    of: FxHashMap<(StringId, StringId), Intervals>,
     intervals: usize,
 }
 
 #[derive(Debug, Default)]
-struct One {
-    /// What it had in the last picture, faded since.
+struct Intervals {
+    /// What it had in the last snapshot, decayed since.
     before: f64,
     sums: VecDeque<u64>,
 }
 
-impl Past {
+impl RowHistory {
     /// Takes an interval; `keep` is the part of everything that will be left after it.
-    pub(super) fn note(&mut self, picture: &Picture, event: usize, keep: f64) {
+    pub fn note(&mut self, snapshot: &Snapshot, event: usize, keep: f64) {
         self.intervals += 1;
-        let mut now: Vec<((StringId, StringId), u64)> = picture.own(event).into_iter().collect();
+        let mut now: Vec<((StringId, StringId), u64)> = snapshot.own(event).into_iter().collect();
         now.sort_unstable_by_key(|(_, period)| std::cmp::Reverse(*period));
         now.truncate(FUNCTIONS);
         for one in self.of.values_mut() {
@@ -45,7 +44,7 @@ impl Past {
         for (function, period) in now {
             let one = self.of.entry(function).or_insert_with(|| {
                 let sums = std::iter::repeat_n(0, self.intervals.min(MOST)).collect();
-                One { before: 0.0, sums }
+                Intervals { before: 0.0, sums }
             });
             if let Some(last) = one.sums.back_mut() {
                 *last = (period as f64 - one.before).max(0.0) as u64;
@@ -56,8 +55,8 @@ impl Past {
     }
 
     /// A function's intervals, oldest first.
-    pub(super) fn of(&self, picture: &Picture, function: &FunctionRef) -> Vec<u64> {
-        let name = picture.text(&function.dso).zip(picture.text(&function.symbol));
+    pub fn of(&self, snapshot: &Snapshot, function: &FunctionRef) -> Vec<u64> {
+        let name = snapshot.text(&function.dso).zip(snapshot.text(&function.symbol));
         let one = name.and_then(|name| self.of.get(&name));
         one.map(|one| one.sums.iter().copied().collect()).unwrap_or_default()
     }

@@ -1,10 +1,10 @@
-//! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and never waits.
+//! NameRequests for locations, found by a thread of its own: whoever looks sees what is known by then, and never waits.
 //!
-//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`Named`]). Decides how much of a CPU names
+//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`NameTable`]). Decides how much of a CPU names
 //! may cost (walking through a large symbol table takes milliseconds, and new addresses come all the time), which are
 //! found first, and when generated code, whose names come later than the code, is asked about again.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,33 +13,34 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::abi::CpuMode;
-use crate::address::Avma;
+use crate::address::{Avma, IntervalMap};
 use crate::analysis::symbols::Symbols;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Call, Code, StringId, StringTable};
+use crate::profile::sampled::{Call, Code, PENDING, StringId, StringTable};
 use crate::session::live::Live;
 use crate::session::{Kind, Location, Module};
 use crate::symbol::{Depth, Options};
 use crate::sys::clock::process_cpu_ns;
 
-/// Stands for names that are being looked for.
-pub(super) const SOON: &str = crate::tui::engine::PENDING;
 /// Nameless generated code is asked about again so often.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Locations of nameless generated code that are asked about again.
 const MOST_AGAIN: usize = 10_000;
 
 /// At first names are asked for as soon as there is something to name, and shown as they come …
-pub(super) const EARLY: Duration = Duration::from_secs(2);
+pub const EARLY: Duration = Duration::from_secs(2);
 /// … later so often.
 const GATHER: Duration = Duration::from_secs(2);
 
 /// What is wanted of names.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
-    pub(super) options: Options,
-    pub(super) depth: Depth,
-    pub(super) raw_names: bool,
+pub struct NameOptions {
+    /// Where symbols are looked for.
+    pub options: Options,
+    /// How much of a name.
+    pub depth: Depth,
+    /// Names as they stand in the files.
+    pub raw_names: bool,
 }
 
 /// News for the thread.
@@ -54,9 +55,9 @@ struct News {
 }
 
 /// The side that asks; it lives with the sampler.
-pub(super) struct Names {
+pub struct NameRequests {
     news: Sender<News>,
-    named: Arc<Mutex<Named>>,
+    named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     generation: u32,
     locations: usize,
@@ -68,13 +69,13 @@ pub(super) struct Names {
 
 /// What is known by now.
 #[derive(Default)]
-pub(super) struct Named {
+pub struct NameTable {
     /// All words.
-    pub(super) texts: StringTable,
+    pub texts: StringTable,
     calls: Vec<Call>,
-    /// Where one call stands for all places from one to another: by module, and by the first place of each. Most names are
+    /// Where one call stands for all places from one to another, by module. Most names are
     /// found here, those of code too that nobody has asked about yet.
-    stretches: FxHashMap<(u32, CpuMode), BTreeMap<u64, Stretch>>,
+    stretches: FxHashMap<(u32, CpuMode), IntervalMap<u32>>,
     /// Where the calls of other locations lie.
     places: FxHashMap<Location, (u32, u32)>,
     /// Modules by their number: see [`Location::module`].
@@ -83,39 +84,32 @@ pub(super) struct Named {
     renamed: u32,
 }
 
-/// A stretch of code with one name.
-#[derive(Clone, Copy)]
-struct Stretch {
-    /// The first place behind it.
-    end: u64,
-    call: u32,
-}
-
 /// The side that looks.
 #[derive(Clone)]
-pub(super) struct Known {
-    named: Arc<Mutex<Named>>,
+pub struct NameLookup {
+    named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     hurry: Arc<AtomicBool>,
 }
 
-impl Known {
-    pub(super) fn named(&self) -> MutexGuard<'_, Named> {
+impl NameLookup {
+    /// The names that are known by now.
+    pub fn table(&self) -> MutexGuard<'_, NameTable> {
         lock(&self.named)
     }
 
     /// From now on names may cost what they cost: this is the last time that somebody looks.
-    pub(super) fn hurry(&self) {
+    pub fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
 
     /// Locations whose names are being looked for.
-    pub(super) fn waiting(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 }
 
-fn lock(named: &Mutex<Named>) -> MutexGuard<'_, Named> {
+fn lock(named: &Mutex<NameTable>) -> MutexGuard<'_, NameTable> {
     named.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -123,15 +117,15 @@ fn lock(named: &Mutex<Named>) -> MutexGuard<'_, Named> {
 ///
 /// # Errors
 /// When no thread can be started.
-pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
-    let symbols = Symbols::none(wish.options.clone())?;
+pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
+    let symbols = Symbols::none(options.options.clone())?;
     let (news, come) = channel();
-    let named = Arc::new(Mutex::new(Named::default()));
+    let named = Arc::new(Mutex::new(NameTable::default()));
     let waiting = Arc::new(AtomicUsize::new(0));
     let hurry = Arc::new(AtomicBool::new(false));
     let finder = Finder {
         hurry: hurry.clone(),
-        wish,
+        options,
         symbols,
         named: named.clone(),
         waiting: waiting.clone(),
@@ -144,11 +138,11 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
     };
     std::thread::Builder::new()
         .name("names".into())
-        // Names are foreign, and taken apart here.
+        // NameRequests are foreign, and taken apart here.
         .stack_size(crate::symbol::lines::STACK)
         .spawn(move || finder.run(&come))
         .map_err(|error| Error::io("starting the thread for names", error))?;
-    let names = Names {
+    let names = NameRequests {
         news,
         named: named.clone(),
         waiting: waiting.clone(),
@@ -158,13 +152,13 @@ pub(super) fn start(wish: Wish) -> Result<(Names, Known)> {
         next: Instant::now(),
         start: Instant::now(),
     };
-    Ok((names, Known { named, waiting, hurry }))
+    Ok((names, NameLookup { named, waiting, hurry }))
 }
 
-impl Names {
+impl NameRequests {
     /// Asks for what has appeared since the last time, unless that was a moment ago: a few names at a time cost much
     /// more each. `at_once`: all the same.
-    pub(super) fn ask(&mut self, live: &mut Live, at_once: bool) {
+    pub fn ask(&mut self, live: &mut Live, at_once: bool) {
         let now = Instant::now();
         if now < self.next && !at_once {
             return;
@@ -199,40 +193,39 @@ impl Names {
     }
 }
 
-impl Named {
+impl NameTable {
     /// Modules by their number.
-    pub(super) fn modules(&self) -> &[Module] {
+    pub fn modules(&self) -> &[Module] {
         &self.modules
     }
 
     /// What stands at a location, innermost first; there is at least one.
     fn of(&self, location: &Location) -> Option<&[Call]> {
-        let stretch = self.stretch(location).map(|(_, stretch)| (stretch.call, stretch.call + 1));
-        let (start, end) = stretch.or_else(|| self.places.get(location).copied())?;
+        let (start, end) = match self.stretch(location) {
+            Some((_, call)) => (call, call + 1),
+            None => *self.places.get(location)?,
+        };
         Some(&self.calls[start as usize..end as usize])
     }
 
-    /// The stretch that a location lies in, and its first place.
-    fn stretch(&self, location: &Location) -> Option<(u64, Stretch)> {
+    /// The stretch that a location lies in, and its call.
+    fn stretch(&self, location: &Location) -> Option<(Range<u64>, u32)> {
         let stretches = self.stretches.get(&(location.module()?, location.level))?;
-        let (start, stretch) = stretches.range(..=location.place).next_back()?;
-        (location.place < stretch.end).then_some((*start, *stretch))
+        stretches.find(location.place).map(|(range, call)| (range, *call))
     }
 
     /// Writes down what stands at a location. `around`: the places for which one call stands as it does for this one.
-    fn put(&mut self, location: &Location, calls: &[Call], around: Option<(u64, u64)>) {
+    fn put(&mut self, location: &Location, calls: &[Call], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
-            (Some((from, end)), Some(module), [call]) => {
+            (Some(around), Some(module), [call]) => {
                 let stretches = self.stretches.entry((module, location.level)).or_default();
-                if stretches
-                    .get(&from)
-                    .is_some_and(|known| known.end == end && self.calls[known.call as usize] == *call)
-                {
+                let known = stretches.find(around.start).filter(|(range, _)| *range == around);
+                if known.is_some_and(|(_, known)| self.calls[*known as usize] == *call) {
                     return;
                 }
                 self.calls.push(*call);
-                stretches.insert(from, Stretch { end, call: start });
+                stretches.replace(around, start);
             }
             _ => {
                 self.calls.extend_from_slice(calls);
@@ -243,14 +236,14 @@ impl Named {
 
     /// Keeps what stands at these locations, where that is much less than what is known.
     fn keep(&mut self, locations: &[Location]) {
-        let known = self.places.len() + self.stretches.values().map(BTreeMap::len).sum::<usize>();
+        let known = self.places.len() + self.stretches.values().map(|map| map.iter().count()).sum::<usize>();
         if known < 2 * locations.len() {
             return;
         }
         let mut kept = Self::default();
         for location in locations {
             if let Some(calls) = self.of(location) {
-                let around = self.stretch(location).map(|(start, stretch)| (start, stretch.end));
+                let around = self.stretch(location).map(|(range, _)| range);
                 kept.put(location, calls, around);
             }
         }
@@ -259,7 +252,7 @@ impl Named {
 
     /// What stands at these locations, as far as it is known. `code` is what it was the last time, and changes only where
     /// something new is known: most locations stay from one look to the next.
-    pub(super) fn code(
+    pub fn code(
         &mut self,
         locations: &[Location],
         generation: u32,
@@ -270,7 +263,7 @@ impl Named {
             code.clear();
             *followed = Followed { generation, renamed: self.renamed, soon: Vec::new() };
         }
-        let soon = self.texts.add(SOON);
+        let soon = self.texts.add(PENDING);
         followed.soon.retain(|number| {
             let location = &locations[*number as usize];
             if let Some(calls) = self.of(location) {
@@ -298,18 +291,18 @@ impl Named {
 
     fn dso(&mut self, location: &Location) -> StringId {
         let module = location.module().and_then(|number| self.modules.get(number as usize));
-        self.texts.add(&module.map_or_else(|| SOON.to_owned(), Module::short_name))
+        self.texts.add(&module.map_or_else(|| PENDING.to_owned(), Module::short_name))
     }
 
     fn unnamed(&mut self, location: &Location, dso: StringId) -> Call {
-        let symbol = self.texts.add(SOON);
+        let symbol = self.texts.add(PENDING);
         Call { dso, symbol, file: None, line: 0, level: location.level, inlined: false, named: false }
     }
 }
 
-/// How far somebody's code has followed what is known: see [`Named::code`].
+/// How far somebody's code has followed what is known: see [`NameTable::code`].
 #[derive(Default)]
-pub(super) struct Followed {
+pub struct Followed {
     generation: u32,
     renamed: u32,
     /// Numbers of locations whose names were not known.
@@ -331,9 +324,9 @@ const NAP: Duration = Duration::from_millis(200);
 /// The thread's own.
 struct Finder {
     hurry: Arc<AtomicBool>,
-    wish: Wish,
+    options: NameOptions,
     symbols: Symbols,
-    named: Arc<Mutex<Named>>,
+    named: Arc<Mutex<NameTable>>,
     waiting: Arc<AtomicUsize>,
     modules: Vec<Module>,
     /// Locations for which files must be read, by module, and since when they wait.
@@ -448,7 +441,7 @@ impl Finder {
         }
         // The words are shared with those who look: they are not kept waiting while files are read.
         let mut texts = StringTable::default();
-        let Wish { depth, raw_names, .. } = self.wish;
+        let NameOptions { depth, raw_names, .. } = self.options;
         let code = self.symbols.name(&self.modules, locations, depth, raw_names, &mut texts, &|_| {});
         let named = &mut *lock(&self.named);
         let mut renamed = Vec::new();
@@ -463,7 +456,7 @@ impl Finder {
             let calls = &renamed[..];
             // Lines differ from one place to the next.
             let around = match depth {
-                Depth::Names => self.symbols.around(location),
+                Depth::Names => self.symbols.around(location).map(|(from, end)| from..end),
                 _ => None,
             };
             named.put(location, calls, around);

@@ -8,23 +8,19 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::{Followed, Known};
-use super::plan::{Memory, Plan, Shown};
+use super::names::{Followed, NameLookup};
 use crate::abi::CpuMode;
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, Source};
 use crate::profile::sampled::table::{Input, Words};
-use crate::profile::sampled::{Answer, Code, Filter, Query, StringId, StringTable, Value};
+use crate::profile::sampled::{Answer, Code, FunctionRef, LiveHeader, Query, StringId, StringTable, Value};
 use crate::session::Location;
-use crate::session::live::LiveState;
-use crate::session::live::{Counts, Look};
-use crate::session::samples::Key;
+use crate::session::live::{Counts, LiveRows, LiveState};
+use crate::session::samples::{Key, SampleAttribute};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::sys::memory;
 use crate::sys::process::exists;
-use crate::tui::FunctionRef;
-use crate::view::top::Head;
 
 /// Where the kernel waits for something to do, by perf's list.
 const IDLE: &[&str] = &[
@@ -51,22 +47,52 @@ const IDLE: &[&str] = &[
     "pv_native_safe_halt",
 ];
 
-/// Of what passes from one table to the next.
-pub(super) const KEEP: f64 = 7.0 / 8.0;
+/// What becomes of older samples at the end of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retention {
+    /// They count 7/8 as much from table to table, as in perf.
+    Decays,
+    /// They count as much as new ones.
+    Lasts,
+    /// They go.
+    None,
+}
+
+impl Retention {
+    /// How much of everything is left after an interval, 0 to 1.
+    pub fn keep(self) -> f64 {
+        match self {
+            Self::Decays => 7.0 / 8.0,
+            Self::Lasts => 1.0,
+            Self::None => 0.0,
+        }
+    }
+}
+
+/// What snapshots hold.
+#[derive(Debug, Clone)]
+pub struct SnapshotOptions {
+    /// The attributes that were asked of [`Live`](crate::session::live::Live).
+    pub attributes: Vec<SampleAttribute>,
+    /// Whether CPUs' sockets are asked for.
+    pub with_sockets: bool,
+    /// Whether samples of idling are kept.
+    pub with_idle: bool,
+}
 
 /// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
 const GIVE_BACK: Duration = Duration::from_secs(8);
 
-/// Whoever looks.
-pub(super) struct Painter {
+/// Takes snapshots, and answers from them.
+pub struct SnapshotMaker {
     pub(super) shared: Arc<LiveState>,
-    pub(super) known: Known,
-    pub(super) plan: Arc<Plan>,
+    pub(super) names: NameLookup,
+    pub(super) options: SnapshotOptions,
     sockets: FxHashMap<u32, i64>,
     start: u64,
     before: Before,
     given_back: Instant,
-    host: Host,
+    pub(super) host: Host,
 }
 
 /// How things stood when the head was last made.
@@ -78,10 +104,10 @@ struct Before {
 }
 
 /// A look with the names that were known then: what queries are answered from, also again and again.
-pub(super) struct Picture {
-    /// Empty once it was let go.
-    look: Look,
-    is_let_go: bool,
+pub struct Snapshot {
+    /// Empty once it was released.
+    look: LiveRows,
+    is_released: bool,
     code: Code,
     followed: Followed,
     texts: StringTable,
@@ -92,40 +118,21 @@ pub(super) struct Picture {
     splits: Vec<(u64, u64, u64)>,
 }
 
-impl Painter {
-    pub(super) fn new(shared: Arc<LiveState>, known: Known, plan: Arc<Plan>) -> Self {
+impl SnapshotMaker {
+    /// Looks at a live state from now on.
+    pub fn new(shared: Arc<LiveState>, names: NameLookup, options: SnapshotOptions) -> Self {
         let host = Host::live();
-        let sockets = match plan.shown.keys.contains(&crate::profile::sampled::SortKey::Socket) {
+        let sockets = match options.with_sockets {
             true => sockets(&host),
             false => FxHashMap::default(),
         };
         let now = monotonic_ns();
         let before = Before { at: now, cpu: process_cpu_ns(), counts: Counts::default() };
-        Self { shared, known, plan, sockets, start: now, before, given_back: Instant::now(), host }
+        Self { shared, names, options, sockets, start: now, before, given_back: Instant::now(), host }
     }
 
-    /// What the options ask.
-    pub(super) fn query(&self) -> Query {
-        let Shown { keys, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
-            &self.plan.shown;
-        Query {
-            keys: keys.clone(),
-            totals: *has_totals,
-            tree: *tree,
-            limit: layout.branch_limit / 100.0,
-            filter: Filter {
-                comms: comms.as_ref().map(|names| names.iter().cloned().collect()),
-                hide_user: *hide_user,
-                hide_kernel: *hide_kernel,
-                only: only.clone(),
-                ..Filter::default()
-            },
-            ..Query::default()
-        }
-    }
-
-    /// Looks. What the last picture has found out need not be found out again.
-    pub(super) fn picture(&self, last: Option<Picture>) -> Picture {
+    /// Looks. What the last snapshot has found out need not be found out again.
+    pub fn take(&self, last: Option<Snapshot>) -> Snapshot {
         let (mut code, mut followed) = match last {
             Some(last) => (last.code, last.followed),
             None => Default::default(),
@@ -133,10 +140,10 @@ impl Painter {
         let (mut look, comms, cgroups) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
-            (live.look(), comms.collect(), live.cgroups().clone())
+            (live.rows(), comms.collect(), live.cgroups().clone())
         };
         let texts = {
-            let mut named = self.known.named();
+            let mut named = self.names.table();
             named.code(&look.resolved.locations, look.generation, &mut code, &mut followed);
             named.texts.clone()
         };
@@ -162,36 +169,36 @@ impl Painter {
                 _ => &mut split.1,
             };
             *part += value.period;
-            let is_shown = !is_idle || self.plan.shown.show_idle;
+            let is_shown = !is_idle || self.options.with_idle;
             if is_shown {
                 sources[event].total += *value;
             }
             is_shown
         });
         look.resolved.rows = rows;
-        Picture { look, is_let_go: false, code, followed, texts, comms, cgroups, sources, splits }
+        Snapshot { look, is_released: false, code, followed, texts, comms, cgroups, sources, splits }
     }
 
-    /// Answers from a picture.
-    pub(super) fn answer(&self, picture: &Picture, query: &Query) -> Answer {
-        let words = Spoken { picture, sockets: &self.sockets };
+    /// Answers from a snapshot.
+    pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> Answer {
+        let words = SnapshotWords { snapshot, sockets: &self.sockets };
         let input = Input {
-            rows: &picture.look.resolved.rows,
-            resolved: &picture.look.resolved,
-            attributes: &picture.look.attributes,
-            attribute_kinds: &self.plan.wanted.attributes,
-            code: &picture.code,
+            rows: &snapshot.look.resolved.rows,
+            resolved: &snapshot.look.resolved,
+            attributes: &snapshot.look.attributes,
+            attribute_kinds: &self.options.attributes,
+            code: &snapshot.code,
             words: &words,
         };
-        query::answer(&input, &picture.sources, query, picture.texts.clone())
+        query::answer(&input, &snapshot.sources, query, snapshot.texts.clone())
     }
 
     /// The facts of the header, and the beginning of the next interval. `event`: which one the split is of.
-    pub(super) fn head(&mut self, picture: &Picture, event: usize) -> Head {
+    pub fn head(&mut self, snapshot: &Snapshot, event: usize) -> LiveHeader {
         let counts = self.shared.live().counts();
         let now = Before { at: monotonic_ns(), cpu: process_cpu_ns(), counts };
         let seconds = (now.at - self.before.at).max(1) as f64 / 1e9;
-        let split = picture.splits.get(event).map(|&(kernel, user, idle)| {
+        let split = snapshot.splits.get(event).map(|&(kernel, user, idle)| {
             let all = (kernel + user + idle).max(1) as f64;
             (kernel as f64 / all, user as f64 / all, idle as f64 / all)
         });
@@ -205,7 +212,7 @@ impl Painter {
                     .to_owned(),
             );
         }
-        let head = Head {
+        let head = LiveHeader {
             since_ns: now.at - self.start,
             rate: (counts.samples - self.before.counts.samples) as f64 / seconds,
             events: self.shared.events.iter().map(|event| event.name.clone()).collect(),
@@ -228,16 +235,16 @@ impl Painter {
         pages * crate::sys::page_size() as u64
     }
 
-    /// An interval is over: what was added up fades, stays or goes, and what nobody needs any more is forgotten.
-    pub(super) fn turn(&mut self, memory: Memory) {
+    /// An interval is over: what was added up decays, stays or goes, and what nobody needs any more is forgotten.
+    pub fn end_interval(&mut self, retention: Retention) {
         let before = self.shared.settled();
         let mut live = self.shared.live();
-        match memory {
-            Memory::Fading => live.fade(KEEP),
-            Memory::Lasting => {}
-            Memory::None => live.zero(),
+        match retention {
+            Retention::Decays => live.decay(retention.keep()),
+            Retention::Lasts => {}
+            Retention::None => live.clear(),
         }
-        let has_forgotten = live.tidy(before, exists);
+        let has_forgotten = live.forget(before, exists);
         drop(live);
         if has_forgotten && self.given_back.elapsed() > GIVE_BACK {
             self.given_back = Instant::now();
@@ -246,21 +253,21 @@ impl Painter {
     }
 }
 
-impl Picture {
+impl Snapshot {
     /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon as there is
-    /// something new. What was found out stays for the next picture.
-    pub(super) fn let_go(&mut self) {
-        self.look = Look::default();
-        self.is_let_go = true;
+    /// something new. What was found out stays for the next snapshot.
+    pub fn release(&mut self) {
+        self.look = LiveRows::default();
+        self.is_released = true;
     }
 
-    /// Whether it was let go.
-    pub(super) fn is_let_go(&self) -> bool {
-        self.is_let_go
+    /// Whether it was released.
+    pub fn is_released(&self) -> bool {
+        self.is_released
     }
 
     /// What each function cost itself, by module and name.
-    pub(super) fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
+    pub fn own(&self, event: usize) -> FxHashMap<(StringId, StringId), u64> {
         let mut by_leaf = vec![0u64; self.code.len()];
         for (key, value) in self.look.resolved.rows.iter().filter(|(key, _)| key.event as usize == event) {
             if let Some(leaf) = self.look.resolved.stack(key.stack).next() {
@@ -276,7 +283,7 @@ impl Picture {
     }
 
     /// The samples taken in a function: where, of which event, what they cost.
-    pub(super) fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
+    pub fn samples_of(&self, function: &FunctionRef) -> Vec<(Location, usize, Value)> {
         let (Some(dso), Some(symbol)) = (self.text(&function.dso), self.text(&function.symbol)) else {
             return Vec::new();
         };
@@ -291,27 +298,27 @@ impl Picture {
     }
 
     /// All rows.
-    pub(super) fn rows(&self) -> &[(Key, Value)] {
+    pub fn rows(&self) -> &[(Key, Value)] {
         &self.look.resolved.rows
     }
 
     /// The places in the code that rows may name.
-    pub(super) fn locations(&self) -> &[Location] {
+    pub fn locations(&self) -> &[Location] {
         &self.look.resolved.locations
     }
 
     /// The locations of a row's stack, innermost first.
-    pub(super) fn stack(&self, number: u32) -> impl Iterator<Item = Location> + '_ {
+    pub fn stack(&self, number: u32) -> impl Iterator<Item = Location> + '_ {
         self.look.resolved.stack(number).map(|number| self.look.resolved.locations[number as usize])
     }
 
     /// A row's attributes.
-    pub(super) fn attributes(&self, number: u32) -> &[u8] {
+    pub fn attributes(&self, number: u32) -> &[u8] {
         if self.look.attributes.is_empty() { &[] } else { self.look.attributes.get(number).1 }
     }
 
     /// A thread's name by a row's number for it.
-    pub(super) fn comm(&self, comm: u32) -> String {
+    pub fn comm(&self, comm: u32) -> String {
         match self.comms.get(comm as usize) {
             Some(name) => name.clone(),
             // perf's name for those without; the sign of the number was cut off to make room for the mark.
@@ -320,12 +327,12 @@ impl Picture {
     }
 
     /// All samples of each event.
-    pub(super) fn totals(&self) -> Vec<Value> {
+    pub fn totals(&self) -> Vec<Value> {
         self.sources.iter().map(|source| source.total).collect()
     }
 
     /// The number of a word.
-    pub(super) fn text(&self, text: &str) -> Option<StringId> {
+    pub fn text(&self, text: &str) -> Option<StringId> {
         self.texts.find(text)
     }
 }
@@ -335,18 +342,18 @@ fn sockets(host: &Host) -> FxHashMap<u32, i64> {
 }
 
 /// Words for the numbers in rows.
-struct Spoken<'a> {
-    picture: &'a Picture,
+struct SnapshotWords<'a> {
+    snapshot: &'a Snapshot,
     sockets: &'a FxHashMap<u32, i64>,
 }
 
-impl Words for Spoken<'_> {
+impl Words for SnapshotWords<'_> {
     fn comm(&self, comm: u32) -> String {
-        self.picture.comm(comm)
+        self.snapshot.comm(comm)
     }
 
     fn cgroup(&self, id: u64) -> String {
-        match self.picture.cgroups.get(&id) {
+        match self.snapshot.cgroups.get(&id) {
             Some(path) => String::from_utf8_lossy(path).into_owned(),
             None => id.to_string(),
         }

@@ -1,4 +1,4 @@
-//! A picture as a recording: its rows become samples that `pmc report` and `perf report` read.
+//! A snapshot as a recording: its rows become samples that `pmc report` and `perf report` read.
 //!
 //! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory of its own,
 //! the same in all processes. The kernel and generated code keep their addresses.
@@ -12,20 +12,17 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::picture::Picture;
-use super::plan::Plan;
+use super::snapshot::{Snapshot, SnapshotMaker, SnapshotOptions};
 use crate::abi::attr::Flag;
 use crate::abi::{context, sample_type};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
 use crate::perfdata::{Event, Features, Options, Writer};
 use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
-use crate::recording::synthesize;
 use crate::session::intern::words;
-use crate::session::live::LiveState;
 use crate::session::samples::{Key, NAMELESS, SampleAttribute};
 use crate::session::{Kind, Location, Module};
 use crate::sys::page_size;
@@ -38,16 +35,22 @@ const MOST_SAMPLES: u64 = 1_000_000;
 /// Bytes of records after which they are written out.
 const ENOUGH: usize = 1 << 16;
 
-/// Writes the picture as a new recording.
-pub(super) fn write(
-    picture: &Picture,
-    plan: &Plan,
-    shared: &LiveState,
-    modules: &[Module],
-    host: &Host,
+/// Writes a snapshot of this maker as a new recording. `kernel` writes the records that say where the kernel lies.
+///
+/// # Errors
+/// When the file is there already or cannot be written.
+pub fn write(
+    maker: &SnapshotMaker,
+    snapshot: &Snapshot,
+    kernel: &dyn Fn(&Host, &mut Encoder),
     path: &Path,
 ) -> Result<()> {
-    let events: Vec<Event> = shared
+    if path.exists() {
+        return Err(Error::new(format!("{} is there already", path.display())));
+    }
+    let (host, modules) = (&maker.host, &maker.names.table().modules().to_vec());
+    let events: Vec<Event> = maker
+        .shared
         .events
         .iter()
         .enumerate()
@@ -73,17 +76,17 @@ pub(super) fn write(
     };
     let mut writer = Writer::create(path, &events, &features, Options::default())?;
     let mut out = Encoder::new(TRAILER);
-    synthesize::kernel(host, &mut out);
-    let mut told = Told { modules, known: FxHashSet::default(), ends: ends(picture) };
-    let rows = picture.rows();
+    kernel(host, &mut out);
+    let mut written = Written { modules, known: FxHashSet::default(), ends: ends(snapshot) };
+    let rows = snapshot.rows();
     let is_large = rows.iter().map(|(_, value)| value.samples).sum::<u64>() > MOST_SAMPLES;
     for (key, value) in rows {
-        let thread = thread(plan, picture, key);
-        told.thread(thread, &picture.comm(key.comm), &mut out);
-        let stack: Vec<Location> = picture.stack(key.stack).collect();
+        let thread = thread(&maker.options, snapshot, key);
+        written.thread(thread, &snapshot.comm(key.comm), &mut out);
+        let stack: Vec<Location> = snapshot.stack(key.stack).collect();
         let Some(leaf) = stack.first() else { continue };
         let has_chain = events[key.event as usize].attr.sample_type() & sample_type::CALLCHAIN != 0;
-        let chain = told.chain(thread, &stack, &mut out);
+        let chain = written.chain(thread, &stack, &mut out);
         let ip = chain.get(1).copied().unwrap_or(0);
         let times = if is_large { 1 } else { value.samples.max(1) };
         for n in 0..times {
@@ -121,10 +124,10 @@ fn packed(thread: Thread) -> u64 {
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
-fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
-    let list = words(picture.attributes(key.attributes));
+fn thread(options: &SnapshotOptions, snapshot: &Snapshot, key: &Key) -> Thread {
+    let list = words(snapshot.attributes(key.attributes));
     let word = |wanted: SampleAttribute| {
-        let at = plan.wanted.attributes.iter().position(|attribute| *attribute == wanted)?;
+        let at = options.attributes.iter().position(|attribute| *attribute == wanted)?;
         list.get(at).map(|word| word as i32)
     };
     // Without its number a name stands for a process of its own.
@@ -134,9 +137,9 @@ fn thread(plan: &Plan, picture: &Picture, key: &Key) -> Thread {
 }
 
 /// The last place of each module that is seen.
-fn ends(picture: &Picture) -> FxHashMap<u32, u64> {
+fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
     let mut ends = FxHashMap::default();
-    for location in picture.locations() {
+    for location in snapshot.locations() {
         if let Some(module) = location.module() {
             let end = ends.entry(module).or_insert(0);
             *end = location.place.max(*end);
@@ -146,14 +149,14 @@ fn ends(picture: &Picture) -> FxHashMap<u32, u64> {
 }
 
 /// What the recording has said so far.
-struct Told<'a> {
+struct Written<'a> {
     modules: &'a [Module],
     /// Threads (of module `u32::MAX`), modules of processes, and pages of generated code.
     known: FxHashSet<(i32, u32, u64)>,
     ends: FxHashMap<u32, u64>,
 }
 
-impl Told<'_> {
+impl Written<'_> {
     fn thread(&mut self, thread: Thread, comm: &str, out: &mut Encoder) {
         if self.known.insert((thread.pid, u32::MAX, thread.tid as u64)) {
             out.comm(thread, comm.as_bytes());
@@ -189,7 +192,7 @@ impl Told<'_> {
                 (base, len, base.wrapping_add(place), module.path.as_os_str().as_encoded_bytes())
             }
             Kind::Anonymous(_) => (place / page * page, page, place, &b"//anon"[..]),
-            // The kernel's own is told first of all; what is opaque stays so.
+            // The kernel's own is written first of all; what is opaque stays so.
             _ => return place,
         };
         if self.known.insert((thread.pid, number, addr)) {

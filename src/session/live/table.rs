@@ -1,16 +1,17 @@
-//! The rows, and a short memory of where those of the last samples lie.
+//! The rows: sums that decay, and a short memory of where those of the last samples lie.
 //!
-//! Receives what a sample is told apart by; hands on the sums that it belongs to. Most samples are of code that was
-//! sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked up.
+//! Receives what a sample is told apart by; hands on the weight that it belongs to. Most samples are of code that was
+//! sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked up. Decides by chance which of
+//! the rows that are nearly nothing, or too many, go, and which stand for them.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 
-use super::heat::Heat;
 use crate::abi::CpuMode;
 use crate::session::Epoch;
+use crate::session::intern::Keys;
 use crate::session::samples::{Key, Value};
 
 /// Where a sample without callers was taken, and what else tells its row apart.
@@ -24,18 +25,63 @@ pub(super) struct Origin {
     pub(super) level: CpuMode,
 }
 
+/// A [`Value`] that decays.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Weight {
+    samples: f64,
+    period: f64,
+    squares: f64,
+    cost: f64,
+}
+
+impl Weight {
+    /// Adds a sample; `cost`: what the hardware told of it.
+    pub(super) fn add(&mut self, period: u64, cost: u64) {
+        let period = period as f64;
+        self.join(Self { samples: 1.0, period, squares: period * period, cost: cost as f64 });
+    }
+
+    fn join(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.period += other.period;
+        self.squares += other.squares;
+        self.cost += other.cost;
+    }
+
+    /// Each sample counts so many times as much.
+    fn scale(&mut self, factor: f64) {
+        self.samples *= factor;
+        self.period *= factor;
+        // Each sample's period changes, so its square does twice.
+        self.squares *= factor * factor;
+        self.cost *= factor;
+    }
+
+    fn value(self) -> Value {
+        Value {
+            samples: (self.samples.round() as u64).max(1),
+            period: self.period as u64,
+            squares: self.squares,
+            weight: self.cost as u64,
+        }
+    }
+}
+
 /// Sets of origins that are remembered: few enough to stay in a processor's cache.
 const SETS: usize = 1 << 12;
 
 /// Sums by key.
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct DecayingTable {
     /// Those without samples are empty places: they are closed when there are many.
-    rows: IndexMap<Key, Heat, FxBuildHasher>,
+    rows: IndexMap<Key, Weight, FxBuildHasher>,
     /// Empty places when they were last counted.
     empty: usize,
     /// Each origin in the set that its address says.
     recent: Vec<Set>,
+    /// Where chance comes from: hashes of 1, 2, 3, …
+    keys: Keys,
+    rolls: u64,
 }
 
 /// Two origins, the later one first: a line of the processor's cache.
@@ -66,7 +112,7 @@ fn set_of(address: u64) -> usize {
     hasher.finish() as usize % SETS
 }
 
-impl Rows {
+impl DecayingTable {
     /// Where the row of an origin lies, if that was remembered.
     pub(super) fn place(&self, origin: &Origin) -> Option<usize> {
         let set = self.recent.get(set_of(origin.address))?;
@@ -75,17 +121,17 @@ impl Rows {
     }
 
     /// The row at a place.
-    pub(super) fn at(&mut self, place: usize) -> &mut Heat {
+    pub(super) fn at(&mut self, place: usize) -> &mut Weight {
         &mut self.rows[place]
     }
 
     /// The row of a key.
-    pub(super) fn of(&mut self, key: Key) -> &mut Heat {
+    pub(super) fn row(&mut self, key: Key) -> &mut Weight {
         self.rows.entry(key).or_default()
     }
 
     /// The row of an origin whose stack this is; it is remembered.
-    pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut Heat {
+    pub(super) fn remember(&mut self, origin: Origin, stack: u32) -> &mut Weight {
         let mut recent = Recent { origin, stack, row: 0 };
         let entry = self.rows.entry(recent.key());
         recent.row = entry.index() as u32;
@@ -106,7 +152,7 @@ impl Rows {
     /// Changes what is remembered, or forgets it.
     fn remembered(
         &mut self,
-        mut change: impl FnMut(Recent, &IndexMap<Key, Heat, FxBuildHasher>) -> Option<Recent>,
+        mut change: impl FnMut(Recent, &IndexMap<Key, Weight, FxBuildHasher>) -> Option<Recent>,
     ) {
         for recent in self.recent.iter_mut().flat_map(|set| &mut set.0) {
             *recent = recent.and_then(|recent| change(recent, &self.rows));
@@ -120,20 +166,63 @@ impl Rows {
         for address in addresses {
             let Some(set) = self.recent.get(set_of(*address)) else { continue };
             for recent in set.0.iter().flatten() {
-                sum ^= self.rows.get_index(recent.row as usize).map_or(0, |(_, heat)| heat.samples.to_bits());
+                sum ^= self
+                    .rows
+                    .get_index(recent.row as usize)
+                    .map_or(0, |(_, weight)| weight.samples.to_bits());
             }
         }
         std::hint::black_box(sum);
     }
 
-    /// Changes rows, and keeps those that `keep` says.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Heat) -> bool) {
-        self.empty = 0;
-        for heat in self.rows.values_mut() {
-            if heat.samples == 0.0 || !keep(heat) {
-                *heat = Heat::default();
-                self.empty += 1;
+    /// Everything that was added up so far counts `keep` (0 to 1) as much.
+    ///
+    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its expected weight
+    /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
+    pub(super) fn decay(&mut self, keep: f64) {
+        self.change(|weight, chance| {
+            weight.scale(keep);
+            if weight.samples < 1.0 {
+                let samples = weight.samples;
+                weight.scale(if chance() < samples { 1.0 / samples } else { 0.0 });
             }
+        });
+    }
+
+    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
+    /// what they were, with a larger error, which the squares of the periods tell. Hands back how many rows that were.
+    pub(super) fn downsample(&mut self) -> u64 {
+        let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
+        let middle = periods.len() / 2;
+        if periods.is_empty() {
+            return 0;
+        }
+        let middle = *periods.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let mut count = 0;
+        self.change(|weight, chance| {
+            if weight.period <= middle {
+                count += 1;
+                weight.scale(if chance() < 0.5 { 2.0 } else { 0.0 });
+            }
+        });
+        self.close();
+        self.rows.shrink_to_fit();
+        count
+    }
+
+    /// Changes all weights; rows without samples are gone. The second argument rolls from 0 up to 1.
+    fn change(&mut self, mut change: impl FnMut(&mut Weight, &mut dyn FnMut() -> f64)) {
+        let Self { rows, keys, rolls, empty, .. } = self;
+        let mut chance = || {
+            *rolls += 1;
+            (keys.hash_one(*rolls) >> 11) as f64 / (1u64 << 53) as f64
+        };
+        *empty = 0;
+        for weight in rows.values_mut() {
+            if weight.samples > 0.0 {
+                change(weight, &mut chance);
+            }
+            *empty += usize::from(weight.samples == 0.0);
         }
         if self.empty > self.rows.len() / 4 {
             self.close();
@@ -142,7 +231,7 @@ impl Rows {
 
     /// Closes the empty places.
     fn close(&mut self) {
-        self.rows.retain(|_, heat| heat.samples != 0.0);
+        self.rows.retain(|_, weight| weight.samples != 0.0);
         self.empty = 0;
         self.remembered(|recent, rows| {
             let row = rows.get_index_of(&recent.key())? as u32;
@@ -155,14 +244,14 @@ impl Rows {
     pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
         // Of a place that is empty nobody keeps the numbers.
         self.remembered(|recent, rows| {
-            let (_, heat) = rows.get_index(recent.row as usize)?;
-            (heat.samples != 0.0).then_some(recent)
+            let (_, weight) = rows.get_index(recent.row as usize)?;
+            (weight.samples != 0.0).then_some(recent)
         });
         let rows = std::mem::take(&mut self.rows);
         self.rows.reserve(rows.len());
         self.empty = 0;
-        for (key, heat) in rows.into_iter().filter(|(_, heat)| heat.samples != 0.0) {
-            self.rows.entry(change(key)).or_default().join(heat);
+        for (key, weight) in rows.into_iter().filter(|(_, weight)| weight.samples != 0.0) {
+            self.rows.entry(change(key)).or_default().join(weight);
         }
         self.remembered(|recent, rows| {
             let key = change(recent.key());
@@ -178,30 +267,25 @@ impl Rows {
         self.recent.fill(Set::default());
     }
 
-    pub(super) fn shrink(&mut self) {
-        self.close();
-        self.rows.shrink_to_fit();
-    }
-
     /// How many there are; some that have got new samples may not be counted.
     pub(super) fn len(&self) -> usize {
         self.rows.len() - self.empty
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Heat)> {
-        self.rows.iter().filter(|(_, heat)| heat.samples != 0.0)
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Weight)> {
+        self.rows.iter().filter(|(_, weight)| weight.samples != 0.0)
     }
 
     /// By event and stack; those that have both in common stand together in some order.
     pub(super) fn by_stack(&self) -> Vec<(Key, Value)> {
         // What is moved while sorting is small.
         let mut order: Vec<(u64, u32)> = Vec::with_capacity(self.rows.len());
-        let filled = (0..).zip(&self.rows).filter(|(_, (_, heat))| heat.samples != 0.0);
+        let filled = (0..).zip(&self.rows).filter(|(_, (_, weight))| weight.samples != 0.0);
         order.extend(filled.map(|(at, (key, _))| (u64::from(key.event) << 32 | u64::from(key.stack), at)));
         order.sort_unstable();
         let mut rows = Vec::with_capacity(order.len());
         let filled = order.iter().filter_map(|(_, at)| self.rows.get_index(*at as usize));
-        rows.extend(filled.map(|(key, heat)| (*key, heat.value())));
+        rows.extend(filled.map(|(key, weight)| (*key, weight.value())));
         rows
     }
 }

@@ -1,0 +1,96 @@
+//! The code of functions with what their instructions cost now.
+//!
+//! Receives a function and its samples out of a snapshot; hands on its listing. Has a symbolizer of its own: the one for names
+//! keeps no tables, and this one may take its time, on a thread of the caller's.
+
+use std::sync::Arc;
+
+use super::names::NameLookup;
+use super::snapshot::Snapshot;
+use crate::analysis::annotate::functions;
+use crate::analysis::annotate::listing::{self, ListingOptions};
+use crate::analysis::symbols::Symbols;
+use crate::error::Result;
+use crate::perfdata;
+use crate::profile::annotate::Listing;
+use crate::profile::sampled::{FunctionRef, Value};
+use crate::session::live::LiveState;
+use crate::session::samples::Key;
+use crate::session::{Location, Module, Resolved, Stacks};
+use crate::symbol::Options;
+use crate::symbol::disassemble::Syntax;
+
+/// A function whose code is wanted, and its samples.
+pub struct FunctionSamples {
+    /// Its names.
+    pub function: FunctionRef,
+    modules: Vec<Module>,
+    events: Vec<perfdata::Event>,
+    totals: Vec<Value>,
+    samples: Resolved,
+}
+
+impl FunctionSamples {
+    /// Gathers what is known of a function.
+    pub fn new(snapshot: &Snapshot, shared: &LiveState, names: &NameLookup, function: FunctionRef) -> Self {
+        let (mut locations, mut rows): (Vec<Location>, _) = (Vec::new(), Vec::new());
+        for (location, event, value) in snapshot.samples_of(&function) {
+            rows.push((
+                Key { event: event as u32, stack: locations.len() as u32, comm: 0, attributes: 0 },
+                value,
+            ));
+            locations.push(location);
+        }
+        let events = shared.events.iter();
+        Self {
+            function,
+            modules: names.table().modules().to_vec(),
+            events: events
+                .map(|event| perfdata::Event {
+                    attr: event.attr.clone(),
+                    ids: Vec::new(),
+                    name: Some(event.name.clone()),
+                })
+                .collect(),
+            totals: snapshot.totals(),
+            samples: Resolved { locations: locations.into(), stacks: Stacks::Leaves, rows },
+        }
+    }
+}
+
+/// Makes listings of functions.
+pub struct Lister {
+    symbols: Symbols,
+    /// Modules that the symbolizer knows.
+    modules: usize,
+}
+
+impl Lister {
+    /// # Errors
+    /// As [`Symbols::none`].
+    pub fn new(options: Options) -> Result<Self> {
+        Ok(Self { symbols: Symbols::none(Options { sparse: false, ..options })?, modules: 0 })
+    }
+
+    /// The listing of a function.
+    ///
+    /// # Errors
+    /// In words for the user: where no sample was taken in it.
+    pub fn listing(&mut self, of: &FunctionSamples) -> Result<Arc<Listing>, String> {
+        let FunctionSamples { function, modules, events, totals, samples } = of;
+        self.symbols.know(&modules[self.modules.min(modules.len())..]);
+        self.modules = modules.len();
+        let all = functions::functions(modules, &mut self.symbols, samples, events.len(), &|_| {});
+        let is_it =
+            |of: &&functions::SampledFunction| of.name == function.symbol || of.raw == function.symbol;
+        let Some(found) = all.iter().find(is_it).or(all.first()) else {
+            let name = crate::text::clean(&function.symbol);
+            return Err(format!(
+                "no sample was taken in {name} itself: there is nothing to weigh its code by"
+            ));
+        };
+        let events = listing::events(events, totals);
+        let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
+        Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &how)))
+    }
+}

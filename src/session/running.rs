@@ -1,0 +1,198 @@
+//! The processes that run now and their code, for those who unwind samples while they come.
+//!
+//! Receives side-band records in the order of time; keeps a [`History`] of which only what holds after the last of them is asked
+//! for, so that memory follows the processes that live and not the length of the recording. Hands on each process's code, with
+//! a version: as long as it stays the same, every address that meant something means the same. A fork shares its parent's.
+
+use rustc_hash::FxHashMap;
+
+use super::history::{History, Timestamp};
+use super::module::{Kind, Module, Modules};
+use super::space::Mapped;
+use crate::abi::{CpuMode, misc};
+use crate::record::{Mmap, Mmap2, RawRecord, Record, kind};
+
+/// What the history may grow by before it is searched for what can be forgotten.
+const BURDEN: usize = 1 << 14;
+
+/// The processes that run now.
+#[derive(Debug)]
+pub struct RunningProcesses {
+    history: History,
+    /// Threads of each process that were not seen to end.
+    threads: FxHashMap<i32, u32>,
+    /// Records that were taken in: the history's time.
+    now: Timestamp,
+    /// How much there was to forget after the last time.
+    burden: usize,
+}
+
+impl Default for RunningProcesses {
+    fn default() -> Self {
+        let history = History::new(Modules::default());
+        Self { history, threads: FxHashMap::default(), now: 0, burden: 0 }
+    }
+}
+
+impl RunningProcesses {
+    /// Takes in what a record says; those that say nothing of processes and their code are left alone.
+    pub fn note(&mut self, raw: &RawRecord<'_>) {
+        if !matches!(raw.kind, kind::MMAP | kind::MMAP2 | kind::COMM | kind::FORK | kind::EXIT) {
+            return;
+        }
+        let in_kernel = matches!(raw.cpu_mode(), CpuMode::Kernel | CpuMode::GuestKernel);
+        let Some(record) = raw.parse() else { return };
+        let map = match &record {
+            Record::Mmap(map) => Some((map, map.is_data)),
+            Record::Mmap2(map) => Some((&map.map, map.is_data())),
+            _ => None,
+        };
+        if map.is_some_and(|(map, is_data)| in_kernel || is_data || map.len == 0 || map.thread.pid < 0) {
+            return;
+        }
+        match &record {
+            Record::Mmap(Mmap { thread, .. }) | Record::Mmap2(Mmap2 { map: Mmap { thread, .. }, .. }) => {
+                self.threads.entry(thread.pid).or_insert(1);
+            }
+            // The other threads end with an exec, and are told to.
+            Record::Comm(comm) if comm.is_exec => {
+                self.threads.entry(comm.thread.pid).or_insert(1);
+            }
+            Record::Fork(task) if raw.misc & misc::FORK_EXEC == 0 => {
+                if task.thread.pid == task.parent.pid {
+                    *self.threads.entry(task.thread.pid).or_default() += 1;
+                    return;
+                }
+                self.threads.insert(task.thread.pid, 1);
+            }
+            Record::Exit(task) => {
+                let Some(threads) = self.threads.get_mut(&task.thread.pid) else { return };
+                *threads = threads.saturating_sub(1);
+                if *threads == 0 {
+                    self.threads.remove(&task.thread.pid);
+                    self.history.end(task.thread.pid);
+                }
+                return;
+            }
+            _ => return,
+        }
+        self.now += 1;
+        self.history.take(self.now, raw, &record);
+        if self.history.burden() > 2 * self.burden + BURDEN {
+            self.history.forget(self.now, |pid| self.threads.contains_key(&pid));
+            self.history.jitdumps.clear();
+            self.burden = self.history.burden();
+        }
+    }
+
+    /// What identifies the code of a process as it is now; `None` for processes of which nothing is known.
+    pub fn version(&self, pid: i32) -> Option<u32> {
+        let epoch = self.history.epoch(pid, Timestamp::MAX);
+        self.history.mappings(epoch).next().map(|_| self.history.version(epoch))
+    }
+
+    /// The code of a process, by start.
+    pub fn code(&self, pid: i32) -> impl Iterator<Item = &Mapped> {
+        self.history.mappings(self.history.epoch(pid, Timestamp::MAX))
+    }
+
+    /// The file with this number in [`Mapped::module`]; `None` for code without a file.
+    pub fn module(&self, number: u32) -> Option<&Module> {
+        let module = self.history.modules().get(number as usize)?;
+        matches!(module.kind, Kind::File | Kind::Vdso).then_some(module)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::encode::Encoder;
+    use crate::record::{FileId, Records, Task, Thread};
+    use crate::units::PerfTime;
+
+    fn thread(pid: i32, tid: i32) -> Thread {
+        Thread { pid, tid }
+    }
+
+    fn tell(running: &mut RunningProcesses, tell: impl FnOnce(&mut Encoder)) {
+        let mut encoder = Encoder::new(0);
+        tell(&mut encoder);
+        Records::new(encoder.bytes()).for_each(|record| running.note(&record));
+    }
+
+    fn map(running: &mut RunningProcesses, pid: i32, addr: u64, len: u64, name: &'static [u8]) {
+        let map = Mmap { thread: thread(pid, pid), addr, len, pgoff: 0, is_data: false, name };
+        let file = FileId::Inode { major: 1, minor: 2, inode: 3, generation: 0 };
+        tell(running, |out| out.mmap2(&Mmap2 { map, file, prot: 5, flags: 2 }));
+    }
+
+    fn fork(running: &mut RunningProcesses, pid: i32, tid: i32, parent: i32) {
+        let task = Task { thread: thread(pid, tid), parent: thread(parent, parent), time: PerfTime(0) };
+        tell(running, |out| out.fork(&task));
+    }
+
+    fn shown(running: &RunningProcesses, pid: i32) -> Vec<(u64, u64, String)> {
+        let name = |m: &Mapped| running.module(m.module).map_or("-".to_owned(), Module::short_name);
+        running.code(pid).map(|m| (m.start(), m.end(), name(m))).collect()
+    }
+
+    #[test]
+    fn mappings_cover_what_was_there() {
+        let mut p = RunningProcesses::default();
+        map(&mut p, 1, 10, 90, b"/a");
+        map(&mut p, 1, 30, 20, b"/b");
+        let piece = |start, end, name: &str| (start, end, name.to_owned());
+        assert_eq!(shown(&p, 1), [piece(10, 30, "a"), piece(30, 50, "b"), piece(50, 100, "a")]);
+        map(&mut p, 1, 0, 200, b"/c");
+        assert_eq!(shown(&p, 1), [piece(0, 200, "c")]);
+    }
+
+    #[test]
+    fn a_child_has_its_parents_code_until_either_changes() {
+        let mut p = RunningProcesses::default();
+        map(&mut p, 1, 10, 90, b"/a");
+        fork(&mut p, 2, 2, 1);
+        assert_eq!(p.version(1), p.version(2));
+        map(&mut p, 1, 200, 10, b"/b");
+        assert_ne!(p.version(1), p.version(2));
+        assert_eq!((shown(&p, 1).len(), shown(&p, 2).len()), (2, 1));
+        assert_eq!((p.version(3), shown(&p, 3).len()), (None, 0));
+    }
+
+    #[test]
+    fn generated_code_beside_the_rest_is_no_new_version() {
+        let mut p = RunningProcesses::default();
+        map(&mut p, 1, 10, 90, b"/a");
+        let before = p.version(1);
+        map(&mut p, 1, 100, 10, b"//anon");
+        map(&mut p, 1, 100, 10, b"//anon");
+        assert_eq!(p.version(1), before);
+        map(&mut p, 1, 20, 10, b"//anon");
+        assert_ne!(p.version(1), before);
+    }
+
+    #[test]
+    fn exec_empties_and_the_last_threads_end_forgets() {
+        let mut p = RunningProcesses::default();
+        fork(&mut p, 1, 1, 0);
+        map(&mut p, 1, 10, 90, b"/a");
+        fork(&mut p, 1, 7, 1);
+        let exit = |p: &mut RunningProcesses, tid| {
+            let mut record = Encoder::new(0);
+            record.fork(&Task { thread: thread(1, tid), parent: thread(1, 1), time: PerfTime(0) });
+            let mut bytes = record.bytes().to_vec();
+            bytes[..4].copy_from_slice(&kind::EXIT.to_ne_bytes());
+            Records::new(&bytes).for_each(|record| p.note(&record));
+        };
+        exit(&mut p, 7);
+        assert_eq!(shown(&p, 1).len(), 1);
+        let mut exec = Encoder::new(0);
+        exec.comm(thread(1, 1), b"new");
+        let mut bytes = exec.bytes().to_vec();
+        bytes[4..6].copy_from_slice(&misc::COMM_EXEC.to_ne_bytes());
+        Records::new(&bytes).for_each(|record| p.note(&record));
+        assert_eq!((p.version(1), p.threads.len()), (None, 1));
+        exit(&mut p, 1);
+        assert!(p.threads.is_empty() && p.version(1).is_none());
+    }
+}
