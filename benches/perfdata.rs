@@ -1,4 +1,5 @@
-//! How fast records are read: `cargo bench --bench perfdata`. The recording is made by the writer, always the same.
+//! How fast records are read: `cargo bench --bench perfdata`. The recording is made by the writer, always the
+//! same.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Resolving two thousand addresses of a large program, with and without inlined functions.
 //!
-//! `PMC_BENCH_PROGRAM` names the program (one with over 100 MB of debug information shows most); without it this bench's own file
-//! is taken. `cargo bench --bench symbol`.
+//! `PMC_BENCH_PROGRAM` names the program (one with over 100 MB of debug information shows most); without it
+//! this bench's own file is taken. `cargo bench --bench symbol`.
 
 use std::path::PathBuf;
 

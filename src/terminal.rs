@@ -1,6 +1,7 @@
 //! The terminal: whether a stream leads to one, and what it can show. Decided here, once, for everybody.
 //!
-//! Receives the surroundings (`NO_COLOR`, `TERM`, what standard streams are); leaves to others what they draw.
+//! Receives the surroundings (`NO_COLOR`, `TERM`, what standard streams are); leaves to others what they
+//! draw.
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -28,7 +29,8 @@ impl Stream {
         }
     }
 
-    /// Whether it is a terminal whose cursor can be moved: one that a line can be wiped from, or a screen drawn on.
+    /// Whether it is a terminal whose cursor can be moved: one that a line can be wiped from, or a screen
+    /// drawn on.
     pub fn is_screen(self) -> bool {
         self.is_terminal() && !is_dumb(std::env::var_os("TERM").as_deref())
     }

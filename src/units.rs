@@ -51,7 +51,8 @@ impl std::ops::AddAssign for Count {
     }
 }
 
-/// A moment on the clock of a recording: nanoseconds since an arbitrary start (boot, usually; the attr's `clockid` says).
+/// A moment on the clock of a recording: nanoseconds since an arbitrary start (boot, usually; the attr's
+/// `clockid` says).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PerfTime(pub u64);
 
@@ -101,7 +102,8 @@ fn group_digits(digits: &str) -> String {
     out
 }
 
-/// A time in the largest unit that leaves at least one digit before the point: `1.50 ms`, `12.3 s`, `2 min 5 s`.
+/// A time in the largest unit that leaves at least one digit before the point: `1.50 ms`, `12.3 s`, `2 min 5
+/// s`.
 pub fn duration(ns: f64) -> String {
     let ns_abs = ns.abs();
     if ns_abs >= 120e9 {

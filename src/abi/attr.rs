@@ -34,13 +34,14 @@ use std::sync::Arc;
 /// Number of u64 words in the largest attr that pmc knows (`PERF_ATTR_SIZE_VER9`).
 pub const WORDS: usize = 18;
 
-/// The smallest size handed to the kernel. Older kernels accept a larger one whose excess is zero, newer ones a smaller one.
+/// The smallest size handed to the kernel. Older kernels accept a larger one whose excess is zero, newer ones
+/// a smaller one.
 const SIZE_VER7: usize = 128;
 
 macro_rules! flags {
     ($($flag:ident = $bit:literal $name:literal,)*) => {
-        /// The flag bits of word 5, by the kernel's names; perf_event_open(2) explains each. Bits 15 and 16 are `precise_ip`,
-        /// a number: see [`Attr::set_precise_ip`].
+        /// The flag bits of word 5, by the kernel's names; perf_event_open(2) explains each. Bits 15 and 16
+        /// are `precise_ip`, a number: see [`Attr::set_precise_ip`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "the kernel's names; perf_event_open(2) explains each")]
@@ -314,7 +315,8 @@ impl Attr {
         words
     }
 
-    /// Words are defined by value, not by memory: the low half is the first field on little endian. Big endian swaps.
+    /// Words are defined by value, not by memory: the low half is the first field on little endian. Big
+    /// endian swaps.
     fn set_low(&mut self, index: usize, value: u32) {
         self.words[index] = self.words[index] & !0xffff_ffff | u64::from(value);
     }

@@ -1,5 +1,5 @@
-//! The markers in call chains: numbers too large for an address, before a run of addresses, that say in which context the
-//! run was found (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
+//! The markers in call chains: numbers too large for an address, before a run of addresses, that say in which
+//! context the run was found (`PERF_CONTEXT_*`, `enum perf_callchain_context`).
 
 use perf_event_open_sys::bindings as b;
 

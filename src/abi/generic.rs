@@ -1,7 +1,7 @@
 //! The events that have a name everywhere: the kernel's generic hardware, software and cache events.
 //!
-//! Receives a name; hands on the type and config of `perf_event_open(2)`, and the way back. Knows nothing of a machine: whether
-//! the event exists on it is found out by `counter`.
+//! Receives a name; hands on the type and config of `perf_event_open(2)`, and the way back. Knows nothing of
+//! a machine: whether the event exists on it is found out by `counter`.
 
 use super::attr::kind;
 
@@ -78,8 +78,8 @@ pub fn find(name: &str) -> Option<&'static GenericEvent> {
     GENERIC.iter().find(|generic| generic.names.contains(&name))
 }
 
-/// The name that perf gives to the generic hardware or software event of this type and config. Of a hardware event's config
-/// only the lower half counts: the upper names a PMU.
+/// The name that perf gives to the generic hardware or software event of this type and config. Of a hardware
+/// event's config only the lower half counts: the upper names a PMU.
 pub fn name_of(kind: u32, config: u64) -> Option<&'static str> {
     let config = if kind == kind::HARDWARE { config & 0xffff_ffff } else { config };
     let event = GENERIC.iter().find(|event| event.kind == kind && event.config == config)?;
@@ -145,8 +145,8 @@ pub enum NoCacheEvent {
     Impossible,
 }
 
-/// The config of a cache event: cache, then operation and result in either order, each optional (`LLC`, `LLC-misses`,
-/// `l1d-load-misses`). Without them: loads, accesses. Case does not matter.
+/// The config of a cache event: cache, then operation and result in either order, each optional (`LLC`,
+/// `LLC-misses`, `l1d-load-misses`). Without them: loads, accesses. Case does not matter.
 ///
 /// # Errors
 /// Why the word is none.
@@ -199,7 +199,8 @@ fn longest(parts: &[CacheWord], text: &str) -> Option<(u64, usize)> {
         .max_by_key(|(_, length)| *length)
 }
 
-/// Every cache event under its usual name (`L1-dcache-load-misses`), its config and a line that says what it counts.
+/// Every cache event under its usual name (`L1-dcache-load-misses`), its config and a line that says what it
+/// counts.
 pub fn cache_events() -> impl Iterator<Item = (String, u64, String)> {
     CACHES.iter().zip(0u64..).flat_map(|((cache, allowed), number)| {
         allowed.iter().flat_map(move |&operation| {

@@ -1,10 +1,10 @@
-//! The kernel's numbers and layouts, each written once: whoever asks for events and whoever reads what they left name them
-//! from here.
+//! The kernel's numbers and layouts, each written once: whoever asks for events and whoever reads what they
+//! left name them from here.
 //!
-//! Receives nothing. Hands on bits, markers and names as `include/uapi/linux/perf_event.h` has them (taken from
-//! `perf-event-open-sys`, or checked against it by the tests), the request's layout ([`Attr`]), and what a tracepoint's
-//! format file says of a field. Makes no calls and reads no files: that is for `sys` and `host`; the records are laid out in
-//! `record`.
+//! Receives nothing. Hands on bits, markers and names as `include/uapi/linux/perf_event.h` has them (taken
+//! from `perf-event-open-sys`, or checked against it by the tests), the request's layout ([`Attr`]), and what
+//! a tracepoint's format file says of a field. Makes no calls and reads no files: that is for `sys` and
+//! `host`; the records are laid out in `record`.
 
 pub mod attr;
 pub mod branch_sample_type;
@@ -32,7 +32,8 @@ macro_rules! bits {
 }
 use bits;
 
-/// The names of the bits that are set in a word, in the table's order; bits that the table lacks are left out.
+/// The names of the bits that are set in a word, in the table's order; bits that the table lacks are left
+/// out.
 pub fn names_of(word: u64, table: &[(&'static str, u64)]) -> Vec<&'static str> {
     table.iter().filter(|(_, bit)| word & bit != 0).map(|(name, _)| *name).collect()
 }

@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::symbol_files::SymbolFiles;
 
-/// Compare recordings: each function's share in both, the difference, and whether it is more than sampling noise.
+/// Compare recordings: each function's share in both, the difference, and whether it is more than sampling
+/// noise.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +22,8 @@ pub struct Diff {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report
+    /// Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc
+    /// report
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 

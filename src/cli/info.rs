@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Show what this machine can measure, who holds its counters, and what this user may do; or what a recording says of itself.
+/// Show what this machine can measure, who holds its counters, and what this user may do; or what a recording
+/// says of itself.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everything is tried, not looked up: counters are counted by opening events, and each

@@ -32,8 +32,8 @@ pub struct Cli {
 
 /// The enum of commands and its parser.
 ///
-/// Written out instead of derived, for `defer`: the derive describes every option of every command before it looks at
-/// the first word, which is most of what starting up would cost, in time and in pages of code.
+/// Written out instead of derived, for `defer`: the derive describes every option of every command before it
+/// looks at the first word, which is most of what starting up would cost, in time and in pages of code.
 macro_rules! commands {
     ($($(#[doc = $about:literal])+ $variant:ident($typed:ty) = $name:literal,)+) => {
         /// The commands.

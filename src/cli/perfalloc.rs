@@ -1,8 +1,9 @@
 //! `perfalloc`: what can be typed when pmc is called by that name: getopt's `dDf:hv`, not clap's rules.
 //!
-//! Receives the words after the name; hands on what they mean. As in glibc options are found between the operands too, so
-//! options of COMMAND are taken for ours unless `--` comes first or `POSIXLY_CORRECT` is set. An option that ends the
-//! program (`-h`, `-v`, a wrong one) does so where it stands; what follows is not looked at.
+//! Receives the words after the name; hands on what they mean. As in glibc options are found between the
+//! operands too, so options of COMMAND are taken for ours unless `--` comes first or `POSIXLY_CORRECT` is
+//! set. An option that ends the program (`-h`, `-v`, a wrong one) does so where it stands; what follows is
+//! not looked at.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -28,8 +28,8 @@ pub struct Record {
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
 
-    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has its matches fills
-    /// them in.
+    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
+    /// its matches fills them in.
     #[arg(skip)]
     pub filter_places: Vec<usize>,
 
@@ -53,8 +53,8 @@ pub struct Record {
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when
-    /// the file is read
+    /// With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to
+    /// be unwound when the file is read
     #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
     pub unwind: String,
 
@@ -251,7 +251,8 @@ pub struct Record {
     #[arg(long, hide = true)]
     pub buildid_mmap: bool,
 
-    /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]
+    /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or
+    /// fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
     pub control: Option<String>,
 

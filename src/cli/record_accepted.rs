@@ -1,4 +1,5 @@
-//! Options of `perf record` that scripts contain and that `pmc record` needs no part of: they are taken, and mostly said.
+//! Options of `perf record` that scripts contain and that `pmc record` needs no part of: they are taken, and
+//! mostly said.
 
 use clap::Args;
 

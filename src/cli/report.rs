@@ -28,7 +28,8 @@ pub struct Report {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual
+    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup,
+    /// trace, parent, …; +KEY adds one to the usual
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
@@ -36,7 +37,8 @@ pub struct Report {
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     pub fields: Vec<String>,
 
-    /// The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it
+    /// The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the
+    /// smallest percentage in it
     #[arg(short = 'g', long, value_name = "HOW,…", num_args = 0..=1, default_missing_value = "caller", value_delimiter = ',')]
     pub call_graph: Option<Vec<String>>,
 

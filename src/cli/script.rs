@@ -29,7 +29,8 @@ pub struct Script {
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 
-    /// What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only
+    /// What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such
+    /// events only
     #[arg(short = 'F', long, value_name = "[KIND:]FIELD,…", allow_hyphen_values = true)]
     pub fields: Vec<String>,
 

@@ -1,5 +1,5 @@
-//! Options of perf's that `pmc report` and `pmc script` take without showing them: those that ask for nothing here, and
-//! those that are answered with words.
+//! Options of perf's that `pmc report` and `pmc script` take without showing them: those that ask for nothing
+//! here, and those that are answered with words.
 
 use clap::Args;
 

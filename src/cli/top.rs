@@ -19,7 +19,8 @@ pub struct Top {
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
 
-    /// Keep only the tracepoint's samples for which this expression holds; the filters belong to the last -e, in order
+    /// Keep only the tracepoint's samples for which this expression holds; the filters belong to the last -e,
+    /// in order
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
 
@@ -99,7 +100,8 @@ pub struct Top {
     #[arg(long, conflicts_with = "zero")]
     pub accumulate: bool,
 
-    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr
+    /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight,
+    /// addr
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 

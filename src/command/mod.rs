@@ -13,6 +13,7 @@ mod progress;
 mod record;
 mod report;
 mod reserve;
+mod sampling_options;
 mod screen;
 mod script;
 mod stat;

@@ -1,11 +1,11 @@
-//! The `perfalloc` personality: pmc called by that name does what PCP's `perfalloc` does, option for option, so that
-//! scripts written for it go on working. Its traps are kept where a script could rely on them (the command starts without
-//! waiting for the lock, `-d` succeeds before the lock is tried, getopt takes the command's options); who wants them
-//! mended uses `pmc reserve`.
+//! The `perfalloc` personality: pmc called by that name does what PCP's `perfalloc` does, option for option,
+//! so that scripts written for it go on working. Its traps are kept where a script could rely on them (the
+//! command starts without waiting for the lock, `-d` succeeds before the lock is tried, getopt takes the
+//! command's options); who wants them mended uses `pmc reserve`.
 //!
-//! With COMMAND the roles are the original's: the process that was started becomes COMMAND, a child holds the lock.
-//! One thing is mended even here, for nobody can rely on it: a holder whose command ended before it could ask
-//! to be told does not stay for ever.
+//! With COMMAND the roles are the original's: the process that was started becomes COMMAND, a child holds the
+//! lock. One thing is mended even here, for nobody can rely on it: a holder whose command ended before it
+//! could ask to be told does not stay for ever.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};

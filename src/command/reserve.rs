@@ -14,10 +14,9 @@ use std::path::Path;
 
 use crate::cli;
 use crate::counter::reservation::{LockFile, Prepared, acquire};
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::recording::launch;
-use crate::recording::reservation::say_findings;
 use crate::sys::background::{self, Side};
 use crate::sys::signal::{self, Signals};
 
@@ -36,7 +35,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
     signal::heed(&[signal::INT, signal::TERM, signal::CHLD]);
     if !typed.command.is_empty() {
         if typed.background {
-            say::warning("-d has no effect with a command: it runs in the foreground");
+            say::warn(&Warning::BackgroundIgnored);
         }
         let signals = catch(&PASSED_ON)?;
         let _prepared = reserve(&path)?;
@@ -68,7 +67,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
 /// Reserves, and says what there is to say; the result is to be kept.
 fn reserve(path: &Path) -> Result<Prepared> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file))?;
-    say_findings(&prepared);
+    prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Profile, Query};
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
-use crate::tui::{self, End, EngineHandle, ExportForm, Inbox, Surroundings, Waker};
+use crate::tui::{self, End, EngineHandle, ExportForm, Inbox, ScreenSurroundings, Waker};
 use crate::view;
 use crate::view::report::{Form, Layout};
 
@@ -48,7 +48,7 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
 /// # Errors
 /// When the terminal or the engine fails.
 pub(in crate::command) fn show(engine: &EngineHandle, inbox: Inbox, first: Query) -> Result<Exit> {
-    let around = Surroundings {
+    let around = ScreenSurroundings {
         stop: signal::stop,
         panics: std::env::var_os(PANIC).is_some_and(|value| value == "draw"),
     };

@@ -1,7 +1,8 @@
-//! What explains a refusal: a snapshot of the machine and of ourselves, taken when the first event is refused.
+//! What explains a refusal: a snapshot of the machine and of ourselves, taken when the first event is
+//! refused.
 //!
-//! Receives a [`Host`] (any root) and our [`Credentials`]; hands on plain values to [`super::refusal`], which is
-//! pure and is tested with snapshots of saved machines. Decides nothing.
+//! Receives a [`Host`] (any root) and our [`Credentials`]; hands on plain values to [`super::refusal`], which
+//! is pure and is tested with snapshots of saved machines. Decides nothing.
 
 use crate::abi::Attr;
 use crate::abi::attr::kind;
@@ -105,8 +106,8 @@ impl Facts {
         self.pmu(kind::RAW).or_else(|| self.core_pmus().next())
     }
 
-    /// The PMU that this request goes to: that of its type, or for the generic types the one named by the upper half of
-    /// config (hybrid machines), or else the first core PMU.
+    /// The PMU that this request goes to: that of its type, or for the generic types the one named by the
+    /// upper half of config (hybrid machines), or else the first core PMU.
     pub fn pmu_of(&self, attr: &Attr) -> Option<&KnownPmu> {
         match attr.kind() {
             kind::HARDWARE | kind::HW_CACHE => match (attr.config() >> 32) as u32 {

@@ -6,10 +6,13 @@
 //! [`say`] is the one place that prints it.
 
 pub mod say;
+pub mod warning;
 
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+
+pub use warning::Warning;
 
 /// Shorthand for results whose error is meant for the user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -104,7 +107,8 @@ impl Error {
         Self { kernel: Some(kernel.into()), ..Self::new(doing) }
     }
 
-    /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and well.
+    /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and
+    /// well.
     pub fn output(what: impl fmt::Display, kernel: io::Error) -> Self {
         if kernel.kind() == io::ErrorKind::BrokenPipe {
             return Self { quiet: true, ..Self::new("").exit(Exit::Done) };

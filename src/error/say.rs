@@ -1,6 +1,7 @@
-//! The one mouth: everything pmc says about itself (errors, warnings, notes) leaves here, on stderr, with one prefix.
+//! The one mouth: everything pmc says about itself (errors, warnings, notes) leaves here, on stderr, with one
+//! prefix.
 //!
-//! Receives finished sentences; decides whether they are printed (`--quiet`) and cleans them of
+//! Receives values and finished sentences; decides whether they are printed (`--quiet`) and cleans them of
 //! control characters, since a command name, a path or a comm may be part of them. Nothing here can
 //! fail: a stderr that nobody reads must not end a measurement.
 
@@ -9,12 +10,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
+use super::warning::{Loudness, Warning};
 use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Silences [`note`] and [`warning`]; errors are still printed.
+/// Silences [`note`] and [`warn`]; errors are still printed.
 pub fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
@@ -26,28 +28,27 @@ pub fn error(error: &Error) {
     }
 }
 
-/// Prints something that makes the result less than what was asked for, and what to do about it.
-pub fn warning(text: impl AsRef<str>) {
-    if !QUIET.load(Ordering::Relaxed) {
-        print("warning: ", text.as_ref());
+/// Prints what makes the result less than what was asked for, or other than might be expected.
+pub fn warn(warning: &Warning) {
+    let text = warning.to_string();
+    match warning.loudness() {
+        Loudness::Warning if QUIET.load(Ordering::Relaxed) => {}
+        Loudness::Warning => print("warning: ", &text),
+        Loudness::Note => note(text),
+        Loudness::Once => {
+            let Ok(mut said) = SAID.lock() else { return };
+            if !said.contains(&text) {
+                note(&text);
+                said.push(text);
+            }
+        }
     }
 }
 
-/// Prints something good to know.
+/// Prints how things stand: where a file went, how far a run has come.
 pub fn note(text: impl AsRef<str>) {
     if !QUIET.load(Ordering::Relaxed) {
         print("", text.as_ref());
-    }
-}
-
-/// As [`note`], but the same text is printed once in the life of the process.
-pub fn note_once(text: impl AsRef<str>) {
-    let text = text.as_ref();
-    let Ok(mut said) = SAID.lock() else { return };
-    if !said.iter().any(|t| t == text) {
-        said.push(text.to_owned());
-        drop(said);
-        note(text);
     }
 }
 

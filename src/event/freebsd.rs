@@ -1,7 +1,8 @@
 //! The names FreeBSD's `pmc_allocate(3)` takes, as what Linux counts in their place.
 //!
-//! Receives a word that nothing else knew; hands on event text, which `resolve` reads again. Case is ignored, and `.`, `_`, `-` and space
-//! are the same character. Where Linux has no equal the nearest is taken and `docs/event-syntax.md` says so.
+//! Receives a word that nothing else knew; hands on event text, which `resolve` reads again. Case is ignored,
+//! and `.`, `_`, `-` and space are the same character. Where Linux has no equal the nearest is taken and
+//! `docs/event-syntax.md` says so.
 
 use crate::host::Host;
 
@@ -94,7 +95,8 @@ fn interrupts(host: &Host) -> &'static str {
     }
 }
 
-/// The processor's maker, from the first lines of `/proc/cpuinfo` (the whole of it is long on large machines).
+/// The processor's maker, from the first lines of `/proc/cpuinfo` (the whole of it is long on large
+/// machines).
 fn vendor(host: &Host) -> Option<String> {
     use std::io::{BufRead, BufReader};
     let file = std::fs::File::open(host.path("/proc/cpuinfo")).ok()?;

@@ -59,8 +59,8 @@ fn set(pattern: &[char], open: usize, c: char) -> Option<usize> {
     (found != negated).then_some(close + 1)
 }
 
-/// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading `uncore_`
-/// may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
+/// Whether `wanted` names this PMU: by pattern, or as the common stem of numbered instances. A leading
+/// `uncore_` may be left out: `imc` and `*imc*` are `uncore_imc_0`, `uncore_imc_1` …
 pub(super) fn fits_pmu(wanted: &str, pmu: &str) -> bool {
     let short = pmu.strip_prefix("uncore_").unwrap_or(pmu);
     if is_pattern(wanted) {

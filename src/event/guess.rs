@@ -1,7 +1,7 @@
 //! What may have been meant by a word that nothing knows.
 //!
-//! Receives the word and the [`Host`]; hands on a fault with the nearest of all names that the machine has. Reads much, since it runs only
-//! when the text is wrong.
+//! Receives the word and the [`Host`]; hands on a fault with the nearest of all names that the machine has.
+//! Reads much, since it runs only when the text is wrong.
 
 use super::error::Fault;
 use super::syntax::{self, Word};

@@ -1,7 +1,8 @@
-//! Every event that has a name here, and the forms of those that have none, one after the other: what `pmc list` shows.
+//! Every event that has a name here, and the forms of those that have none, one after the other: what `pmc
+//! list` shows.
 //!
-//! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints are read only as
-//! they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
+//! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints
+//! are read only as they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
 
 use super::{Tool, freebsd};
 use crate::abi::{attr, generic};
@@ -167,8 +168,8 @@ fn generic_events(kind: Kind, attr_kind: u32) -> impl Iterator<Item = Listed> {
     })
 }
 
-/// The PMUs with the name to type: numbered instances of one device (`uncore_imc_0`, `uncore_imc_1`) stand once, under
-/// their common stem.
+/// The PMUs with the name to type: numbered instances of one device (`uncore_imc_0`, `uncore_imc_1`) stand
+/// once, under their common stem.
 fn pmus(host: &Host) -> impl Iterator<Item = (String, Pmu)> {
     let mut seen: Vec<String> = Vec::new();
     let names = host.pmu_names();

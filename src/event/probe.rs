@@ -1,7 +1,7 @@
 //! Events at a place: breakpoints on an address, uprobes on a function of a file, tracepoints of the kernel.
 //!
-//! Receives words and the [`Host`]; hands on specs. A function's name is turned into its offset in the file here, since the kernel
-//! knows only files and offsets; nothing is written to tracefs.
+//! Receives words and the [`Host`]; hands on specs. A function's name is turned into its offset in the file
+//! here, since the kernel knows only files and offsets; nothing is written to tracefs.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -133,8 +133,8 @@ fn fault_of(error: TracepointError, span: &Span) -> Fault {
     }
 }
 
-/// A uprobe through the kernel's uprobe PMU: `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`, and `%return` behind it
-/// asks for the return from the function.
+/// A uprobe through the kernel's uprobe PMU: `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`, and
+/// `%return` behind it asks for the return from the function.
 pub(super) fn uprobe(host: &Host, path: Word<'_>, place: Word<'_>, name: &str) -> Result<EventSpec> {
     let span = path.at..place.span().end;
     let Some(pmu) = host.pmu("uprobe") else {

@@ -1,7 +1,8 @@
-//! The CPUs: where each one sits (node, socket, die, core, hardware thread), what they are, and who runs them.
+//! The CPUs: where each one sits (node, socket, die, core, hardware thread), what they are, and who runs
+//! them.
 //!
-//! Receives a [`Host`]; hands on [`Topology`] for aggregation and [`Processor`] for explanations. Decides only what the
-//! kernel leaves open: a machine that does not number its sockets or dies has one, number 0.
+//! Receives a [`Host`]; hands on [`Topology`] for aggregation and [`Processor`] for explanations. Decides
+//! only what the kernel leaves open: a machine that does not number its sockets or dies has one, number 0.
 //!
 //! ```text
 //! node 0                       node 1
@@ -164,8 +165,9 @@ fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// Who runs the machine, where a file says so. `flag`: the CPU says that somebody does. Names of makers in the DMI tables
-/// are believed only then or when they name a virtual product, since the same makers sell real machines.
+/// Who runs the machine, where a file says so. `flag`: the CPU says that somebody does. Names of makers in
+/// the DMI tables are believed only then or when they name a virtual product, since the same makers sell real
+/// machines.
 fn hypervisor(host: &Host, flag: bool) -> Option<String> {
     if let Some(kind) = host.text("/sys/hypervisor/type").filter(|kind| !kind.is_empty()) {
         return Some(kind);

@@ -1,8 +1,8 @@
 //! Who has perf events open: the descriptors of all processes that this user may look into.
 //!
-//! Receives a [`Host`]; hands on one line a process, and how many processes could not be looked into. The kernel keeps no
-//! list of counters' owners, so this is the nearest thing to NetBSD's `PMC_ENABLED`. A descriptor tells that an event
-//! is configured, not that it is running.
+//! Receives a [`Host`]; hands on one line a process, and how many processes could not be looked into. The
+//! kernel keeps no list of counters' owners, so this is the nearest thing to NetBSD's `PMC_ENABLED`. A
+//! descriptor tells that an event is configured, not that it is running.
 
 use super::Host;
 

@@ -87,7 +87,8 @@ impl Host {
         })
     }
 
-    /// Every cgroup of the hierarchy that perf uses: its number (the inode of its directory) and its path in it.
+    /// Every cgroup of the hierarchy that perf uses: its number (the inode of its directory) and its path in
+    /// it.
     pub fn cgroups(&self) -> Vec<(u64, String)> {
         let mut all = Vec::new();
         if let Some(root) = self.cgroup("/") {

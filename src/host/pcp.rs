@@ -1,9 +1,9 @@
-//! Performance Co-Pilot on this machine: where its lock file for hardware counters is, who has a lock on it, and
-//! whether its agent (`pmdaperfevent`) runs.
+//! Performance Co-Pilot on this machine: where its lock file for hardware counters is, who has a lock on it,
+//! and whether its agent (`pmdaperfevent`) runs.
 //!
 //! Receives a [`Host`] and the environment; hands on plain values. Opens neither the lock file nor any
-//! descriptor of it (closing one would drop a lock that this process has on it): everything comes from `stat(2)` and from
-//! `/proc`. What the locks mean, `counter::reservation` decides.
+//! descriptor of it (closing one would drop a lock that this process has on it): everything comes from
+//! `stat(2)` and from `/proc`. What the locks mean, `counter::reservation` decides.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -22,7 +22,8 @@ const AGENT: &str = "pmdaperfevent";
 /// The daemon that may have the agent loaded as a library instead.
 const DAEMON: &str = "pmcd";
 
-/// The lock file that PCP's programs use here, whether it exists or not: `perfevent/perflock` below `PCP_PMDAS_DIR`.
+/// The lock file that PCP's programs use here, whether it exists or not: `perfevent/perflock` below
+/// `PCP_PMDAS_DIR`.
 ///
 /// As in PCP the variable comes from the environment, else from the file that `PCP_CONF` names, else from
 /// `$PCP_DIR/etc/pcp.conf`, else from `/etc/pcp.conf`.
@@ -151,8 +152,8 @@ pub fn agents(host: &Host, path: &Path, file: Option<FileId>) -> Vec<Agent> {
 
 /// The descriptors by which a process has the file open; `None` when we may not look.
 ///
-/// The link's text is compared before the file is looked at, since `stat(2)` of somebody's descriptor may hang on a dead network
-/// file system.
+/// The link's text is compared before the file is looked at, since `stat(2)` of somebody's descriptor may
+/// hang on a dead network file system.
 fn open_descriptors(host: &Host, pid: u32, path: &Path, file: FileId) -> Option<Vec<OsString>> {
     let name = path.file_name()?;
     let same = |link: &Path| {

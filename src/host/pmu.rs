@@ -1,8 +1,9 @@
-//! The performance monitoring units that the kernel offers, as `/sys/bus/event_source/devices` describes them.
+//! The performance monitoring units that the kernel offers, as `/sys/bus/event_source/devices` describes
+//! them.
 //!
-//! Receives a [`Host`]; hands on type numbers, formats (which bits of the request a term means), named events and the CPUs that
-//! a unit is opened on. A [`Pmu`] reads a file when it is asked for it, so that one event costs the few files it needs.
-//! Decides nothing about event text: `event` does.
+//! Receives a [`Host`]; hands on type numbers, formats (which bits of the request a term means), named events
+//! and the CPUs that a unit is opened on. A [`Pmu`] reads a file when it is asked for it, so that one event
+//! costs the few files it needs. Decides nothing about event text: `event` does.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,8 @@ const DEVICES: &str = "/sys/bus/event_source/devices";
 /// Where a holder process of pmc publishes persistent events, laid out as the kernel's folder would be.
 const PERSISTENT: &str = "/run/pmc/persistent";
 
-/// The PMU type of the persistent-events series (2013, never merged). A mainline kernel gives this number to any other PMU,
-/// so it is a mark between pmc's own processes and never goes to the kernel.
+/// The PMU type of the persistent-events series (2013, never merged). A mainline kernel gives this number to
+/// any other PMU, so it is a mark between pmc's own processes and never goes to the kernel.
 pub const PERSISTENT_TYPE: u32 = 6;
 
 /// A file in sysfs is at most a page; what is longer is not what it says it is.
@@ -99,8 +100,9 @@ impl Host {
         Some(Pmu { name: "persistent".to_owned(), kind: PERSISTENT_TYPE, dir })
     }
 
-    /// The core PMUs of a machine whose cores differ (`cpu_core` and `cpu_atom`, or several `armv8_…`), in the
-    /// kernel's order of types; empty where all cores are alike. Reads one folder; looks further only at names that may be core PMUs.
+    /// The core PMUs of a machine whose cores differ (`cpu_core` and `cpu_atom`, or several `armv8_…`), in
+    /// the kernel's order of types; empty where all cores are alike. Reads one folder; looks further only at
+    /// names that may be core PMUs.
     pub fn hybrid_pmus(&self) -> Vec<Pmu> {
         let mut cores: Vec<Pmu> = self
             .pmu_names()
@@ -175,7 +177,8 @@ impl Pmu {
         })
     }
 
-    /// The CPUs that stand for the device or package (`cpumask`): the PMU counts no single task. `None` for the PMUs of cores.
+    /// The CPUs that stand for the device or package (`cpumask`): the PMU counts no single task. `None` for
+    /// the PMUs of cores.
     pub fn cpumask(&self) -> Option<CpuList> {
         if self.is_per_core() { None } else { text(&self.dir.join("cpumask"))?.parse().ok() }
     }

@@ -1,7 +1,8 @@
 //! The kernel's settings that a profiler meets, and what the paranoid level lets a user do.
 //!
 //! Receives a [`Host`]; hands on plain values, `None` where this kernel has no such setting. Changes nothing.
-//! Source: `Documentation/admin-guide/sysctl/kernel.rst`; the checks of `kernel/events/core.c` and `include/linux/perf_event.h`.
+//! Source: `Documentation/admin-guide/sysctl/kernel.rst`; the checks of `kernel/events/core.c` and
+//! `include/linux/perf_event.h`.
 
 use super::Host;
 
@@ -10,11 +11,13 @@ use super::Host;
 pub struct Settings {
     /// `perf_event_paranoid`; `None`: this kernel was built without perf events (or hides them).
     pub paranoid: Option<i32>,
-    /// `perf_event_mlock_kb`: KiB of ring memory that one user may lock for each CPU besides `RLIMIT_MEMLOCK`.
+    /// `perf_event_mlock_kb`: KiB of ring memory that one user may lock for each CPU besides
+    /// `RLIMIT_MEMLOCK`.
     pub mlock_kb: Option<u64>,
     /// `perf_event_max_sample_rate`, samples a second.
     pub max_sample_rate: Option<u64>,
-    /// `perf_cpu_time_max_percent`: the part of a CPU that sampling may take before the rate is lowered; 0 and 100 switch that off.
+    /// `perf_cpu_time_max_percent`: the part of a CPU that sampling may take before the rate is lowered; 0
+    /// and 100 switch that off.
     pub cpu_time_max_percent: Option<u32>,
     /// `perf_event_max_stack`: frames in a call chain.
     pub max_stack: Option<u32>,
@@ -26,15 +29,16 @@ pub struct Settings {
     pub kptr_restrict: Option<u32>,
     /// `yama/ptrace_scope`: 0 own processes may be traced, 1 children only, 2 by the administrator, 3 none.
     pub ptrace_scope: Option<u32>,
-    /// Reading counters from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc` (x86: 0 never, 1 with an event, 2 always).
+    /// Reading counters from user space: `perf_user_access` (arm64), or the core PMU's `rdpmc` (x86: 0 never,
+    /// 1 with an event, 2 always).
     pub user_access: Option<u32>,
     /// `unprivileged_bpf_disabled`.
     pub unprivileged_bpf_disabled: Option<u32>,
 }
 
 impl Host {
-    /// Whether `/proc/kallsyms` shows real addresses to us: `kptr_restrict`, `CAP_SYSLOG` and the paranoid level decide together,
-    /// so the file itself is asked. Hidden addresses are all zero.
+    /// Whether `/proc/kallsyms` shows real addresses to us: `kptr_restrict`, `CAP_SYSLOG` and the paranoid
+    /// level decide together, so the file itself is asked. Hidden addresses are all zero.
     pub fn kernel_symbols(&self) -> bool {
         use std::io::{BufRead, BufReader, Read};
         let Ok(file) = std::fs::File::open(self.path("/proc/kallsyms")) else { return false };

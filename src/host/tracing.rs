@@ -1,7 +1,7 @@
 //! What a reader needs to print tracepoints: the formats of their records, as perf keeps them in a recording.
 //!
-//! Receives a [`Host`] and the numbers of the tracepoints; hands on the bytes of perf's `TRACING_DATA` section. The texts
-//! are the kernel's own.
+//! Receives a [`Host`] and the numbers of the tracepoints; hands on the bytes of perf's `TRACING_DATA`
+//! section. The texts are the kernel's own.
 //!
 //! ```text
 //! 17 08 44 "tracing" "0.6\0" | endian | bytes of a long | u32 page size
@@ -20,7 +20,8 @@ use std::path::Path;
 use super::Host;
 
 impl Host {
-    /// The section for these tracepoints, each with the name it was asked for by; `None` where tracefs cannot be read.
+    /// The section for these tracepoints, each with the name it was asked for by; `None` where tracefs cannot
+    /// be read.
     pub fn tracing_data(&self, tracepoints: &[(&str, u64)]) -> Option<Vec<u8>> {
         let events = self.tracefs().ok()?;
         let mut formats: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
@@ -67,7 +68,8 @@ impl Host {
     }
 }
 
-/// Reads a file of tracefs in pieces as large as any of them: some give what the first call has room for, and then nothing.
+/// Reads a file of tracefs in pieces as large as any of them: some give what the first call has room for, and
+/// then nothing.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut file = File::open(path).ok()?;
     let mut text = Vec::new();

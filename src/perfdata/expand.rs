@@ -1,8 +1,8 @@
 //! Compressed records (`perf record -z`) unpacked, once, into a temporary file of plain records.
 //!
-//! Receives a segment whose records may be `COMPRESSED`; hands on one in which none is. perf makes one endless zstd
-//! stream of a recording and cuts it into records of at most 64 KiB, so it can only be read from the start; a record of
-//! the ring may begin in one of them and end in a later one.
+//! Receives a segment whose records may be `COMPRESSED`; hands on one in which none is. perf makes one
+//! endless zstd stream of a recording and cuts it into records of at most 64 KiB, so it can only be read from
+//! the start; a record of the ring may begin in one of them and end in a later one.
 //!
 //! ```text
 //! | COMM | COMPRESSED ▒▒▒ | COMPRESSED ▒▒▒ | FINISHED_ROUND | COMPRESSED ▒▒ |
@@ -20,8 +20,8 @@ use crate::record::{HEADER, kind};
 
 const READ: usize = 1 << 20;
 
-/// Whether the first sample of a segment lies in a compressed record. perf compresses either all that comes from rings or
-/// nothing, so the walk ends at the first of both.
+/// Whether the first sample of a segment lies in a compressed record. perf compresses either all that comes
+/// from rings or nothing, so the walk ends at the first of both.
 pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool, Error> {
     let mut found = false;
     walk(segment, is_foreign, |kind, _, _| {

@@ -1,8 +1,10 @@
 //! The feature sections: what perf keeps about machine, command and events beside the records.
 //!
-//! Receives a section's bytes and gives its value, or the other way round. Each section stands once in the table at
+//! Receives a section's bytes and gives its value, or the other way round. Each section stands once in the
+//! table at
 //! [`Features`]: number, name, type; and each type says its fields once ([`Wire`]), from which reading and
-//! writing both follow. Sources: `tools/perf/util/header.c` and `Documentation/perf.data-file-format.txt`, Linux 6.18.
+//! writing both follow. Sources: `tools/perf/util/header.c` and `Documentation/perf.data-file-format.txt`,
+//! Linux 6.18.
 //!
 //! ```text
 //! text    | u32 length, a multiple of 64 | bytes, NUL, zeros |

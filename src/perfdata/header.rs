@@ -97,7 +97,8 @@ impl Header {
         for (index, word_of) in header.features.iter_mut().enumerate() {
             *word_of = word(72 + 8 * index);
         }
-        // The bits are an array of `long`: on a foreign 32-bit machine the halves of each word have changed places.
+        // The bits are an array of `long`: on a foreign 32-bit machine the halves of each word have changed
+        // places.
         if is_foreign && header.features[0] & (1 << 3) == 0 && header.features[0] & (1 << 35) != 0 {
             header.features = header.features.map(|word| word.rotate_left(32));
         }
@@ -110,8 +111,8 @@ impl Header {
         (0..FEATURE_WORDS as u32 * 64).filter(move |n| words[*n as usize / 64] >> (n % 64) & 1 == 1)
     }
 
-    /// Whether a table of features stands at `table`: its first row points behind its last. A recorder that was killed may have
-    /// set the bits already.
+    /// Whether a table of features stands at `table`: its first row points behind its last. A recorder that
+    /// was killed may have set the bits already.
     pub(super) fn has_table(&self, source: &Source, table: u64) -> Result<bool, Error> {
         let rows = self.feature_numbers().count() as u64;
         let Some(row) = source.section(table, 16)? else { return Ok(false) };

@@ -1,8 +1,8 @@
 //! Recordings: files, directories and streams in perf's format, read and written.
 //!
-//! Receives a path or a stream; hands on events, feature sections and records ([`Reader`]), or takes events and ring
-//! memory and makes a file that perf reads ([`Writer`]). Decides how a file is laid out and what to do with one that is
-//! torn, compressed, wrapped or foreign. What the records mean is left to `session`.
+//! Receives a path or a stream; hands on events, feature sections and records ([`Reader`]), or takes events
+//! and ring memory and makes a file that perf reads ([`Writer`]). Decides how a file is laid out and what to
+//! do with one that is torn, compressed, wrapped or foreign. What the records mean is left to `session`.
 //!
 //! ```text
 //! file form                               pipe form

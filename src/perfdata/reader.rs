@@ -1,8 +1,8 @@
 //! Opening a recording: what it is, its events and feature sections, and the ways to its records.
 //!
-//! Receives a path; decides form, byte order, what is packed and how much of a torn file is readable; hands on
-//! [`Event`]s, [`Features`] and two ways over the records: [`Reader::scan`] once in order, [`Reader::load`] chunk by
-//! chunk from any thread.
+//! Receives a path; decides form, byte order, what is packed and how much of a torn file is readable; hands
+//! on [`Event`]s, [`Features`] and two ways over the records: [`Reader::scan`] once in order,
+//! [`Reader::load`] chunk by chunk from any thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +36,8 @@ impl Reader {
     /// Files wrapped in gzip or zstd, compressed records and streams are unpacked into a temporary file here.
     ///
     /// # Errors
-    /// When it is no recording, or its header and attrs cannot be read. What is wrong further on becomes a [`Note`].
+    /// When it is no recording, or its header and attrs cannot be read. What is wrong further on becomes a
+    /// [`Note`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let is_directory = path.is_dir();
@@ -86,7 +87,8 @@ impl Reader {
             let what = "the header says that records begin inside the header";
             return Err(Error::Malformed { path: source.path().to_owned(), what, at: 40 });
         }
-        // A recorder that was killed left the size at 0 (perf), or at what was written a second ago and no features (pmc).
+        // A recorder that was killed left the size at 0 (perf), or at what was written a second ago and no
+        // features (pmc).
         let table = start.saturating_add(size);
         let no_bits = header.features.iter().all(|&word| word == 0);
         let unfinished =
@@ -131,7 +133,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Everything is in the stream: attrs, names and features come as records, usually before the first sample.
+    /// Everything is in the stream: attrs, names and features come as records, usually before the first
+    /// sample.
     fn open_pipe(&mut self, source: &Arc<Source>, header: &Header) -> Result<(), Error> {
         let segment = Segment {
             source: Arc::clone(source),
@@ -303,7 +306,8 @@ impl Reader {
         Order { is_foreign: self.is_foreign, layouts: &self.layouts }
     }
 
-    /// Reads all records once, in the file's order, and shows each to `visit`, who should look at `kind` first.
+    /// Reads all records once, in the file's order, and shows each to `visit`, who should look at `kind`
+    /// first.
     ///
     /// # Errors
     /// When the kernel cannot read the file. A torn end is a note of the [`Index`].

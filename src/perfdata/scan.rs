@@ -1,14 +1,16 @@
 //! Walking over the records of a recording: once in order, then in parallel.
 //!
-//! Receives segments (runs of records in a [`Source`]); [`scan`] reads them through once, shows every record to a
-//! visitor (who looks at what is not a sample) and hands on an [`Index`]: the record-aligned [`Chunk`]s, which any
-//! number of threads can then [`load`] in any order, each into a [`Buffer`] of its own. No allocation a record.
+//! Receives segments (runs of records in a [`Source`]); [`scan`] reads them through once, shows every record
+//! to a visitor (who looks at what is not a sample) and hands on an [`Index`]: the record-aligned [`Chunk`]s,
+//! which any number of threads can then [`load`] in any order, each into a [`Buffer`] of its own. No
+//! allocation a record.
 //!
 //! ```text
 //! segment  |r|rrr|rr|rrrr|r| AUXTRACE |···payload···|r|rr|rrr|…| torn
 //!          '-- chunk 0 ---'            (skipped)     '- chunk 1 -'
 //! ```
-//! A chunk is what one read of the buffer gave, cut at the last whole record, so loading it repeats that read.
+//! A chunk is what one read of the buffer gave, cut at the last whole record, so loading it repeats that
+//! read.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Bytes that can be read at any place: a file as it is, or a stream unpacked into one.
 //!
-//! Receives a path or an open stream; hands on a [`Source`]. Files are read with `pread(2)` into buffers and never mapped:
-//! a file that is cut short while it is mapped kills the reader with SIGBUS. Streams and packed files are unpacked into an
-//! unnamed temporary file first, so that everything above can read twice and in parallel.
+//! Receives a path or an open stream; hands on a [`Source`]. Files are read with `pread(2)` into buffers and
+//! never mapped: a file that is cut short while it is mapped kills the reader with SIGBUS. Streams and packed
+//! files are unpacked into an unnamed temporary file first, so that everything above can read twice and in
+//! parallel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

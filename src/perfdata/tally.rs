@@ -1,16 +1,16 @@
 //! What passes by on its way into a file: how many samples, what was lost, which files were hit.
 //!
-//! Receives each record once, in any order; hands on counts, and for the `BUILD_ID` section the mapped files that samples
-//! lie in. Costs a few nanoseconds a record: a sample's addresses are only noted as pages, and are looked up in the
-//! mappings at the end.
+//! Receives each record once, in any order; hands on counts, and for the `BUILD_ID` section the mapped files
+//! that samples lie in. Costs a few nanoseconds a record: a sample's addresses are only noted as pages, and
+//! are looked up in the mappings at the end.
 //!
 //! ```text
 //! sample: ip, chain ──page──► seen lately? (small table) ──no──► set of (process, page)
 //! MMAP, MMAP2, FORK ────────► mappings of each process, and whose they were before
 //!                                   at the end: pages × mappings = files
 //! ```
-//! Time is left out: a page counts for every file that its process, or one it was forked from, ever had there. So a
-//! file may be named that was not hit; none is missing.
+//! Time is left out: a page counts for every file that its process, or one it was forked from, ever had
+//! there. So a file may be named that was not hit; none is missing.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -132,8 +132,8 @@ impl Tally {
     #[inline]
     fn hit(&mut self, pid: i32, address: u64) {
         let page = address >> PAGE_BITS;
-        // The pid stands above the page's 52 bits as far as it has room: who is not told apart only costs a place in the
-        // table, since the set below has the whole pid.
+        // The pid stands above the page's 52 bits as far as it has room: who is not told apart only costs a
+        // place in the table, since the set below has the whole pid.
         let key = page ^ (pid as u64) << 40 | 1 << 63;
         let place =
             &mut self.lately[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LATELY.ilog2())) as usize];

@@ -1,17 +1,18 @@
 //! Writing a recording that is readable at every moment.
 //!
-//! Receives the events, then whole records straight from ring memory, then the feature sections; makes a file (or a
-//! stream) that perf and pmc read. Decides the layout and what happens when the disk is full. What is recorded, when to
-//! drain and when to start another file is left to the recorder.
+//! Receives the events, then whole records straight from ring memory, then the feature sections; makes a file
+//! (or a stream) that perf and pmc read. Decides the layout and what happens when the disk is full. What is
+//! recorded, when to drain and when to start another file is left to the recorder.
 //!
 //! ```text
 //! file   0 | header | ids | attrs | records … ←─ data size, kept current ─→ | what came since | end
 //!          at the end:            | records                                 | table | features |
 //! ```
-//! The header is complete from the first byte and names no features, so a reader takes the records up to the data size
-//! and ignores the rest; the size is renewed ten times a second at most, and always at the end of a record. Features are
-//! appended by [`Writer::finish`], and only then their bits are set; what is known of them at the start stands among the
-//! records, too, so that a recording without an end knows its events' names and its machine.
+//! The header is complete from the first byte and names no features, so a reader takes the records up to the
+//! data size and ignores the rest; the size is renewed ten times a second at most, and always at the end of a
+//! record. Features are appended by [`Writer::finish`], and only then their bits are set; what is known of
+//! them at the start stands among the records, too, so that a recording without an end knows its events'
+//! names and its machine.
 
 mod compress;
 
@@ -27,7 +28,8 @@ use super::header::{FILE_HEADER, MAGIC, PIPE_HEADER};
 use super::{Error, Event, Form};
 use crate::record::{attr, kind};
 
-/// How long the data size in the header may lag behind: with the time that records wait in a ring, less than a second.
+/// How long the data size in the header may lag behind: with the time that records wait in a ring, less than
+/// a second.
 const LAG: Duration = Duration::from_millis(100);
 /// Where the attrs' size stands in the header.
 const ATTRS_SIZE_AT: u64 = 32;
@@ -45,8 +47,8 @@ pub struct Options {
     pub compress: Option<i32>,
     /// Events that may turn out to be needed: no reader sees them before [`Writer::show_spare`].
     pub spare: Vec<Event>,
-    /// The file lies beside its place until [`Writer::take_place`], and what is there stays. A writer that is dropped before leaves
-    /// no file.
+    /// The file lies beside its place until [`Writer::take_place`], and what is there stays. A writer that is
+    /// dropped before leaves no file.
     pub hold: bool,
 }
 
@@ -76,8 +78,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take the pipe
-    /// form. `features` are what is known at the start: they are written now, as records.
+    /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take
+    /// the pipe form. `features` are what is known at the start: they are written now, as records.
     ///
     /// # Errors
     /// When the file cannot be made or its header not be written.
@@ -217,8 +219,8 @@ impl Writer {
         }
     }
 
-    /// Readers must know how far a compressed record unpacks before they meet one. The section that says so comes at the end,
-    /// which a killed recorder never reaches; perf takes it as a record too.
+    /// Readers must know how far a compressed record unpacks before they meet one. The section that says so
+    /// comes at the end, which a killed recorder never reaches; perf takes it as a record too.
     fn announce_compression(&mut self) -> Result<(), Error> {
         let Some(compression) = self.compression() else { return Ok(()) };
         let features = Features { compressed: Some(compression), ..Features::default() };
@@ -242,12 +244,14 @@ impl Writer {
         })
     }
 
-    /// Appends records: the slices one behind the other are whole records (a ring that wraps gives two slices).
+    /// Appends records: the slices one behind the other are whole records (a ring that wraps gives two
+    /// slices).
     ///
     /// Each call is one system call where nothing is compressed, so small records are best gathered first.
     ///
     /// # Errors
-    /// What the kernel says. The file then ends with the last record that was written whole, and nothing more is taken.
+    /// What the kernel says. The file then ends with the last record that was written whole, and nothing more
+    /// is taken.
     pub fn append(&mut self, slices: &[&[u8]]) -> Result<(), Error> {
         self.unpacked += slices.iter().map(|s| s.len() as u64).sum::<u64>();
         if let Some(mut compressor) = self.compressor.take() {
@@ -264,7 +268,8 @@ impl Writer {
         self.tick()
     }
 
-    /// Renews the data size in the header if it lags behind for too long. To be called when there is nothing to append.
+    /// Renews the data size in the header if it lags behind for too long. To be called when there is nothing
+    /// to append.
     ///
     /// # Errors
     /// What the kernel says.
@@ -299,7 +304,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the slices at the file's end, which is at `at`. On failure cuts the file behind the last whole record.
+    /// Writes the slices at the file's end, which is at `at`. On failure cuts the file behind the last whole
+    /// record.
     fn write(&mut self, slices: &[&[u8]], at: u64) -> Result<(), Error> {
         let stopped = || io::Error::from(io::ErrorKind::StorageFull);
         let result = if self.is_stopped { Err((stopped(), 0)) } else { write_all(&mut self.file, slices) };
@@ -317,8 +323,8 @@ impl Writer {
         Err(Error::io("writing", &self.path)(error))
     }
 
-    /// Writes the feature sections (the file form all of them, the pipe form the build-ids) and ends the recording; the bytes
-    /// written in all.
+    /// Writes the feature sections (the file form all of them, the pipe form the build-ids) and ends the
+    /// recording; the bytes written in all.
     ///
     /// # Errors
     /// What the kernel says; the records are complete and readable then too.

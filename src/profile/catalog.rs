@@ -1,7 +1,7 @@
 //! The list of events, ready to be shown: one [`Entry`] at a time, since there are thousands.
 //!
-//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned as that of
-//! `pmc info` is. Strings of the system are cleaned of control characters when it is filled.
+//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned
+//! as that of `pmc info` is. Strings of the system are cleaned of control characters when it is filled.
 
 use serde::Serialize;
 

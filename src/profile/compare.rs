@@ -1,7 +1,8 @@
 //! Several commands measured in turn: what differs, and whether chance explains it.
 //!
-//! Receives the [`Counts`] of each command, with the values of every run; hands on a [`Comparison`] with the first
-//! command as the base. Decides the level of significance (5 %) and the plain word; leaves the table to `view`.
+//! Receives the [`Counts`] of each command, with the values of every run; hands on a [`Comparison`] with the
+//! first command as the base. Decides the level of significance (5 %) and the plain word; leaves the table to
+//! `view`.
 
 use super::counts::{Counts, Role};
 use super::statistics::{Summary, Welch, welch};

@@ -22,9 +22,11 @@ pub struct Counts {
     pub elapsed_ns: u64,
     /// User and system CPU nanoseconds of the command, where there is one.
     pub cpu_time: Option<CpuTime>,
-    /// With `-r N` the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means. Empty otherwise.
+    /// With `-r N` the times of each run, in order; `elapsed_ns` and `cpu_time` are then their means. Empty
+    /// otherwise.
     pub runs: Vec<RunTime>,
-    /// Named and user-defined metrics, row by row, as [`derive`](super::metrics::derive) computes them; empty when none was asked for.
+    /// Named and user-defined metrics, row by row, as [`derive`](super::metrics::derive) computes them; empty
+    /// when none was asked for.
     pub derived: Vec<Vec<Derived>>,
 }
 
@@ -73,7 +75,8 @@ pub struct Event {
     pub name: String,
     /// What derived metrics know it as; `None` for events no metric uses.
     pub role: Option<Role>,
-    /// Level shown by its modifiers: metrics combine only events of the same level (`u`, `k`, `uk`, …; empty for all).
+    /// Level shown by its modifiers: metrics combine only events of the same level (`u`, `k`, `uk`, …; empty
+    /// for all).
     pub level: String,
     /// Factor from the count to `unit`.
     pub scale: f64,
@@ -168,7 +171,8 @@ pub enum Value {
     Counted {
         /// The sum over the places of the row, not scaled; with `runs`, also the sum over the runs.
         count: Count,
-        /// Over the runs of `-r N`: one scaled value (in events, before `Event::scale`) for each run, in order; empty otherwise.
+        /// Over the runs of `-r N`: one scaled value (in events, before `Event::scale`) for each run, in
+        /// order; empty otherwise.
         runs: Vec<f64>,
     },
     /// Opened, but never on a counter while enabled (`<not counted>`), and why.

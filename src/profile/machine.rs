@@ -1,7 +1,9 @@
-//! The machine as a profiler sees it, ready to be shown: what counts here, who holds it, what this user may do.
+//! The machine as a profiler sees it, ready to be shown: what counts here, who holds it, what this user may
+//! do.
 //!
-//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned: fields are
-//! added, and none changes its meaning without a new [`VERSION`]. Strings of the system are cleaned of control characters when it is filled.
+//! A command fills it; `view` only reads it. Field names are those of the JSON document, which is versioned:
+//! fields are added, and none changes its meaning without a new [`VERSION`]. Strings of the system are
+//! cleaned of control characters when it is filled.
 
 use std::collections::BTreeMap;
 
@@ -194,7 +196,8 @@ pub struct User {
     pub seccomp: &'static str,
     /// Bytes of memory this user may lock (`RLIMIT_MEMLOCK`); `null`: unlimited.
     pub locked_memory: Option<u64>,
-    /// KiB of ring memory on all CPUs together that need no `RLIMIT_MEMLOCK`; `null`: unlimited, or no such setting.
+    /// KiB of ring memory on all CPUs together that need no `RLIMIT_MEMLOCK`; `null`: unlimited, or no such
+    /// setting.
     pub ring_kb: Option<u64>,
     /// Open files, soft and hard; `null`: unlimited.
     pub open_files: [Option<u64>; 2],

@@ -1,9 +1,10 @@
-//! What a count means beside the others: cycles become GHz, misses a share of accesses, everything else a rate.
+//! What a count means beside the others: cycles become GHz, misses a share of accesses, everything else a
+//! rate.
 //!
 //! Receives [`Counts`]; hands on [`Metric`]s for one cell ([`shadow`], perf's metrics with perf's words) and
-//! [`Derived`] values for a row ([`derive`], named and user-defined expressions). Decides which events belong together:
-//! only those of one row, one cgroup and one level (`:u` with `:u`). Formats nothing; [`Format`] says which of
-//! perf's number forms belongs to a metric.
+//! [`Derived`] values for a row ([`derive`], named and user-defined expressions). Decides which events belong
+//! together: only those of one row, one cgroup and one level (`:u` with `:u`). Formats nothing; [`Format`]
+//! says which of perf's number forms belongs to a metric.
 
 use std::borrow::Cow;
 
@@ -70,7 +71,8 @@ fn concern(percent: f64, [high, middle, low]: [f64; 3]) -> Concern {
     }
 }
 
-/// The metrics that perf shows behind the count of `event` in `row`, in perf's order; none when a part is missing.
+/// The metrics that perf shows behind the count of `event` in `row`, in perf's order; none when a part is
+/// missing.
 pub fn shadow(counts: &Counts, row: usize, event: usize) -> Vec<Metric> {
     let Some(cell) = Cell::of(counts, row, event) else { return Vec::new() };
     let Some(role) = counts.events[event].role else { return Vec::new() };
@@ -112,7 +114,8 @@ impl<'a> Cell<'a> {
         Some(Self { counts, row, event, number })
     }
 
-    /// The counted event of this role that may be combined with this cell; one of the same group before others.
+    /// The counted event of this role that may be combined with this cell; one of the same group before
+    /// others.
     fn partner(&self, role: Role, same_level: bool) -> Option<Self> {
         let events = &self.counts.events;
         let own = &events[self.event];
@@ -280,7 +283,8 @@ fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &De
     }
 }
 
-/// The event that an expression's `name` means: the one written so, or the generic one of that role at `level`.
+/// The event that an expression's `name` means: the one written so, or the generic one of that role at
+/// `level`.
 fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
     let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
     let role = super::role::role_of(name);

@@ -1,5 +1,5 @@
-//! Aggregation: readings become tables, tables become derived metrics and statistics. Pure: no I/O, no kernel, no
-//! formatting.
+//! Aggregation: readings become tables, tables become derived metrics and statistics. Pure: no I/O, no
+//! kernel, no formatting.
 //!
 //! Receives plain readings from a command; hands read-only [`counts::Counts`] to `view`.
 

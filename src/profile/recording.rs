@@ -1,4 +1,5 @@
-//! What a recording says of itself: labels and values in the order in which they are shown, its events, its build-ids.
+//! What a recording says of itself: labels and values in the order in which they are shown, its events, its
+//! build-ids.
 
 use serde::Serialize;
 

@@ -5,8 +5,9 @@
 
 use super::counts::{Counts, CpuTime, RunTime, Value};
 
-/// Joins runs of the same events in the same places: counts are added, each run's scaled number is kept, times become their
-/// means. A single run stays as it is; none gives an empty table. A value that one run could not count is not counted.
+/// Joins runs of the same events in the same places: counts are added, each run's scaled number is kept,
+/// times become their means. A single run stays as it is; none gives an empty table. A value that one run
+/// could not count is not counted.
 pub fn join(runs: Vec<Counts>) -> Counts {
     let mut runs = runs.into_iter();
     let Some(mut joined) = runs.next() else { return Counts::default() };
@@ -47,8 +48,8 @@ pub fn join(runs: Vec<Counts>) -> Counts {
     joined
 }
 
-/// Puts tables of different events beside each other, as if they had been counted at once. `orders` holds for each event of
-/// each table its place among all. Times are the means of the tables'.
+/// Puts tables of different events beside each other, as if they had been counted at once. `orders` holds for
+/// each event of each table its place among all. Times are the means of the tables'.
 pub fn beside(tables: Vec<(Vec<usize>, Counts)>) -> Counts {
     let all: usize = tables.iter().map(|(order, _)| order.len()).sum();
     let number = tables.len().max(1) as u64;

@@ -1,7 +1,7 @@
 //! Adding up: single readings become the rows of a table.
 //!
-//! Receives readings with the place each belongs to (already reduced to what the aggregation tells apart); hands on
-//! [`Row`]s in the order of their places.
+//! Receives readings with the place each belongs to (already reduced to what the aggregation tells apart);
+//! hands on [`Row`]s in the order of their places.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ pub enum Join {
     /// Each counts its own part all the time (CPUs, threads, PMU instances): everything is added.
     #[default]
     Parts,
-    /// They take turns on the same task (the PMUs of a hybrid machine): values and running times are added, the time they
-    /// were enabled is the same time.
+    /// They take turns on the same task (the PMUs of a hybrid machine): values and running times are added,
+    /// the time they were enabled is the same time.
     Turns,
 }
 
@@ -45,8 +45,8 @@ impl Tally {
         self.rows.entry(place).or_insert_with(|| vec![Cell::default(); self.events]);
     }
 
-    /// Adds a reading of `event` to the row of `place`. `spot` tells the summed CPUs or threads apart. `None`: the counter
-    /// never ran.
+    /// Adds a reading of `event` to the row of `place`. `spot` tells the summed CPUs or threads apart.
+    /// `None`: the counter never ran.
     pub fn add(&mut self, place: PlaceLabel, spot: u64, event: usize, count: Option<Count>, join: Join) {
         self.spots.entry(place.clone()).or_default().insert(spot);
         self.row(place.clone());
@@ -61,8 +61,8 @@ impl Tally {
         }
     }
 
-    /// The rows. `missing` says why an event has no counters at all (`None`: it is just not counted in that place);
-    /// `idle` why one that has counters never ran.
+    /// The rows. `missing` says why an event has no counters at all (`None`: it is just not counted in that
+    /// place); `idle` why one that has counters never ran.
     pub fn rows(self, missing: impl Fn(usize) -> Option<Reason>, idle: impl Fn(usize) -> Reason) -> Vec<Row> {
         let Self { rows, spots, .. } = self;
         rows.into_iter()

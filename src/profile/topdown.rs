@@ -1,8 +1,8 @@
 //! Top-down analysis, level 1: which part of the pipeline's issue slots did what.
 //!
-//! Receives the names of events the machine has, later their [`Counts`]; hands on the events to count and four
-//! shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and Counters
-//! Architecture*, ISPASS 2014).
+//! Receives the names of events the machine has, later their [`Counts`]; hands on the events to count and
+//! four shares of the slots. The method is A. Yasin's (*A Top-Down Method for Performance Analysis and
+//! Counters Architecture*, ISPASS 2014).
 //!
 //! ```text
 //!                          all issue slots
@@ -40,7 +40,8 @@ pub struct Level1 {
     pub backend_bound: f64,
 }
 
-/// The events to count, as one group, given which event names the core PMU has; `None` where it has no such set.
+/// The events to count, as one group, given which event names the core PMU has; `None` where it has no such
+/// set.
 pub fn events(has: impl Fn(&str) -> bool) -> Option<&'static [&'static str]> {
     [&SHARES, &COUNTS].into_iter().find(|set| set.iter().all(|name| has(name))).map(|set| &set[..])
 }
@@ -54,7 +55,8 @@ pub fn level1(counts: &Counts, row: usize) -> Result<Level1, Reason> {
     if counts.events.iter().any(|e| is(&e.name, SHARES[0])) {
         let [_, retiring, bad, frontend, backend] = SHARES;
         let (r, b, f, k) = (get(retiring)?, get(bad)?, get(frontend)?, get(backend)?);
-        // The four together are all slots; dividing by their sum keeps the shares whole when the register rounds.
+        // The four together are all slots; dividing by their sum keeps the shares whole when the register
+        // rounds.
         let all = r + b + f + k;
         return shares(all, r, b, f);
     }

@@ -1,4 +1,5 @@
-//! `perf_event_attr` as it lies in files: any size from 64 bytes on, in the file's byte order (made native here).
+//! `perf_event_attr` as it lies in files: any size from 64 bytes on, in the file's byte order (made native
+//! here).
 //!
 //! Hands on [`Attr`]; words that a newer kernel added are dropped, words that an older one lacked are zero.
 
@@ -9,7 +10,8 @@ pub const SMALLEST: usize = 64;
 /// No kernel takes a larger one than a small page, and no file needs one.
 const LARGEST: usize = 1 << 12;
 
-/// Words that hold two u32: type and size, wakeup and bp_type, stack size and clockid, aux watermark and max_stack, …
+/// Words that hold two u32: type and size, wakeup and bp_type, stack size and clockid, aux watermark and
+/// max_stack, …
 const HALVES: [usize; 5] = [0, 6, 11, 13, 14];
 /// The word of flag bits.
 const FLAGS: usize = 5;
@@ -44,7 +46,8 @@ pub fn to_bytes(attr: &Attr, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Turns the bytes of a foreign attr around, in place. The flag bits are numbered from the other end of each byte there.
+/// Turns the bytes of a foreign attr around, in place. The flag bits are numbered from the other end of each
+/// byte there.
 pub fn swap(bytes: &mut [u8]) {
     for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         match index {

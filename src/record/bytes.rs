@@ -1,7 +1,8 @@
 //! Bounds-checked reading of native-endian fields: every byte of a record passes through here.
 //!
-//! Receives slices that nobody has looked at yet; hands on numbers, texts and rows of words that borrow from them.
-//! Running out of bytes is `None`, never a panic. Knows nothing of records; byte order is made native before (see `swap`).
+//! Receives slices that nobody has looked at yet; hands on numbers, texts and rows of words that borrow from
+//! them. Running out of bytes is `None`, never a panic. Knows nothing of records; byte order is made native
+//! before (see `swap`).
 
 /// A place in a slice that moves on with what is read.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Records that a recorder makes itself: what was there before the kernel began to tell.
 //!
-//! Receives typed fields; appends the bytes that the kernel would have written, with a `sample_id` of zeros behind them
-//! (time 0: before everything else), as perf's own synthesized records have it. Where the facts come from is the
-//! recorder's business.
+//! Receives typed fields; appends the bytes that the kernel would have written, with a `sample_id` of zeros
+//! behind them (time 0: before everything else), as perf's own synthesized records have it. Where the facts
+//! come from is the recorder's business.
 //!
 //! ```text
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
@@ -82,8 +82,8 @@ impl Encoder {
         self.end(true);
     }
 
-    /// A sample: where the CPU was ([`super::CpuMode`]'s number), and its fields word by word, in the order of its event's
-    /// `sample_type`.
+    /// A sample: where the CPU was ([`super::CpuMode`]'s number), and its fields word by word, in the order
+    /// of its event's `sample_type`.
     pub fn sample(&mut self, mode: u16, fields: &[u64]) {
         self.begin(kind::SAMPLE, mode);
         fields.iter().for_each(|field| self.word(*field));

@@ -1,7 +1,7 @@
 //! The kernel's own records below `SAMPLE`'s complexity: who began, ended, mapped, switched, was lost.
 //!
-//! Each struct says what `perf_event_open(2)` says, with its field order; `parse` receives a cursor behind the header
-//! and hands on the fields. The `sample_id` behind them is read by [`super::Layouts::sample_id`].
+//! Each struct says what `perf_event_open(2)` says, with its field order; `parse` receives a cursor behind
+//! the header and hands on the fields. The `sample_id` behind them is read by [`super::Layouts::sample_id`].
 
 use super::{Cursor, Words};
 use crate::abi::misc;
@@ -84,7 +84,8 @@ pub struct Mmap2<'a> {
 }
 
 impl<'a> Mmap2<'a> {
-    /// Whether it maps data and no code. With `-d` data is mapped too; this record may lack the mark for it, but not the protection.
+    /// Whether it maps data and no code. With `-d` data is mapped too; this record may lack the mark for it,
+    /// but not the protection.
     pub fn is_data(&self) -> bool {
         /// `PROT_EXEC`; a protection of 0 was not told.
         const EXECUTE: u32 = 4;
@@ -212,7 +213,8 @@ impl Switch {
     }
 }
 
-/// A task's namespaces (`NAMESPACES`): rows of device and inode, in the order net, uts, ipc, pid, user, mnt, cgroup.
+/// A task's namespaces (`NAMESPACES`): rows of device and inode, in the order net, uts, ipc, pid, user, mnt,
+/// cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Namespaces<'a> {
     /// Whose.

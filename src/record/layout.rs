@@ -1,14 +1,16 @@
-//! Where the fields of a sample and of the `sample_id` lie: worked out once from an attr, used for millions of records.
+//! Where the fields of a sample and of the `sample_id` lie: worked out once from an attr, used for millions
+//! of records.
 //!
-//! Receives attrs and their ids; hands on [`Sample`]s, [`SampleId`]s, and the number of the event they belong to.
+//! Receives attrs and their ids; hands on [`Sample`]s, [`SampleId`]s, and the number of the event they belong
+//! to.
 //!
 //! ```text
 //! SAMPLE  | id'fier | ip | pid tid | time | addr | id | stream | cpu | period | read … callchain … (`sample`)
 //!         '------------- 8 bytes each, those that sample_type selects --------'
 //! others  | … body … | pid tid | time | id | stream | cpu | id'fier |   the same choice, at the end
 //! ```
-//! A file with several kinds of samples is readable only if the id is found before the kind is known: either every
-//! event has `IDENTIFIER`, or the id has the same place in all of them. [`Layouts`] finds that place.
+//! A file with several kinds of samples is readable only if the id is found before the kind is known: either
+//! every event has `IDENTIFIER`, or the id has the same place in all of them. [`Layouts`] finds that place.
 
 use super::{RawRecord, Thread};
 use crate::abi::attr::Flag;

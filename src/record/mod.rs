@@ -1,8 +1,8 @@
 //! Records as typed values: bytes in, fields out, no I/O and no copies.
 //!
-//! Receives the native-endian bytes that the kernel put into a ring or perf into a file (`swap` makes foreign ones
-//! native); hands on [`Record`]s and [`Sample`]s that borrow from them. Decides what is well formed; what a record
-//! means for processes and addresses is left to `session`, where it is stored to `perfdata`.
+//! Receives the native-endian bytes that the kernel put into a ring or perf into a file (`swap` makes foreign
+//! ones native); hands on [`Record`]s and [`Sample`]s that borrow from them. Decides what is well formed;
+//! what a record means for processes and addresses is left to `session`, where it is stored to `perfdata`.
 //!
 //! ```text
 //!          0      4     6     8
@@ -83,7 +83,8 @@ impl<'a> RawRecord<'a> {
     }
 }
 
-/// Walks records that lie one behind the other. Stops before the first that is not whole; see [`Records::rest`].
+/// Walks records that lie one behind the other. Stops before the first that is not whole; see
+/// [`Records::rest`].
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     left: &'a [u8],
@@ -161,7 +162,8 @@ pub enum Record<'a> {
     Compressed(&'a [u8]),
     FinishedInit,
     BpfMetadata(BpfMetadata<'a>),
-    /// `/proc/schedstat` as `perf sched stats` keeps it: the body, whose shape changes with its version field.
+    /// `/proc/schedstat` as `perf sched stats` keeps it: the body, whose shape changes with its version
+    /// field.
     Schedstat(&'a [u8]),
     /// A number that Linux 6.18 does not know: skip it by its size, and count it.
     Unknown(u32),

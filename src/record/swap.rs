@@ -1,9 +1,10 @@
 //! Records of a machine with the other byte order, turned around in place, once, before anybody reads them.
 //!
-//! Receives a buffer of foreign records and the [`Layouts`] of the file; leaves it as a machine of our order would have
-//! written it, so that everything above knows one order only and files of our own order pay nothing. A record that
-//! does not hold what it should is left half turned: whoever parses it checks all sizes again. Payloads of tracepoints
-//! (`RAW`) and stack copies stay as they are, since only their readers know their fields.
+//! Receives a buffer of foreign records and the [`Layouts`] of the file; leaves it as a machine of our order
+//! would have written it, so that everything above knows one order only and files of our own order pay
+//! nothing. A record that does not hold what it should is left half turned: whoever parses it checks all
+//! sizes again. Payloads of tracepoints (`RAW`) and stack copies stay as they are, since only their readers
+//! know their fields.
 //!
 //! Each kind has a line of field widths, and says what the rest is:
 //! ```text

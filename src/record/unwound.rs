@@ -1,18 +1,18 @@
 //! Samples whose copy of the stack has become a call chain: what is left of the request, and of each record.
 //!
-//! Receives attrs and samples with registers and a stack copy, and the chain that an unwinder made of them; hands on the attr
-//! and the records of an ordinary call-chain recording. Knows nothing of unwinding.
+//! Receives attrs and samples with registers and a stack copy, and the chain that an unwinder made of them;
+//! hands on the attr and the records of an ordinary call-chain recording. Knows nothing of unwinding.
 //!
 //! ```text
 //! | id'fier ip tid time (addr) … period | read | nr, kernel part | raw | branches | (regs) | (stack, some KiB) | weight (data_src) …
 //!                                 becomes
 //! | id'fier ip tid time        … period | read | nr, the whole chain | raw | branches                        | weight …
 //! ```
-//! Addresses and sources of data are asked for only because perf asks for them beside copies of the stack: they go, too, unless the
-//! user wants them.
+//! Addresses and sources of data are asked for only because perf asks for them beside copies of the stack:
+//! they go, too, unless the user wants them.
 //!
-//! A sample that could not be unwound in time stays as it is and belongs to a *twin* of its event: the same request,
-//! with ids of its own ([`twin_id`]), under which the file holds samples with their copies.
+//! A sample that could not be unwound in time stays as it is and belongs to a *twin* of its event: the same
+//! request, with ids of its own ([`twin_id`]), under which the file holds samples with their copies.
 
 use super::layouts::twin_id;
 use super::sample::ReadValues;
@@ -30,8 +30,8 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// `wants_data`: whether addresses and sources of data were asked for by themselves; `wants_registers`: whether the
-    /// process's registers were.
+    /// `wants_data`: whether addresses and sources of data were asked for by themselves; `wants_registers`:
+    /// whether the process's registers were.
     pub fn new(wants_data: bool, wants_registers: bool) -> Self {
         let data = if wants_data { 0 } else { sample_type::ADDR | sample_type::DATA_SRC };
         let registers = if wants_registers { 0 } else { sample_type::REGS_USER };
@@ -59,8 +59,8 @@ impl Lost {
         Some(plain)
     }
 
-    /// Appends the record of a sample with this chain in place of its copy; `chain` is the process's part, innermost first.
-    /// `false`, and nothing appended, when the record is cut short.
+    /// Appends the record of a sample with this chain in place of its copy; `chain` is the process's part,
+    /// innermost first. `false`, and nothing appended, when the record is cut short.
     pub fn write(self, raw: &RawRecord<'_>, sample: &Sample<'_>, chain: &[u64], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let written = self.body(raw, sample, chain, out);
@@ -145,8 +145,8 @@ pub fn has_copy(sample_type: u64) -> bool {
     sample_type & COPY == COPY
 }
 
-/// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id (`PERF_SAMPLE_IDENTIFIER`);
-/// otherwise `false`.
+/// Appends a sample as it is, but for its id: it is the twin's. Its first word must be its id
+/// (`PERF_SAMPLE_IDENTIFIER`); otherwise `false`.
 pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -> bool {
     let first = raw.bytes.get(HEADER..HEADER + 8).and_then(|word| word.first_chunk());
     let id = first.map(|word| u64::from_ne_bytes(*word));
@@ -159,7 +159,8 @@ pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -
     true
 }
 
-/// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind its marker.
+/// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind
+/// its marker.
 fn whole_chain(sample: &Sample<'_>, kernel: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
     let mut whole: Vec<u64> = kernel.collect();
     // A marker with nothing behind it says nothing.

@@ -1,7 +1,8 @@
-//! The records that perf itself writes (numbers from 64): attrs, build-ids, maps of threads and CPUs, stat's counts.
+//! The records that perf itself writes (numbers from 64): attrs, build-ids, maps of threads and CPUs, stat's
+//! counts.
 //!
-//! Shapes follow `tools/lib/perf/include/perf/event.h` (Linux 6.18) and stay readable for files of older perfs, whose
-//! records are shorter. `parse` receives a cursor behind the header.
+//! Shapes follow `tools/lib/perf/include/perf/event.h` (Linux 6.18) and stay readable for files of older
+//! perfs, whose records are shorter. `parse` receives a cursor behind the header.
 
 use super::{Cursor, Thread, Words, attr, bytes::until_nul};
 use crate::abi::{Attr, misc};
@@ -341,7 +342,8 @@ pub struct HeaderFeature<'a> {
     pub data: &'a [u8],
 }
 
-/// Variables of a BPF program (`BPF_METADATA`): a name of 512 bytes, then rows of a 64-byte key and a 256-byte value.
+/// Variables of a BPF program (`BPF_METADATA`): a name of 512 bytes, then rows of a 64-byte key and a
+/// 256-byte value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BpfMetadata<'a> {
     /// The program's name.

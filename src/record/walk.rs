@@ -2,8 +2,8 @@
 
 use super::{RawRecord, Records};
 
-/// Shows every record of the slices to `visit`. One that lies across two slices is put together in `joint` first; what is
-/// not whole at the end is left out.
+/// Shows every record of the slices to `visit`. One that lies across two slices is put together in `joint`
+/// first; what is not whole at the end is left out.
 ///
 /// ```text
 /// | record | record | rec      |ord | record |

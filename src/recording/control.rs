@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::sys::descriptor;
 
 /// What the other process wants.
@@ -95,9 +95,7 @@ impl Control {
                 "ping" => orders.push(Order::Ping),
                 "snapshot" => orders.push(Order::Snapshot),
                 "" => {}
-                other => say::warning(format!(
-                    "--control: `{other}` is no order; orders are enable, disable, ping, stop"
-                )),
+                other => say::warn(&Warning::UnknownOrder { word: other.to_owned() }),
             }
         }
         if self.pending.len() > LONGEST_ORDER {

@@ -12,11 +12,13 @@ use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
 use super::launch;
 use super::plan::{Course, Delay, Scope};
-use super::reservation::EventChoice;
-use crate::counter::counter_set::{CountOptions, CounterSet, Levels, Opened, Reading, TargetSlot};
+use super::reservation::{EventChoice, EventSwitch};
+use crate::counter::Levels;
+use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
 use crate::counter::reservation::{State, Watcher};
+use crate::counter::target::TargetSlot;
 use crate::counter::target::{self, Cgroup};
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
@@ -162,7 +164,7 @@ impl Counting<'_> {
     }
 }
 
-impl Driven for Counting<'_> {
+impl EventSwitch for Counting<'_> {
     fn start(&mut self) -> Result<()> {
         self.set.enable().map_err(starting)
     }
@@ -171,7 +173,9 @@ impl Driven for Counting<'_> {
         let which = |event: usize| events.has(self.hardware.get(event).copied().unwrap_or(false));
         if on { self.set.enable_where(which) } else { self.set.disable_where(which) }.map_err(starting)
     }
+}
 
+impl Driven for Counting<'_> {
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
         if let Some(beat) = &mut self.interval {
             beat.next += measurement.start;
@@ -251,7 +255,7 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
     threads.retain(|thread| !gone.iter().any(|slot| slot.tid == Some(thread.tid)));
     if !gone.is_empty() && gone.len() < slots.len() {
         let what = if matches!(scope, Scope::Cpus(_)) { "CPUs went off line" } else { "threads ended" };
-        say::note(format!("{} {what} before their counters were open; they are left out", gone.len()));
+        say::warn(&Warning::TargetsGone { count: gone.len(), what });
     }
     if !slots.is_empty() && gone.len() == slots.len() {
         return Err(match scope {

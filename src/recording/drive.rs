@@ -22,7 +22,7 @@ use super::control::{Control, Order};
 use super::ending::Ending;
 use super::launch;
 use super::plan::{Course, Delay};
-use super::reservation::{Activity, EventChoice};
+use super::reservation::{Activity, EventSwitch};
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
@@ -37,7 +37,7 @@ use crate::sys::signal::{self, Signals};
 const TICK_NS: u64 = 100_000_000;
 
 /// What measures. Its methods are called in the order in which they stand here; times are nanoseconds of the monotonic clock.
-pub(super) trait Driven {
+pub(super) trait Driven: EventSwitch {
     /// Rings that wake the loop when they fill.
     fn rings(&mut self) -> Option<&mut Rings> {
         None
@@ -52,15 +52,6 @@ pub(super) trait Driven {
     fn prepare(&mut self) -> Result<()> {
         Ok(())
     }
-
-    /// Starts all events, but those that the command starts when it executes.
-    fn start(&mut self) -> Result<()>;
-
-    /// Starts or stops some events, whatever started them before.
-    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
-
-    /// The hardware is left to somebody else from now on, or not any more.
-    fn yielding(&mut self, _is_yielding: bool) {}
 
     /// The measurement has begun, and the command runs.
     fn started(&mut self, measurement: &mut Measurement) -> Result<()>;

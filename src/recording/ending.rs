@@ -1,7 +1,7 @@
 //! What has come to end a measuring: the command's end, a signal, an order, a timeout.
 //!
-//! Receives what happens, one thing after the other; says whether it is over, and how the process is to end. Shared by every
-//! command that runs one.
+//! Receives what happens, one thing after the other; says whether it is over, and how the process is to end.
+//! Shared by every command that runs one.
 
 use crate::sys::process::{Ended, Outcome, Running};
 use crate::sys::signal;
@@ -23,8 +23,8 @@ impl Ending {
         self.outcome.is_some() || self.stopped || self.timed_out || self.insisted
     }
 
-    /// The first signal is passed on to the command, which then may end in its own way; a second one, or the first when
-    /// there is no command, ends the measuring at once.
+    /// The first signal is passed on to the command, which then may end in its own way; a second one, or the
+    /// first when there is no command, ends the measuring at once.
     pub(crate) fn signal(&mut self, caught: signal::Caught, command: Option<&Running>) {
         if caught.signal == signal::CHLD {
             return;

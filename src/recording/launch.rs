@@ -1,6 +1,7 @@
 //! Starting the command to be measured, and saying why there is nothing to measure.
 //!
-//! Shared by every command that takes a COMMAND or a target; turns the kernel's answers into the shell's statuses.
+//! Shared by every command that takes a COMMAND or a target; turns the kernel's answers into the shell's
+//! statuses.
 
 use std::ffi::OsString;
 use std::io;

@@ -23,7 +23,7 @@ use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
 use super::open;
 use super::plan::{SamplePlan, Scope};
-use super::reservation::{EventChoice, reserve};
+use super::reservation::{EventChoice, EventSwitch, reserve};
 use super::synthesize::{self, Extent};
 use crate::counter::reservation::Prepared;
 use crate::counter::rings::Rings;
@@ -231,11 +231,7 @@ impl<'a> Sampling<'a> {
     }
 }
 
-impl Driven for Sampling<'_> {
-    fn rings(&mut self) -> Option<&mut Rings> {
-        Some(&mut self.rings)
-    }
-
+impl EventSwitch for Sampling<'_> {
     fn start(&mut self) -> Result<()> {
         self.switch(true, EventChoice::All)
     }
@@ -246,6 +242,12 @@ impl Driven for Sampling<'_> {
 
     fn yielding(&mut self, is_yielding: bool) {
         self.state.set_yielding(is_yielding);
+    }
+}
+
+impl Driven for Sampling<'_> {
+    fn rings(&mut self) -> Option<&mut Rings> {
+        Some(&mut self.rings)
     }
 
     fn started(&mut self, _: &mut Measurement) -> Result<()> {

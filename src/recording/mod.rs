@@ -24,4 +24,5 @@ pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod reservation;
 pub(crate) mod synthesize;
+mod targets;
 mod unwinding;

@@ -9,23 +9,24 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
+use super::targets::{explain, make_room, slots, threads};
 use super::{launch, new_threads};
-use crate::abi::attr::{Attr, Flag, kind};
-use crate::counter::counter_set::TargetSlot;
+use crate::abi::attr::kind;
+use crate::counter::Mode;
 use crate::counter::facts::Facts;
-use crate::counter::refusal::{self, Asked, Call};
+use crate::counter::open::{self as door, Fallback};
+use crate::counter::refusal::Refusal;
+use crate::counter::request::sampling::{CallGraph, Rate};
 use crate::counter::reservation::Policy;
-use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
-use crate::counter::sampling::{CallGraph, Rate};
-use crate::counter::target::{self, Cgroup};
-use crate::error::{Error, Result, say};
+use crate::counter::rings::{RingOptions, Rings, pages_of};
+use crate::counter::target::{Cgroup, TargetSlot};
+use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::sys::credentials::{Capability, Credentials};
-use crate::sys::perf::{OpenTarget, probe};
+use crate::sys::credentials::{Credentials, LinuxCapability};
+use crate::sys::page_size;
 use crate::sys::process::Held;
-use crate::sys::{errno, limits, page_size};
 use crate::units;
 
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
@@ -36,14 +37,11 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
         groups.extend(parser.parse(text)?);
     }
     if plan.events.is_empty() {
-        match hardware() {
+        match door::cycles(Mode::TaskSampling) {
             Ok(()) => groups = parser.parse("cycles:P")?,
-            Err(error) => {
+            Err(refusal) => {
                 groups = parser.parse("cpu-clock")?;
-                let attr = Attr::new(kind::HARDWARE, 0);
-                let facts = Facts::own(host);
-                let refusal = refusal::explain(&error, &Asked::opening(&attr, OpenTarget::Task(0)), &facts);
-                say::note_once(format!("sampling cpu-clock, since there are no cycles: {}", refusal.cause));
+                say::warn(&Warning::NoCycles { why: refusal.explain(&Facts::own(host)).cause });
             }
         }
     }
@@ -64,17 +62,6 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
 }
 
-/// Whether the kernel samples cycles at all here. Being refused for lack of privilege means that it does.
-fn hardware() -> std::io::Result<()> {
-    let mut attr = Attr::new(kind::HARDWARE, 0);
-    attr.set_freq(1000);
-    attr.set(Flag::ExcludeKernel, true);
-    match probe(&attr, OpenTarget::Task(0)) {
-        Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
-        other => other,
-    }
-}
-
 /// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then, unless
 /// `--strict-freq` says otherwise.
 pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
@@ -92,7 +79,7 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
             .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
             .try_this("-F max"));
     }
-    say::warning(format!("{words}, which are taken (kernel.perf_event_max_sample_rate)"));
+    say::warn(&Warning::FrequencyLowered { asked: wanted, most: units::thousands(most) });
     plan.options.rate = Rate::Frequency(most);
     Ok(())
 }
@@ -128,17 +115,12 @@ pub(crate) fn open(
         watermark: (size / plan.wakes_at).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;
-    let refused = |refused: Box<Refused>| explain(*refused, host);
+    let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
     make_room(rings.descriptors(slots.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
-        let bytes = (pages as u64 + 1) * page_size() as u64;
-        rings.map(pages).map_err(|error| {
-            let attr = Attr::default();
-            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, OpenTarget::Task(0)) };
-            refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
-        })
+        rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))
     };
     // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
     let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
@@ -167,11 +149,7 @@ pub(crate) fn open(
     };
     if mapped < pages {
         let is = |pages: usize| units::bytes((pages * page_size()) as u64);
-        say::note(format!(
-            "rings of {} instead of {}: this user may not lock more memory (kernel.perf_event_mlock_kb, ulimit -l)",
-            is(mapped),
-            is(pages)
-        ));
+        say::warn(&Warning::RingsSmaller { bytes: is(mapped), asked: is(pages) });
     } else if plan.verbose {
         say::note(format!("{} rings of {}", rings.count(), units::bytes((mapped * page_size()) as u64)));
     }
@@ -198,37 +176,6 @@ pub(super) fn starting(error: std::io::Error) -> Error {
     Error::io("starting the events", error)
 }
 
-/// The threads that are recorded and run already.
-pub(super) fn threads(plan: &SamplePlan, host: &Host) -> Result<Vec<Alive>> {
-    let threads = match &plan.scope {
-        Scope::Processes(pids) => target::threads_of_processes(host, pids),
-        Scope::Threads(tids) => target::threads(host, tids),
-        Scope::User(user) => target::threads_of_user(host, user),
-        Scope::AllThreads => Ok(target::all_threads(host)),
-        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
-    };
-    threads.map_err(launch::no_target)
-}
-
-pub(super) fn slots(
-    plan: &SamplePlan,
-    host: &Host,
-    threads: &[Alive],
-    held: Option<&Held>,
-) -> Vec<TargetSlot> {
-    let cpus: Vec<Option<u32>> = match &plan.scope {
-        Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
-        _ if plan.per_thread => vec![None],
-        _ => host.online_cpus().iter().map(Some).collect(),
-    };
-    let tids: Vec<Option<u32>> = match &plan.scope {
-        Scope::Cpus(_) => vec![None],
-        Scope::Command => held.iter().map(|held| Some(held.pid())).collect(),
-        _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
-    };
-    tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
-}
-
 /// A ring of this size holds a second of samples at almost any rate; more memory only grows cold.
 const RING: u64 = 2 << 20;
 /// All rings together.
@@ -250,7 +197,7 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let useful = RING.min(RINGS / rings).max(page);
     let credentials = Credentials::own();
     let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
-    if paranoid < 0 || credentials.has(Capability::IpcLock) {
+    if paranoid < 0 || credentials.has(LinuxCapability::IpcLock) {
         return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
     }
     let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
@@ -292,42 +239,14 @@ fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
     all.into_iter().map(c).collect()
 }
 
-pub(super) fn make_room(descriptors: u64) -> Result<()> {
-    const OWN: u64 = 64;
-    limits::raise_open_files(descriptors + OWN).map_err(|error| {
-        Error::io(format!("making room for {descriptors} open events"), error)
-            .why("each event needs a descriptor on every CPU for every thread, and the limit of open files is lower")
-            .try_this(format!("ulimit -n {}", descriptors + OWN))
-            .try_this("--per-thread, fewer events, or fewer threads (-t)")
-    })
-}
-
-pub(super) fn explain(refused: Refused, host: &Host) -> Error {
-    let Refused { error, name, attr, slot, group_before } = refused;
-    let place = match (slot.tid, slot.cpu) {
-        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
-        (Some(tid), None) => OpenTarget::Task(tid),
-        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or(0)),
-    };
-    let culprit = refusal::culprit(&attr, |less| probe(less, place).is_ok());
-    let asked = Asked { group_before, culprit, ..Asked::opening(&attr, place) };
-    let on = match (slot.tid, slot.cpu) {
-        (None, Some(cpu)) => format!(" on CPU {cpu}"),
-        _ => String::new(),
-    };
-    refusal::explain(&error, &asked, &Facts::own(host)).into_error(format!("sampling {name}{on}"))
-}
-
 /// What the user should know of what could not be had.
 fn say_fallbacks(rings: &Rings) {
-    for (spec, given_up) in rings.concessions() {
-        if given_up.user_only {
-            say::note_once(
-                "sampling user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)",
-            );
+    for (spec, given_up) in rings.given_up() {
+        if given_up.has(Fallback::UserOnly) {
+            say::warn(&Warning::UserModeOnly { doing: "sampling" });
         }
-        if given_up.all_sides {
-            say::note_once(format!("{}: guests are sampled together with the host", spec.name));
+        if given_up.has(Fallback::HostGuestExclusion) {
+            say::warn(&Warning::GuestsTogether { event: spec.name.clone() });
         }
     }
 }

@@ -6,9 +6,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::file::rotation::Rotation;
+use crate::counter::request::sampling::SampleOptions;
 use crate::counter::reservation::Policy;
-use crate::counter::sampling::SampleOptions;
 use crate::host::CpuList;
 
 /// Whom to measure.
@@ -107,6 +106,17 @@ impl SamplePlan {
             verbose: false,
         }
     }
+}
+
+/// What begins another file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rotation {
+    /// SIGUSR2.
+    Signal,
+    /// The file has so many bytes.
+    Bytes(u64),
+    /// So many nanoseconds have passed.
+    Ns(u64),
 }
 
 /// Where a recording goes.

@@ -5,7 +5,6 @@
 //! whether events are on, and why not: nobody has asked for them yet (`-D`, `--control`), or somebody else has reserved the
 //! hardware (`--reserve=yield`). Leaves the protocol to [`counter::reservation`](crate::counter::reservation).
 
-use super::drive::Driven;
 use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
 use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
@@ -24,16 +23,8 @@ pub(crate) fn reserve<'a>(
         return Ok(Prepared::default());
     }
     let prepared = prepare(policy, &LockFile::default_path(host))?;
-    say_findings(&prepared);
+    prepared.findings.iter().for_each(say::warn);
     Ok(prepared)
-}
-
-/// Says what was found.
-pub(crate) fn say_findings(prepared: &Prepared) {
-    for finding in &prepared.findings {
-        let words = finding.to_string();
-        if finding.is_warning() { say::warning(words) } else { say::note(words) }
-    }
 }
 
 /// Some of the events that are measured.
@@ -58,6 +49,18 @@ impl EventChoice {
     }
 }
 
+/// Events that can be switched on and off.
+pub(crate) trait EventSwitch {
+    /// Starts all events, but those that the command starts when it executes.
+    fn start(&mut self) -> Result<()>;
+
+    /// Starts or stops some events, whatever started them before.
+    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()>;
+
+    /// The hardware is left to somebody else from now on, or not any more.
+    fn yielding(&mut self, _is_yielding: bool) {}
+}
+
 /// Whether the events are on, and why not. Times are nanoseconds of the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
@@ -76,7 +79,7 @@ impl Activity {
     /// waits for [`switch`](Self::switch).
     pub(super) fn begin(
         &mut self,
-        driven: &mut impl Driven,
+        driven: &mut impl EventSwitch,
         at_once: bool,
         is_reserved: bool,
         now: u64,
@@ -97,7 +100,7 @@ impl Activity {
     }
 
     /// Switches on or off, but for what is left to somebody else.
-    pub(super) fn switch(&mut self, driven: &mut impl Driven, on: bool) -> Result<()> {
+    pub(super) fn switch(&mut self, driven: &mut impl EventSwitch, on: bool) -> Result<()> {
         if !on {
             self.is_on = false;
             return driven.switch(false, EventChoice::All);
@@ -108,7 +111,7 @@ impl Activity {
     }
 
     /// Leaves the hardware to a reservation, and takes it back.
-    pub(super) fn heed(&mut self, driven: &mut impl Driven, is_reserved: bool, now: u64) -> Result<()> {
+    pub(super) fn heed(&mut self, driven: &mut impl EventSwitch, is_reserved: bool, now: u64) -> Result<()> {
         match (is_reserved, self.yielding_since) {
             (true, None) => {
                 driven.yielding(true);

@@ -39,7 +39,7 @@ pub fn collect(
     unwind: Option<&dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Addresses, perfdata::Error> {
-    let new = || (Addresses::default(), Stacker::new(query, unwind).joining(&session.deferred));
+    let new = || (Addresses::default(), Stacker::new(query.ignore_stacks, unwind).joining(&session.deferred));
     let look = |(found, stacker): &mut (Addresses, Stacker<'_>), raw: &RawRecord<'_>, position| {
         sample(session, query, kinds, raw, position, stacker, found);
     };

@@ -1,7 +1,7 @@
 //! The walk over all samples of a recording: chunks in any order, on several threads.
 //!
-//! Receives what each thread has of its own and what it does with a sample; hands on what the threads have at the end. Decides
-//! only who reads which chunk.
+//! Receives what each thread has of its own and what it does with a sample; hands on what the threads have at
+//! the end. Decides only who reads which chunk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +11,9 @@ use super::{Session, Timestamp};
 use crate::perfdata::{self, Buffer, Chunk};
 use crate::record::{RawRecord, kind};
 
-/// Shows every sample, with its place in the file, to `look` on at most `workers` threads, each with something that `new` made.
-/// One worker sees them in the file's order. `progress` is told how many samples more are done.
+/// Shows every sample, with its place in the file, to `look` on at most `workers` threads, each with
+/// something that `new` made. One worker sees them in the file's order. `progress` is told how many samples
+/// more are done.
 ///
 /// # Errors
 /// When the file cannot be read.

@@ -1,8 +1,8 @@
 //! User parts of call chains that came later (`CALLCHAIN_DEFERRED`, Linux 6.18).
 //!
-//! The kernel unwinds a process's stack when the process goes on running, so that it may touch memory that is not there
-//! yet. A sample then ends in a marker and a number, and a record with that number brings the rest, once for all samples
-//! of the thread that wait for it:
+//! The kernel unwinds a process's stack when the process goes on running, so that it may touch memory that is
+//! not there yet. A sample then ends in a marker and a number, and a record with that number brings the rest,
+//! once for all samples of the thread that wait for it:
 //!
 //! ```text
 //!   SAMPLE             kernel: f g | deferred, 7        SAMPLE  kernel: h | deferred, 7

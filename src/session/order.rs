@@ -1,15 +1,15 @@
 //! Records in the order of time, without sorting the file.
 //!
-//! A recorder writes what it finds in each CPU's ring, one ring after the other, and marks the end of such a round. What a
-//! round brings is younger than everything that the round before the last brought:
+//! A recorder writes what it finds in each CPU's ring, one ring after the other, and marks the end of such a
+//! round. What a round brings is younger than everything that the round before the last brought:
 //!
 //! ```text
 //!   round 1   | cpu0: 1 3 7 | cpu1: 2 6 8 | end: nothing is sure yet; 8 is the youngest
 //!   round 2   | cpu0: 9 12  | cpu1: 10 11 | end: all up to 8 can go, in order
 //!   round 3   …                             end: all up to 12 can go
 //! ```
-//! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks, the
-//! order of the file, or all at once.
+//! So two rounds are held at a time. Equal times keep the order of the file. Without times, or without marks,
+//! the order of the file, or all at once.
 
 use super::{Session, Timestamp};
 use crate::perfdata::{Buffer, Error};
@@ -53,8 +53,8 @@ impl Held {
 
 /// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time.
 ///
-/// Records that are no samples and have no time are shown where they stand in the file: what a recorder made up itself
-/// (the threads and mappings that were there before it began) has none.
+/// Records that are no samples and have no time are shown where they stand in the file: what a recorder made
+/// up itself (the threads and mappings that were there before it began) has none.
 ///
 /// # Errors
 /// When the file cannot be read, or what `visit` says.

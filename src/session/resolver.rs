@@ -1,8 +1,8 @@
 //! From addresses to numbers of locations, and from chains of addresses to numbers of stacks of locations.
 //!
-//! Receives what [`super::samples`] interned, or chains one by one as they come ([`super::live`]), each with the epoch it was seen
-//! in; looks up each address once; hands on distinct [`Location`]s and distinct stacks of their numbers. Here the same code in
-//! many processes, wherever each had it mapped, becomes one.
+//! Receives what [`super::samples`] interned, or chains one by one as they come ([`super::live`]), each with
+//! the epoch it was seen in; looks up each address once; hands on distinct [`Location`]s and distinct stacks
+//! of their numbers. Here the same code in many processes, wherever each had it mapped, becomes one.
 
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ impl Resolved {
 /// Stands for the number of what has none.
 const NONE: u32 = u32::MAX;
 
-/// Looks addresses up, and gives numbers to the locations and to the stacks of these: one for a recording as a whole, or for
-/// all that comes while somebody watches.
+/// Looks addresses up, and gives numbers to the locations and to the stacks of these: one for a recording as
+/// a whole, or for all that comes while somebody watches.
 #[derive(Debug)]
 pub struct Resolver {
     /// Addresses of a stack that count, as in [`walk`].

@@ -248,7 +248,7 @@ impl<'a> Worker<'a> {
             session,
             query,
             layouts: session.reader.layouts(),
-            stacker: Stacker::new(query, unwind).joining(&session.deferred),
+            stacker: Stacker::new(query.ignore_stacks, unwind).joining(&session.deferred),
             reads,
             readings: Readings::default(),
             last: None,

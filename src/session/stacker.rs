@@ -3,9 +3,9 @@
 //!
 //! Receives samples; hands on words that are equal for equal chains. Unwinding itself is the caller's, through [`Unwind`].
 
+use super::Epoch;
 use super::deferred::Deferred;
 use super::intern::bytes;
-use super::{Epoch, SampleQuery};
 use crate::abi::{CpuMode, context, sample_type};
 use crate::record::{Parts, Sample, Words};
 
@@ -31,12 +31,12 @@ pub struct Stacker<'a> {
 }
 
 impl<'a> Stacker<'a> {
-    /// One for a thread.
-    pub fn new(query: &SampleQuery, unwind: Option<&'a dyn Unwind>) -> Self {
+    /// One for a thread. `ignore_callers`: chains are the sampled address alone.
+    pub fn new(ignore_callers: bool, unwind: Option<&'a dyn Unwind>) -> Self {
         Self {
             walker: unwind.map(Unwind::walker),
             deferred: None,
-            ignore_callers: query.ignore_stacks,
+            ignore_callers,
             chain: Vec::new(),
             scratch: Vec::new(),
         }

@@ -33,8 +33,8 @@ pub struct Module {
 }
 
 impl Module {
-    /// A module of a recording or of what runs; `None` for code that nobody can look into. `live`: its process may be
-    /// asked for its files.
+    /// A module of a recording or of what runs; `None` for code that nobody can look into. `live`: its
+    /// process may be asked for its files.
     pub fn of(module: &session::Module, live: bool) -> Option<Self> {
         let kind = match &module.kind {
             session::Kind::File => Kind::File,

@@ -45,9 +45,10 @@ impl FileMap {
         if file.metadata()?.len() == 0 {
             return Ok(Self(None));
         }
-        // SAFETY: a private read-only mapping. Another process may change the file below us: every parser of these
-        // bytes checks each value when it uses it and holds no reference whose validity rests on the content (no
-        // `str` made without checking, no enum). Truncation ends in SIGBUS, as for every program that is mapped.
+        // SAFETY: a private read-only mapping. Another process may change the file below us: every parser of
+        // these bytes checks each value when it uses it and holds no reference whose validity rests on the
+        // content (no `str` made without checking, no enum). Truncation ends in SIGBUS, as for every program
+        // that is mapped.
         Ok(Self(Some(unsafe { Mmap::map(file)? })))
     }
 }
@@ -57,8 +58,8 @@ impl FileMap {
     pub fn release(&self) {
         if let Some(map) = &self.0 {
             let start = map.as_ptr().cast_mut().cast();
-            // SAFETY: the mapping is ours, whole and read-only; pages of a file that were never written to come back with the
-            // file's bytes, so references into it stay valid.
+            // SAFETY: the mapping is ours, whole and read-only; pages of a file that were never written to
+            // come back with the file's bytes, so references into it stay valid.
             let _ = unsafe { rustix::mm::madvise(start, map.len(), rustix::mm::Advice::LinuxDontNeed) };
         }
     }

@@ -1,7 +1,8 @@
-//! The page that the kernel shares beside each perf event: whether the event is on a counter now, and how wide that is.
+//! The page that the kernel shares beside each perf event: whether the event is on a counter now, and how
+//! wide that is.
 //!
-//! Receives an open event; hands on plain copies of the page's fields. Maps read-only; rings are not its business, but it
-//! can map one to find out whether the kernel would allow it.
+//! Receives an open event; hands on plain copies of the page's fields. Maps read-only; rings are not its
+//! business, but it can map one to find out whether the kernel would allow it.
 //!
 //! ```text
 //! offset  0 version    8 lock (odd: the kernel is writing)    12 index (0: not on a counter)
@@ -76,14 +77,16 @@ impl HeaderPage {
     /// Reads the fields so that they belong together.
     pub fn read(&self) -> Header {
         let page = self.start.cast::<perf_event_mmap_page>().as_ptr();
-        // SAFETY: the mapping is at least a page, longer than the struct, and lives as long as `self`; the kernel only ever writes this
-        // word whole, so an atomic may look at it.
+        // SAFETY: the mapping is at least a page, longer than the struct, and lives as long as `self`; the
+        // kernel only ever writes this word whole, so an atomic may look at it.
         let lock = unsafe { AtomicU32::from_ptr(&raw mut (*page).lock) };
         let mut header = Header::default();
         for _ in 0..PATIENCE {
-            // ORDERING: pairs with the kernel's barriers in perf_event_update_userpage: it makes `lock` odd, writes, makes it even.
+            // ORDERING: pairs with the kernel's barriers in perf_event_update_userpage: it makes `lock` odd,
+            // writes, makes it even.
             let before = lock.load(Ordering::Acquire);
-            // SAFETY: as above; volatile, since the kernel may write meanwhile: then `lock` has changed and the values are dropped.
+            // SAFETY: as above; volatile, since the kernel may write meanwhile: then `lock` has changed and
+            // the values are dropped.
             header = unsafe {
                 let capabilities = (&raw const (*page).__bindgen_anon_1).cast::<u64>().read_volatile();
                 Header {

@@ -4,10 +4,12 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Makes room for `needed` open descriptors: raises the soft limit as far as the hard one, and beyond it if we may.
+/// Makes room for `needed` open descriptors: raises the soft limit as far as the hard one, and beyond it if
+/// we may.
 ///
 /// # Errors
-/// The kernel's, when the limit stays below `needed`; [`super::credentials::Limits`] has the limits as they are.
+/// The kernel's, when the limit stays below `needed`; [`super::credentials::Limits`] has the limits as they
+/// are.
 pub fn raise_open_files(needed: u64) -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let enough = |bound: Option<u64>| bound.is_none_or(|b| b >= needed);

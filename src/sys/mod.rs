@@ -1,7 +1,7 @@
 //! The kernel: every `unsafe` block and every libc name of pmc lives below this folder.
 //!
-//! Hands on safe types: [`Attr`] (the request), [`perf`] (open events), process start, locks, signals and limits.
-//! Decides nothing about events or policy.
+//! Hands on safe types: [`Attr`] (the request), [`perf`] (open events), process start, locks, signals and
+//! limits. Decides nothing about events or policy.
 #![allow(unsafe_code)]
 
 pub mod arch;

@@ -1,7 +1,8 @@
-//! Words: making untrusted strings harmless, measuring, cutting and wrapping them, and guessing what was meant.
+//! Words: making untrusted strings harmless, measuring, cutting and wrapping them, and guessing what was
+//! meant.
 //!
-//! Receives strings from files, processes and users; hands back strings that are safe to print and to align. Leaves the
-//! printing to others.
+//! Receives strings from files, processes and users; hands back strings that are safe to print and to align.
+//! Leaves the printing to others.
 
 mod cut;
 mod names;
@@ -26,8 +27,9 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Compact JSON without anything that a terminal would act on, and without loss: what [`clean`] replaces is written as
-/// `\uXXXX`. (JSON itself asks for that below U+0020 only, and such characters can stand in strings only.)
+/// Compact JSON without anything that a terminal would act on, and without loss: what [`clean`] replaces is
+/// written as `\uXXXX`. (JSON itself asks for that below U+0020 only, and such characters can stand in
+/// strings only.)
 pub fn clean_json(json: &str) -> Cow<'_, str> {
     if !json.contains(hostile) {
         return Cow::Borrowed(json);

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use super::width;
 
-/// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most` columns: the names of
-/// containers of containers go on for screens and differ in what nobody looks at.
+/// A function's name with its template or type arguments left out (`<…>`) where it is wider than `most`
+/// columns: the names of containers of containers go on for screens and differ in what nobody looks at.
 ///
-/// What stands between angle brackets without a name before them stays (`<T as Trait>::call`), and so do operators.
+/// What stands between angle brackets without a name before them stays (`<T as Trait>::call`), and so do
+/// operators.
 pub fn folded(name: &str, most: usize) -> Cow<'_, str> {
     if name.len() <= most || !name.contains('<') || width(name) <= most {
         return Cow::Borrowed(name);

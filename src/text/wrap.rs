@@ -2,9 +2,9 @@
 
 use super::{clean, width};
 
-/// `text`, cleaned, in lines of at most `columns`: the first begins with `first`, the others with `rest`. No line ends in a
-/// blank. A word that is wider than a line stays whole; several blanks in a row are kept where they stand inside a line, so
-/// that columns are.
+/// `text`, cleaned, in lines of at most `columns`: the first begins with `first`, the others with `rest`. No
+/// line ends in a blank. A word that is wider than a line stays whole; several blanks in a row are kept where
+/// they stand inside a line, so that columns are.
 pub fn wrap(first: &str, rest: &str, text: &str, columns: usize) -> Vec<String> {
     let text = clean(text);
     let mut lines = Vec::new();

@@ -1,7 +1,7 @@
 //! The one table of keys: what each does, where, and in which words the help page and the hint line say so.
 //!
-//! Receives a key and the place it was pressed in; hands on an [`Action`]. The help page, the hints in the last line and the
-//! table in `docs/tui.md` are made from the same rows, so none of them can lag behind.
+//! Receives a key and the place it was pressed in; hands on an [`Action`]. The help page, the hints in the
+//! last line and the table in `docs/tui.md` are made from the same rows, so none of them can lag behind.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -416,7 +416,8 @@ pub fn help() -> Vec<(String, String)> {
     rows
 }
 
-/// In which panes a row holds, in front of its words; nothing where it holds everywhere or its chapter says it.
+/// In which panes a row holds, in front of its words; nothing where it holds everywhere or its chapter says
+/// it.
 fn place(binding: &Binding) -> String {
     let is_enter = binding.keys.first() == Some(&ENTER);
     match binding.panes {

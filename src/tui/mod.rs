@@ -1,7 +1,7 @@
 //! The screen: tables, trees, flame graphs and code, to be walked through with keys and the mouse.
 //!
-//! Receives answers from the [`Board`] of an [`Engine`] and what is typed; decides what is shown and what is asked next. Knows no samples and
-//! no files: `report` and `top` bring engines of their own.
+//! Receives answers from the [`Board`] of an [`Engine`] and what is typed; decides what is shown and what is
+//! asked next. Knows no samples and no files: `report` and `top` bring engines of their own.
 //!
 //! ```text
 //!   keyboard thread ──┐
@@ -56,7 +56,8 @@ pub(crate) enum Message {
     Stop,
 }
 
-/// Where an engine's wakings arrive. Make it first, give the [`Waker`] to the engine's [`Board`], then [`run`].
+/// Where an engine's wakings arrive. Make it first, give the [`Waker`] to the engine's [`Board`], then
+/// [`run`].
 #[derive(Debug)]
 pub struct Inbox {
     waker: Waker,
@@ -79,7 +80,7 @@ impl Inbox {
 
 /// How the surroundings are.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings {
+pub struct ScreenSurroundings {
     /// Stops this program until it is continued.
     pub stop: fn(),
     /// A test wants to see what a panic while drawing leaves behind.
@@ -97,11 +98,12 @@ pub enum End {
     Failed(Error),
 }
 
-/// Shows the screen until it ends, on the terminal that standard input and output are. `first` is what is asked first.
+/// Shows the screen until it ends, on the terminal that standard input and output are. `first` is what is
+/// asked first.
 ///
 /// # Errors
 /// When the terminal cannot be read or written.
-pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: Surroundings) -> io::Result<End> {
+pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurroundings) -> io::Result<End> {
     let mut state = State::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
     let _taken = terminal::Taken::take()?;
@@ -178,7 +180,7 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: Surroundin
 struct Screen {
     out: terminal::Out,
     theme: Theme,
-    around: Surroundings,
+    around: ScreenSurroundings,
     drawn: Option<Instant>,
     continued: Instant,
 }

@@ -1,7 +1,7 @@
 //! The terminal: taken over and given back.
 //!
-//! Raw mode, the alternate screen and the mouse are switched on together and off together: when the screen ends, when it is
-//! stopped with the stop key, and when anything panics. Decides nothing about what is drawn.
+//! Raw mode, the alternate screen and the mouse are switched on together and off together: when the screen
+//! ends, when it is stopped with the stop key, and when anything panics. Decides nothing about what is drawn.
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,7 +103,8 @@ pub(super) fn read(sender: Sender<Message>) {
             if gone {
                 break;
             }
-            // What is there is read whole; a lone escape is told from the beginning of a sequence by what follows.
+            // What is there is read whole; a lone escape is told from the beginning of a sequence by what
+            // follows.
             loop {
                 match event::poll(Duration::ZERO) {
                     Ok(true) => {}

@@ -1,5 +1,5 @@
-//! Colours and styles: the terminal's own foreground and background and its 16 colours, so that light and dark terminals
-//! both stay legible; with `NO_COLOR` weight, underline and reversal only.
+//! Colours and styles: the terminal's own foreground and background and its 16 colours, so that light and
+//! dark terminals both stay legible; with `NO_COLOR` weight, underline and reversal only.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -91,8 +91,8 @@ impl Theme {
         self.coloured(Color::Blue)
     }
 
-    /// A box of the flame graph: the same name has the same colour in every run. Without colours neighbours are told apart
-    /// by their borders.
+    /// A box of the flame graph: the same name has the same colour in every run. Without colours neighbours
+    /// are told apart by their borders.
     pub fn flame(self, name: &str, is_kernel: bool) -> Style {
         if !self.has_colour {
             return Style::new();

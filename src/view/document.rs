@@ -1,4 +1,5 @@
-//! Pieces of JSON documents: values whose foreign text is harmless, and lists with an item a line, written as they come.
+//! Pieces of JSON documents: values whose foreign text is harmless, and lists with an item a line, written as
+//! they come.
 
 use std::io::{self, Write};
 

@@ -12,7 +12,7 @@
 
 use std::io::{self, Write};
 
-use super::table::{self, Shape, left, right};
+use super::table::{self, ColumnShape, left, right};
 use crate::profile::machine::{Counters, Machine, Pmu, Reservation, User, Verdict, Why};
 use crate::text::{clean, wrap};
 use crate::units::{bytes, thousands};
@@ -294,9 +294,9 @@ fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
 }
 
 /// Shapes of a label and what it stands for.
-const ENTRY: [Shape; 2] = [left(2, 13), left(2, 0)];
+const ENTRY: [ColumnShape; 2] = [left(2, 13), left(2, 0)];
 
-fn entries(out: &mut dyn Write, shapes: &[Shape; 2], rows: Vec<(&str, String)>) -> io::Result<()> {
+fn entries(out: &mut dyn Write, shapes: &[ColumnShape; 2], rows: Vec<(&str, String)>) -> io::Result<()> {
     let rows = rows.into_iter().map(|(label, text)| vec![label.to_owned(), clean(&text).into_owned()]);
     table::write(out, shapes, Some(COLUMNS as u16), rows)
 }
@@ -305,7 +305,8 @@ fn wrapped(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
     hanging(out, indent, &format!("{indent}  "), text)
 }
 
-/// Writes `text`, cleaned, over as many lines as it takes: the first begins with `first`, the others with `rest`.
+/// Writes `text`, cleaned, over as many lines as it takes: the first begins with `first`, the others with
+/// `rest`.
 fn hanging(out: &mut dyn Write, first: &str, rest: &str, text: &str) -> io::Result<()> {
     wrap(first, rest, text, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))
 }

@@ -1,7 +1,7 @@
 //! `pmc list` as text: an event a line while they come, reasons numbered and explained at the end.
 //!
-//! Receives [`Entry`] by entry; decides nothing about them. On a terminal long lines are wrapped under their column; elsewhere an
-//! event stays on one line, so that `grep` finds it whole.
+//! Receives [`Entry`] by entry; decides nothing about them. On a terminal long lines are wrapped under their
+//! column; elsewhere an event stays on one line, so that `grep` finds it whole.
 //!
 //! ```text
 //! software

@@ -1,7 +1,8 @@
 //! OpenMetrics 1.0 text: what a scraper reads from a file or a socket.
 //!
-//! Receives cumulative [`Counts`] (since the start, not of an interval); hands back the whole exposition. Decides families, units
-//! and labels; leaves files and sockets to others. Source: OpenMetrics 1.0.0, sections "Text format" and "Metric types".
+//! Receives cumulative [`Counts`] (since the start, not of an interval); hands back the whole exposition.
+//! Decides families, units and labels; leaves files and sockets to others. Source: OpenMetrics 1.0.0,
+//! sections "Text format" and "Metric types".
 //!
 //! ```text
 //! # TYPE pmc_events counter
@@ -176,7 +177,8 @@ pub fn exposition(counts: &Counts) -> String {
     out
 }
 
-/// `event`, `cgroup`, and `position` where the same event was asked for again: a label set must not come twice.
+/// `event`, `cgroup`, and `position` where the same event was asked for again: a label set must not come
+/// twice.
 fn event_labels(counts: &Counts, index: usize) -> String {
     let event = &counts.events[index];
     let mut labels = String::new();

@@ -1,7 +1,8 @@
 //! Short tables: columns side by side without lines between them, as wide as what they hold.
 //!
-//! Receives cells that are safe to print; `comfy-table` decides widths and where a last column that is too wide for the
-//! terminal goes on. Not for tables of thousands of rows: those have a writer of their own, which is twenty times as fast.
+//! Receives cells that are safe to print; `comfy-table` decides widths and where a last column that is too
+//! wide for the terminal goes on. Not for tables of thousands of rows: those have a writer of their own,
+//! which is twenty times as fast.
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Wi
 
 /// A column.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shape {
+pub(super) struct ColumnShape {
     /// Blanks in front of it.
     pub(super) gap: u16,
     /// The fewest columns of the terminal that it takes.
@@ -19,22 +20,23 @@ pub(super) struct Shape {
 }
 
 /// At the left, so many blanks behind the column before.
-pub(super) const fn left(gap: u16, least: u16) -> Shape {
-    Shape { gap, least, to_right: false }
+pub(super) const fn left(gap: u16, least: u16) -> ColumnShape {
+    ColumnShape { gap, least, to_right: false }
 }
 
 /// At the right.
-pub(super) const fn right(gap: u16, least: u16) -> Shape {
-    Shape { gap, least, to_right: true }
+pub(super) const fn right(gap: u16, least: u16) -> ColumnShape {
+    ColumnShape { gap, least, to_right: true }
 }
 
-/// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most `width` columns.
+/// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most
+/// `width` columns.
 ///
 /// # Errors
 /// Those of `out`.
 pub(super) fn write(
     out: &mut dyn Write,
-    shapes: &[Shape],
+    shapes: &[ColumnShape],
     width: Option<u16>,
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> io::Result<()> {
@@ -62,7 +64,7 @@ pub(super) fn write(
 mod tests {
     use super::*;
 
-    fn drawn(shapes: &[Shape], width: Option<u16>, rows: &[&[&str]]) -> String {
+    fn drawn(shapes: &[ColumnShape], width: Option<u16>, rows: &[&[&str]]) -> String {
         let mut out = Vec::new();
         let rows = rows.iter().map(|row| row.iter().map(|&cell| cell.to_owned()).collect());
         write(&mut out, shapes, width, rows).unwrap();

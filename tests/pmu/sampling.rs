@@ -1,4 +1,5 @@
-//! `pmc record` on counters that overflow: which event is chosen, how many samples come, and what the report names.
+//! `pmc record` on counters that overflow: which event is chosen, how many samples come, and what the report
+//! names.
 
 use super::*;
 
@@ -86,7 +87,8 @@ fn without_a_choice_cycles_are_sampled_as_precisely_as_the_machine_takes_them() 
     assert!(!run.stderr.contains("cpu-clock"), "{}", run.stderr);
     assert!(samples > 2, "{samples} samples");
     row(&rows, "hot_leaf");
-    // The highest precision is asked for first. This PMU has none, and its driver takes no notice of the wish.
+    // The highest precision is asked for first. This PMU has none, and its driver takes no notice of the
+    // wish.
     let calls = run.stderr.lines().filter(|line| line.contains("perf_event_open({"));
     let mut cycles =
         calls.filter(|line| line.contains("PERF_COUNT_HW_CPU_CYCLES") && line.contains("SAMPLE_IP"));

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use lab::Lab;
 use serde_json::Value;
 
-/// Three functions whose shares are those of the rounds that are given; the rounds of `chain` cost the same wherever they stand.
+/// Three functions whose shares are those of the rounds that are given; the rounds of `chain` cost the same
+/// wherever they stand.
 const SHARES: &str = r#"
 static inline __attribute__((always_inline)) unsigned long chain(unsigned long x, long n) {
     for (long i = 0; i < n; i++)

@@ -1,7 +1,9 @@
-//! Names **and lines** for programs of many languages and in many conditions: built here, recorded by `pmc record`, read by
-//! `pmc script --json` (whole stacks) and `pmc report --json` (the hottest row and its line).
+//! Names **and lines** for programs of many languages and in many conditions: built here, recorded by `pmc
+//! record`, read by `pmc script --json` (whole stacks) and `pmc report --json` (the hottest row and its
+//! line).
 //!
-//! The programs are in `tests/data/languages`; a comment `mark NAME` stands on each line that a stack must show.
+//! The programs are in `tests/data/languages`; a comment `mark NAME` stands on each line that a stack must
+//! show.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
 
 use crate::kit;
@@ -157,8 +159,8 @@ fn report(file: &Path) -> Value {
     serde_json::from_str(&ran.expect(0).stdout).unwrap()
 }
 
-/// Most samples must be in the first of these functions, and nearly all of those have all of the frames, one calling the other.
-/// What was inlined into the first (an iterator's step, say) may stand before it.
+/// Most samples must be in the first of these functions, and nearly all of those have all of the frames, one
+/// calling the other. What was inlined into the first (an iterator's step, say) may stand before it.
 #[track_caller]
 fn expect_stack(file: &Path, source: &Path, wanted: &[Wanted]) {
     let stacks = stacks(file);

@@ -1,4 +1,5 @@
-//! Reading: what `pmc report`, `script`, `annotate` and `diff` say of a recording, as text and on the screen; names and stacks.
+//! Reading: what `pmc report`, `script`, `annotate` and `diff` say of a recording, as text and on the screen;
+//! names and stacks.
 
 #[path = "../kit/mod.rs"]
 mod kit;

@@ -48,7 +48,7 @@ impl Transcript<'_> {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
-            stacker: Stacker::new(&self.wanted, unwind).joining(&session.deferred),
+            stacker: Stacker::new(self.wanted.ignore_stacks, unwind).joining(&session.deferred),
             readings: Readings::default(),
             has_data: session.reader.events().iter().map(is_of_data).collect(),
             leaves: self.leaves(),

@@ -7,7 +7,7 @@
 
 use crate::abi::attr::kind;
 use crate::abi::sample_type;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::Event;
 use crate::profile::script::{FIELDS, Field, Fields};
 use crate::text;
@@ -173,10 +173,7 @@ fn of_event(event: &Event, callers: bool, changes: &[FieldChange]) -> Fields {
             fields.set(field, false);
             if asked.contains(&field) {
                 let name = FIELDS.iter().find(|(_, other)| *other == field).map_or("", |(name, _)| name);
-                say::note_once(format!(
-                    "{} was recorded without {name}: the field is left out",
-                    event.name()
-                ));
+                say::warn(&Warning::FieldMissing { event: event.name().to_string(), field: name });
             }
         }
     }

@@ -11,7 +11,7 @@ mod status;
 use self::plan::Plan;
 use self::status::Status;
 use crate::cli;
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::Event;
 use crate::recording::control::Control;
@@ -34,7 +34,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
     }
-    plan.notes.iter().for_each(say::note);
+    plan.ignored.iter().for_each(say::warn);
     open::check_frequency(&mut plan.sample, &host)?;
     let groups = open::groups(&plan.sample, &host)?;
     let mut prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), &host)?;
@@ -82,7 +82,7 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
 /// The line of truth, and how the process ends.
 fn report(plan: &Plan, run: Run) -> Result<Exit> {
     if run.is_full {
-        say::note("the recording has reached --max-size and ends here");
+        say::warn(&Warning::SizeReached);
     }
     let to = if plan.file.is_stream() {
         "standard output".to_owned()
@@ -91,21 +91,14 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
     };
     say::note(status::truth(&to, &run.totals, &run.lost, crate::sys::clock::process_cpu_ns()));
     if run.kept > 0 {
-        say::note(format!(
-            "{} of the samples keep the copy of their stack, to be unwound by the reader: there was no time to do it, or their process has 32 bits",
-            units::thousands(run.kept)
-        ));
+        say::warn(&Warning::CopiesKept { samples: units::thousands(run.kept) });
     }
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
-        let share = run.ends.cut as f64 / run.ends.walked as f64 * 100.0;
-        let note = format!("{share:.1}% of the stacks are cut off where their copy ends");
-        say::note(format!("{note}; --call-graph dwarf,65528 copies more of each"));
+        say::warn(&Warning::StacksCut { percent: run.ends.cut as f64 / run.ends.walked as f64 * 100.0 });
     }
     let lost: u64 = run.lost.iter().map(|(_, lost)| lost).sum();
     if lost.max(run.totals.lost) > 0 {
-        say::warning(
-            "records were lost since the rings were full: record less often (-F), or with larger rings (-m)",
-        );
+        say::warn(&Warning::RecordsLost);
     }
     if let Some(error) = run.failed {
         return Err(error);

@@ -6,24 +6,21 @@
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
-use crate::counter::counter_set::Levels;
-use crate::counter::rings::pages_of;
-use crate::counter::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions};
-use crate::counter::target;
-use crate::error::{Error, Result};
-use crate::host::{CpuList, Host};
-use crate::recording::file::rotation::Rotation;
-use crate::recording::launch;
-use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, SamplePlan, Scope};
+use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
+use crate::counter::Levels;
+use crate::counter::request::sampling::SampleOptions;
+use crate::error::{Error, Result, Warning};
+use crate::host::Host;
+use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, Rotation, SamplePlan, Scope};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
-use crate::sys::{clock, page_size};
+use crate::sys::clock;
 
 /// What `pmc record` shall do.
 pub(super) struct Plan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// What is said of options that change nothing.
-    pub(super) notes: Vec<String>,
+    pub(super) ignored: Vec<Warning>,
     pub(super) control: Option<String>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
@@ -159,7 +156,7 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            notes: accepted(&typed.accepted),
+            ignored: accepted(&typed.accepted),
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
@@ -190,7 +187,7 @@ fn rotation(text: &str) -> Result<Rotation> {
 }
 
 /// What is said of perf's options that change nothing here.
-fn accepted(typed: &Accepted) -> Vec<String> {
+fn accepted(typed: &Accepted) -> Vec<Warning> {
     let all = [
         (typed.threads.is_some(), "--threads", "one thread empties all rings, and is seldom busy"),
         (typed.tail_synthesize, "--tail-synthesize", "what runs is told at the beginning of every file"),
@@ -208,7 +205,10 @@ fn accepted(typed: &Accepted) -> Vec<String> {
         (typed.vmlinux.is_some(), "--vmlinux", "symbols are looked for when a report is made"),
         (typed.debuginfod.is_some(), "--debuginfod", "symbols are looked for when a report is made"),
     ];
-    all.iter().filter(|(on, ..)| *on).map(|(_, name, why)| format!("{name} changes nothing: {why}")).collect()
+    all.into_iter()
+        .filter(|(is_typed, ..)| *is_typed)
+        .map(|(_, option, why)| Warning::OptionIgnored { option, why })
+        .collect()
 }
 
 /// A filter belongs to the `-e` before it.
@@ -221,96 +221,6 @@ fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(u
         Ok((event, filter))
     };
     places.into_iter().zip(filters).map(of).collect()
-}
-
-/// What the options about whom to record say.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::command) struct Whom<'a> {
-    pub(in crate::command) pids: &'a [String],
-    pub(in crate::command) tids: &'a [String],
-    pub(in crate::command) user: Option<&'a str>,
-    pub(in crate::command) cpus: Option<&'a str>,
-    pub(in crate::command) all_cpus: bool,
-}
-
-/// The command, where nobody else is named.
-pub(in crate::command) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
-    let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
-        let id = |word: &String| {
-            word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
-                Error::usage(format!("`{word}` is not a {what} id")).try_this("a list of numbers: 12,345")
-            })
-        };
-        list.iter().map(id).collect()
-    };
-    if !typed.pids.is_empty() {
-        return Ok(Scope::Processes(ids(typed.pids, "process")?));
-    }
-    if !typed.tids.is_empty() {
-        return Ok(Scope::Threads(ids(typed.tids, "thread")?));
-    }
-    if let Some(user) = typed.user {
-        return Ok(Scope::User(user.to_owned()));
-    }
-    let cpus = typed.cpus.map(|text| {
-        text.parse::<CpuList>()
-            .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
-    });
-    let cpus = cpus.transpose()?;
-    if typed.all_cpus || cpus.is_some() {
-        return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
-    }
-    Ok(Scope::Command)
-}
-
-/// `-F` and `-c`.
-pub(in crate::command) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Result<Rate> {
-    let number = |option: &str, text: &str| {
-        text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
-            Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
-                match option {
-                    "-F" => "samples a second such as 999, or max",
-                    _ => "a number of occurrences such as 100000",
-                },
-            )
-        })
-    };
-    match (freq, count) {
-        (Some("max"), _) => {
-            let most = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
-            most.map(Rate::Frequency).ok_or_else(|| {
-                Error::usage("-F max: /proc/sys/kernel/perf_event_max_sample_rate cannot be read")
-                    .try_this("say a number")
-            })
-        }
-        (Some(text), _) => Ok(Rate::Frequency(number("-F", text)?)),
-        (_, Some(text)) => Ok(Rate::Period(number("-c", text)?)),
-        _ => Ok(Rate::Default),
-    }
-}
-
-/// `--call-graph` and `-g`.
-pub(in crate::command) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<CallGraph>> {
-    let Some(text) = text else {
-        return Ok(stacks.then_some(CallGraph::Fp));
-    };
-    let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
-    let wrong = || {
-        Error::usage(format!("--call-graph {text}: expected fp, lbr or dwarf[,BYTES]"))
-            .try_this("--call-graph dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
-    };
-    match (mode, size) {
-        ("fp", None) => Ok(Some(CallGraph::Fp)),
-        ("lbr", None) => Ok(Some(CallGraph::Lbr)),
-        ("dwarf", None) => Ok(Some(CallGraph::Dwarf(DEFAULT_STACK))),
-        ("dwarf", Some(size)) => {
-            // The kernel takes a multiple of 8 that fits into a record with everything else.
-            let bytes: u32 = size.parse().map_err(|_| wrong())?;
-            let rounded = bytes.next_multiple_of(8);
-            if bytes == 0 || rounded > 65528 { Err(wrong()) } else { Ok(Some(CallGraph::Dwarf(rounded))) }
-        }
-        _ => Err(wrong()),
-    }
 }
 
 /// The fields of samples that single options ask for.
@@ -332,7 +242,7 @@ fn fields(typed: &Record) -> u64 {
 }
 
 fn branches(text: &str) -> Result<u64> {
-    sampling::branch_filter(text).map_err(|word| {
+    branch_sample_type::filter(text).map_err(|word| {
         let names: Vec<&str> = branch_sample_type::FILTERS.iter().map(|(name, _)| *name).collect();
         Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
             .try_this(format!("one of: {}", names.join(", ")))
@@ -363,33 +273,4 @@ fn clock_of(text: &str) -> Result<i32> {
         Error::usage(format!("-k {text}: no clock of this name"))
             .try_this("one of: realtime, monotonic, monotonic_raw, boottime, tai, or the kernel's number")
     })
-}
-
-/// Bytes with a unit: `100M`.
-pub(in crate::command) fn size(option: &str, text: &str) -> Result<u64> {
-    let (digits, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
-        Some(b'B') => (&text[..text.len() - 1], 1),
-        Some(b'K') => (&text[..text.len() - 1], 1 << 10),
-        Some(b'M') => (&text[..text.len() - 1], 1 << 20),
-        Some(b'G') => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&bytes| bytes > 0);
-    bytes.ok_or_else(|| {
-        Error::usage(format!("{option} {text}: not a size")).try_this("such as 64K, 100M or 2G")
-    })
-}
-
-/// `-m`: pages, or bytes with a unit; rounded up to a power of two.
-pub(in crate::command) fn ring_pages(text: &str) -> Result<usize> {
-    let pages = match text.parse::<u64>() {
-        Ok(pages) => pages.saturating_mul(page_size() as u64),
-        Err(_) => size("-m", text)?,
-    };
-    if pages == 0 || pages > 1 << 40 {
-        return Err(
-            Error::usage(format!("-m {text}: not the size of a ring")).try_this("such as 128 (pages) or 4M")
-        );
-    }
-    Ok(pages_of(pages))
 }

@@ -1,7 +1,7 @@
 //! The line that is shown while recording, and the line of truth at the end.
 //!
-//! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is wiped before
-//! anything else is said.
+//! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is
+//! wiped before anything else is said.
 
 use std::io::{Write, stderr};
 
@@ -66,7 +66,8 @@ impl StatusLine for Status {
     }
 }
 
-/// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a sample`.
+/// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a
+/// sample`.
 pub(super) fn truth(to: &str, totals: &Totals, lost: &[(Instance, u64)], cpu_ns: u64) -> String {
     let missing = totals.lost.max(lost.iter().map(|(_, lost)| lost).sum());
     let losses = match missing {

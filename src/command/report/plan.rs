@@ -8,7 +8,7 @@ use crate::cli::report::Report;
 use crate::cli::theirs::OfReport;
 use crate::command::browse::ScreenPlan;
 use crate::command::plan::{self, NO_TRACES, SPANS, listed, sort_key};
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
@@ -319,7 +319,7 @@ fn refuse_absent(typed: &OfReport) -> Result<()> {
         || typed.prefix_strip.is_some()
         || typed.percent_type.is_some();
     if for_annotate {
-        say::note_once("options for showing code change nothing in a report; pmc annotate shows code");
+        say::warn(&Warning::OptionsForCode);
     }
     plan::refuse(&[
         (

@@ -18,15 +18,13 @@ use std::ffi::OsString;
 
 use self::plan::Plan;
 use self::printer::Printer;
-use self::shown::{Machine, Shown, Span, why};
+use self::shown::{Machine, Shown, Span};
 use self::wanted::Wanted;
-use crate::abi::attr::{Attr, kind};
 use crate::cli;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
-use crate::counter::refusal::{self, Asked};
 use crate::counter::reservation::Watcher;
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::profile::compare::compare;
@@ -38,7 +36,6 @@ use crate::recording::launch;
 use crate::recording::plan::Course;
 use crate::recording::reservation::reserve;
 use crate::sys::errno;
-use crate::sys::perf::OpenTarget;
 use crate::sys::process::{self, Ended, Held};
 use crate::sys::signal::{self, Signals};
 use crate::units;
@@ -63,10 +60,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     let mut printer = Printer::new(&plan)?;
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
-        printer.warn(
-            format!("the events need the counters {times} times over: each is counted about 1/{times} of the time, and scaled"),
-            "--exact runs the command again for each part instead",
-        );
+        printer.warn(Warning::TimeShared { times });
     }
     // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It is how a
     // measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays ignored.
@@ -84,13 +78,6 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         machine: &machine,
     };
     if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
-}
-
-/// One line instead of a row of `<not supported>`.
-fn no_hardware(error: &std::io::Error, machine: &Machine<'_>) -> String {
-    let attr = Attr::new(kind::HARDWARE, 0);
-    let refusal = refusal::explain(error, &Asked::opening(&attr, OpenTarget::Task(0)), machine.facts());
-    format!("no cycles, instructions, branches: {}", refusal.cause)
 }
 
 /// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.
@@ -192,10 +179,7 @@ impl Session<'_> {
                 if ran.exit.code() != 0 && exit == Exit::Done {
                     let words: Vec<_> = command.iter().map(|w| w.to_string_lossy()).collect();
                     let name = words.last().map(|w| w.as_ref()).unwrap_or_default();
-                    say::warning(format!(
-                        "`{name}` ended with status {}: is it what should be compared?",
-                        ran.exit.code()
-                    ));
+                    say::warn(&Warning::CommandFailed { name: name.to_owned(), status: ran.exit.code() });
                 }
                 exit = if ran.exit.code() == 0 { exit } else { ran.exit };
                 runs.push(ran.counts);
@@ -317,12 +301,10 @@ impl Session<'_> {
             off: run.off,
         };
         if run.yielded_ns > 0 {
-            let what = format!(
-                "the hardware events were off for {} of {}, while somebody else held the reservation",
-                units::duration(run.yielded_ns as f64),
-                units::duration(run.elapsed_ns as f64)
-            );
-            self.printer.warn(what, "");
+            self.printer.warn(Warning::CountersYielded {
+                off: units::duration(run.yielded_ns as f64),
+                of: units::duration(run.elapsed_ns as f64),
+            });
         }
         if plan.verbose > 0 {
             tell_raw(&run);
@@ -407,34 +389,26 @@ struct Follower<'a> {
 impl Observer for Follower<'_> {
     /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
     fn opened(&mut self, set: &CounterSet) -> Result<()> {
-        let refused =
-            || set.specs().zip(set.fates()).filter_map(|(spec, fate)| Some((spec, fate.refused.as_ref()?)));
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
-        let fatal = refused().find(|(_, r)| r.error.raw_os_error().is_some_and(hopeless)).or_else(|| {
+        let fatal = set.refusals().flatten().find(|r| r.errno.is_some_and(hopeless)).or_else(|| {
             let nothing = set.is_empty() && set.specs().len() > 0;
-            refused().find(|(_, r)| nothing && r.error.raw_os_error().is_some_and(denied))
+            set.refusals().flatten().find(|r| nothing && r.errno.is_some_and(denied))
         });
-        if let Some((spec, refused)) = fatal {
-            let place = match (refused.slot.tid, refused.slot.cpu) {
-                (None, Some(cpu)) => format!(" on CPU {cpu}"),
-                _ => String::new(),
-            };
-            return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
+        if let Some(refusal) = fatal {
+            let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
+            return Err(refusal.clone().isolate().explain(self.machine.facts()).into_error(doing));
         }
         if let Some(error) = &self.wanted.no_hardware {
-            self.printer.warn(no_hardware(error, self.machine), "");
+            let why = error.explain(self.machine.facts()).cause;
+            self.printer
+                .warn(Warning::NoHardware { why: format!("no cycles, instructions, branches: {why}") });
         }
-        if set.fates().any(|fate| fate.user_only) {
-            let what =
-                "counting user mode only (:u): this user may not see the kernel (kernel.perf_event_paranoid)";
-            self.printer.warn(what.to_owned(), "");
+        if set.user_only().any(|only| only) {
+            self.printer.warn(Warning::UserModeOnly { doing: "counting" });
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
-            say::note(format!(
-                "{} groups could not be counted as such and are counted singly",
-                set.broken_groups()
-            ));
+            say::warn(&Warning::GroupsSplit { groups: set.broken_groups() });
         }
         self.shown = Some(arrange(set, self.cgroups, self.plan, self.machine));
         Ok(())

@@ -1,7 +1,8 @@
-//! Where `pmc stat` writes: stderr, a file, a descriptor, and beside them a scrape file or a small web server.
+//! Where `pmc stat` writes: stderr, a file, a descriptor, and beside them a scrape file or a small web
+//! server.
 //!
-//! Receives finished text; every failure to write is said once and ends the run with status 1, except for a reader that
-//! left, which ends it quietly.
+//! Receives finished text; every failure to write is said once and ends the run with status 1, except for a
+//! reader that left, which ends it quietly.
 
 use std::fs::File;
 use std::io::{self, Write};

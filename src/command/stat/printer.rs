@@ -3,7 +3,7 @@
 use super::output::{self, Sink};
 use super::plan::{Form, Output, Plan};
 use super::serve::Server;
-use crate::error::{Result, say};
+use crate::error::{Result, Warning, say};
 use crate::profile::compare::Comparison;
 use crate::profile::counts::Counts;
 use crate::recording::plan::Scope;
@@ -18,7 +18,7 @@ pub(super) struct Printer {
     sink: Sink,
     server: Option<Server>,
     intervals: usize,
-    warnings: Vec<document::Warning>,
+    warnings: Vec<Warning>,
 }
 
 impl Printer {
@@ -46,12 +46,11 @@ impl Printer {
     }
 
     /// Says, once, what makes the result less than what was asked for; the document of `--json=2` holds it too.
-    pub(super) fn warn(&mut self, what: String, remedy: &str) {
-        if self.warnings.iter().any(|warning| warning.what == what) {
-            return;
+    pub(super) fn warn(&mut self, warning: Warning) {
+        if !self.warnings.contains(&warning) {
+            say::warn(&warning);
+            self.warnings.push(warning);
         }
-        say::note(if remedy.is_empty() { what.clone() } else { format!("{what} ({remedy})") });
-        self.warnings.push(document::Warning { what, remedy: remedy.to_owned() });
     }
 
     /// Whether [`Printer::totals`] is wanted at each interval.

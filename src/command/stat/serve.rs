@@ -1,7 +1,7 @@
 //! `--listen ADDR`: the latest OpenMetrics text over HTTP, for a scraper.
 //!
-//! One thread, one request after another; a client that is slow or talks nonsense is left after a second. Receives the text
-//! at each interval; measures nothing.
+//! One thread, one request after another; a client that is slow or talks nonsense is left after a second.
+//! Receives the text at each interval; measures nothing.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

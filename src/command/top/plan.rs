@@ -5,15 +5,16 @@
 
 use std::time::Duration;
 
-use crate::abi::{Attr, attr, sample_type};
+use crate::abi::sample_type;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
 use crate::command::plan::{listed, sort_key};
-use crate::command::record::plan as record;
-use crate::counter::counter_set::Levels;
-use crate::counter::sampling::{CallGraph, SampleOptions};
-use crate::error::{Error, Result, say};
+use crate::command::sampling_options;
+use crate::counter::Levels;
+use crate::counter::open;
+use crate::counter::request::sampling::{CallGraph, SampleOptions};
+use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
@@ -22,9 +23,8 @@ use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::SampleQuery;
 use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
+use crate::sys::clock;
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{OpenTarget, probe};
-use crate::sys::{clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
 /// What `pmc top` does.
@@ -222,24 +222,21 @@ impl Plan {
 }
 
 fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
-    let whom = record::Whom {
+    let whom = sampling_options::Whom {
         pids: &typed.pids,
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
         all_cpus: true,
     };
-    let mut scope = record::scope(whom, host)?;
+    let mut scope = sampling_options::scope(whom, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     if let Scope::Cpus(cpus) = &scope
         && is_default
-        && !may_sample(cpus.iter().next().unwrap_or(0))
+        && !open::may_sample(cpus.iter().next().unwrap_or(0))
     {
         let user = Credentials::own().uid;
-        say::note_once(
-            "sampling the processes of this user only: the whole machine is not for this user \
-             (kernel.perf_event_paranoid; CAP_PERFMON lifts it)",
-        );
+        say::warn(&Warning::OwnProcessesOnly);
         scope = Scope::User(user.to_string());
     }
     if typed.cgroups.is_some() && !matches!(scope, Scope::Cpus(_)) {
@@ -247,7 +244,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
             Error::usage("cgroups can only be sampled on whole CPUs").try_this("leave out -p, -t and -u")
         );
     }
-    let call_graph = record::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
+    let call_graph = sampling_options::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
     if matches!(call_graph, Some(CallGraph::Dwarf(_))) {
         return Err(Error::usage("--call-graph dwarf: copies of stacks are not unwound on the fly")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
@@ -265,7 +262,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     }
     let inherit = !typed.no_inherit && !matches!(scope, Scope::Threads(_));
     let options = SampleOptions {
-        rate: record::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
+        rate: sampling_options::rate(typed.freq.as_deref(), typed.count.as_deref(), host)?,
         call_graph,
         max_stack: None,
         kernel_callchains: false,
@@ -302,22 +299,11 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         // Few rounds are cheaper than many, and the other half of a ring holds as much again.
         wakes_at: 2,
         ring_pages: Some(match &typed.mmap_pages {
-            Some(text) => record::ring_pages(text)?,
+            Some(text) => sampling_options::ring_pages(text)?,
             None => crate::counter::rings::pages_of(RING),
         }),
         reserve: typed.reserve.parse()?,
         verbose: typed.verbose > 0,
         ..SamplePlan::on(scope, options)
     })
-}
-
-/// Whether whole CPUs may be sampled by this user at all.
-fn may_sample(cpu: u32) -> bool {
-    let mut attr = Attr::new(attr::kind::SOFTWARE, 0);
-    attr.set_freq(1000);
-    attr.set(attr::Flag::ExcludeKernel, true);
-    match probe(&attr, OpenTarget::Cpu(cpu)) {
-        Err(error) => !matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)),
-        Ok(()) => true,
-    }
 }

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::plan::Plan;
 use crate::analysis::live::names::NameLookup;
 use crate::analysis::live::snapshot::SnapshotMaker;
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::session::live::LiveState;
 use crate::sys::signal::{self, Signals};
 use crate::view;
@@ -63,7 +63,7 @@ pub(super) fn run(
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
                 if shared.is_over() {
-                    say::note("nobody is left to be sampled");
+                    say::warn(&Warning::NobodyLeft);
                 }
                 return Ok(Exit::Done);
             }

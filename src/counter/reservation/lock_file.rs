@@ -1,14 +1,16 @@
 //! The lock file and who holds it: one byte, shared by all reservers.
 //!
-//! Receives a path; hands on a [`LockFile`] that can be asked who has reserved and be reserved itself, a [`Reservation`] (held until
-//! dropped), and [`Error`]s with holders' names. Leaves to [`super`] what a policy makes of that.
+//! Receives a path; hands on a [`LockFile`] that can be asked who has reserved and be reserved itself, a
+//! [`Reservation`] (held until dropped), and [`Error`]s with holders' names. Leaves to [`super`] what a
+//! policy makes of that.
 //!
 //! # Which kind of lock
-//! A POSIX lock, as `perfalloc` takes it: whoever asks is told our pid, where an open-file-description lock would show
-//! as -1. Its two traps are dealt with here. It is lost as soon as *any* descriptor of the file is closed in this process: so
-//! there is one descriptor a file and process, whatever is made from it ([`OPEN`]). It is not inherited by children: which is
-//! what we want, because a daemon that the profiled command leaves behind must not hold the reservation for ever.
-//! And it has a virtue: the process's own POSIX lock never answers the process's own question.
+//! A POSIX lock, as `perfalloc` takes it: whoever asks is told our pid, where an open-file-description lock
+//! would show as -1. Its two traps are dealt with here. It is lost as soon as *any* descriptor of the file is
+//! closed in this process: so there is one descriptor a file and process, whatever is made from it
+//! ([`OPEN`]). It is not inherited by children: which is what we want, because a daemon that the profiled
+//! command leaves behind must not hold the reservation for ever. And it has a virtue: the process's own POSIX
+//! lock never answers the process's own question.
 
 use std::fmt;
 use std::fs::File;
@@ -31,8 +33,8 @@ pub enum Holder {
         /// `/proc/PID/comm`.
         comm: Option<String>,
     },
-    /// Nobody can be named: an open-file-description lock of processes that we may not look at, or a process of
-    /// another pid namespace.
+    /// Nobody can be named: an open-file-description lock of processes that we may not look at, or a process
+    /// of another pid namespace.
     Unknown,
 }
 
@@ -115,7 +117,8 @@ impl From<Error> for UserError {
     }
 }
 
-/// One descriptor for each lock file in this process, however many users it has: closing a second one would drop the lock.
+/// One descriptor for each lock file in this process, however many users it has: closing a second one would
+/// drop the lock.
 static OPEN: Mutex<Vec<(pcp::FileId, Weak<Opened>)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -212,7 +215,8 @@ impl LockFile {
         }
     }
 
-    /// The agents that would heed a reservation: those that have this file open, or whose descriptors we may not see.
+    /// The agents that would heed a reservation: those that have this file open, or whose descriptors we may
+    /// not see.
     pub fn heeding_agents(&self) -> Vec<pcp::Agent> {
         let mut agents = pcp::agents(&Host::live(), &self.path, Some(self.opened.id));
         agents.retain(|agent| agent.watches != Some(false));

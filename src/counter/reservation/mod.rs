@@ -1,7 +1,7 @@
 //! The reservation of the hardware counters: the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
 //! Receives a [`Policy`] and a [`LockFile`]; hands on a [`Reservation`] (held until dropped), a [`Watcher`] (for those who
-//! give way), or a [`Status`] (for those who only ask), and [`Finding`]s for the user. Decides what each policy does; leaves
+//! give way), or a [`Status`] (for those who only ask), and [`Warning`]s for the user. Decides what each policy does; leaves
 //! saying it, and switching events off and on, to the caller.
 //!
 //! The protocol is one byte of one file. Reservers hold a shared lock on it; the agent asks ten times a second whether
@@ -23,7 +23,7 @@ use std::time::Duration;
 use self::lock_file::names;
 pub use self::lock_file::{Error, Holder, LockFile, Reservation};
 
-use crate::error::Error as UserError;
+use crate::error::{Error as UserError, Warning};
 use crate::host::{Host, pcp};
 use crate::sys::lock::{Kind, Owner};
 
@@ -77,52 +77,6 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What was found, each a sentence for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    /// Others have reserved too, so they compete with us for the counters.
-    Competing(Vec<Holder>),
-    /// (`check`) Others have reserved; nothing was taken.
-    ReservedBy(Vec<Holder>),
-    /// The reservation was taken, and these agents were given their time.
-    AgentsPaused(Vec<u32>),
-    /// The reservation could not be had, in these words; counting goes on without it.
-    Unreserved(String),
-}
-
-impl Finding {
-    /// Whether the result may be less than what was asked for (a warning), or this is just good to know (a note).
-    pub fn is_warning(&self) -> bool {
-        !matches!(self, Self::AgentsPaused(_))
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Competing(holders) => write!(
-                f,
-                "the hardware counters are also reserved by {}: both count, so events may have to share the counters",
-                names(holders)
-            ),
-            Self::ReservedBy(holders) => write!(
-                f,
-                "the hardware counters are reserved by {}; counting all the same (--reserve=yield gives way)",
-                names(holders)
-            ),
-            Self::AgentsPaused(pids) => {
-                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-                write!(
-                    f,
-                    "reserved the hardware counters; PCP's agent pmdaperfevent (pid {}) pauses its own meanwhile",
-                    pids.join(", ")
-                )
-            }
-            Self::Unreserved(why) => write!(f, "the hardware counters are not reserved: {why}"),
-        }
-    }
-}
-
 /// What [`prepare`] did.
 #[derive(Debug, Default)]
 pub struct Prepared {
@@ -131,7 +85,7 @@ pub struct Prepared {
     /// (`yield`) What to poll every [`ROUND`] while counting.
     pub watcher: Option<Watcher>,
     /// What to tell the user.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Warning>,
 }
 
 /// Does what the policy asks for; to be called before the first hardware event is opened, since it returns only
@@ -155,13 +109,16 @@ pub fn prepare(policy: Policy, path: &Path) -> Result<Prepared, Error> {
 }
 
 fn unreserved(error: &Error) -> Prepared {
-    Prepared { findings: vec![Finding::Unreserved(error.to_string())], ..Prepared::default() }
+    Prepared { findings: vec![Warning::Unreserved { why: error.to_string() }], ..Prepared::default() }
 }
 
 fn check(path: &Path) -> Prepared {
     match LockFile::open(path).and_then(|file| file.others()) {
         Ok(holders) if holders.is_empty() => Prepared::default(),
-        Ok(holders) => Prepared { findings: vec![Finding::ReservedBy(holders)], ..Prepared::default() },
+        Ok(holders) => Prepared {
+            findings: vec![Warning::CountersReserved { holders: names(&holders) }],
+            ..Prepared::default()
+        },
         Err(Error::Missing(_)) => Prepared::default(),
         Err(other) => unreserved(&other),
     }
@@ -177,11 +134,12 @@ pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
     let reservation = file.reserve()?;
     let mut findings = Vec::new();
     if !others.is_empty() {
-        findings.push(Finding::Competing(others));
+        findings.push(Warning::CountersShared { holders: names(&others) });
     }
     let agents = settle(file);
     if !agents.is_empty() {
-        findings.push(Finding::AgentsPaused(agents));
+        let pids: Vec<String> = agents.iter().map(u32::to_string).collect();
+        findings.push(Warning::AgentsPaused { pids: pids.join(", ") });
     }
     Ok(Prepared { reservation: Some(reservation), watcher: None, findings })
 }

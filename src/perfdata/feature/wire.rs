@@ -1,6 +1,8 @@
-//! How values lie in a section: numbers, texts, lists, and structs of those, read and written by one declaration.
+//! How values lie in a section: numbers, texts, lists, and structs of those, read and written by one
+//! declaration.
 //!
-//! Counts are never believed: lists grow as items are read, so a section can cost at most some times its own size.
+//! Counts are never believed: lists grow as items are read, so a section can cost at most some times its own
+//! size.
 
 use super::Features;
 use crate::abi::Attr;
@@ -8,7 +10,8 @@ use crate::record::{Cursor, attr, bytes::until_nul};
 
 /// A value with a place in sections.
 pub(in crate::perfdata) trait Wire: Sized {
-    /// Reads it; `None` when the bytes end early or make no sense. `so_far` holds the sections with smaller numbers.
+    /// Reads it; `None` when the bytes end early or make no sense. `so_far` holds the sections with smaller
+    /// numbers.
     fn read(f: &mut Fields<'_>, so_far: &Features) -> Option<Self>;
     /// Appends it.
     fn write(&self, out: &mut Vec<u8>);

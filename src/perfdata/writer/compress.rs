@@ -1,8 +1,8 @@
 //! Records packed into `COMPRESSED` records, as `perf record -z` does.
 //!
-//! One zstd stream over the whole recording, flushed behind each piece so that everything before it can be unpacked. A piece
-//! unpacks to at most [`PIECE`] bytes, which is the room that readers keep for one record: perf 6.1 unpacks a
-//! record with one call and loses what does not fit.
+//! One zstd stream over the whole recording, flushed behind each piece so that everything before it can be
+//! unpacked. A piece unpacks to at most [`PIECE`] bytes, which is the room that readers keep for one record:
+//! perf 6.1 unpacks a record with one call and loses what does not fit.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Jumps as arrows beside the code: which lane each takes.
 //!
-//! Receives where jumps begin and end, by row; decides lanes so that no two arrows share one where both pass. Short jumps are
-//! nearest to the code. What would need more than [`LANES`] lanes is left without an arrow.
+//! Receives where jumps begin and end, by row; decides lanes so that no two arrows share one where both pass.
+//! Short jumps are nearest to the code. What would need more than [`LANES`] lanes is left without an arrow.
 //!
 //! ```text
 //!   lane 1 0
@@ -58,10 +58,12 @@ impl Jump {
     }
 }
 
-/// What a lane holds: stretches that do not touch, by their first row, with the last row and the row where they lead.
+/// What a lane holds: stretches that do not touch, by their first row, with the last row and the row where
+/// they lead.
 type Lane = BTreeMap<usize, (usize, usize)>;
 
-/// Puts a stretch into a lane if it is free there. Stretches that lead to one row all hold that row, so they make one.
+/// Puts a stretch into a lane if it is free there. Stretches that lead to one row all hold that row, so they
+/// make one.
 fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
     let mut same = None;
     for (&start, &(end, leads)) in lane.range(..=bottom).rev() {
@@ -82,7 +84,8 @@ fn put(lane: &mut Lane, top: usize, bottom: usize, to: usize) -> bool {
     true
 }
 
-/// Gives lanes to jumps (from, to); says also how many lanes are taken. Jumps to one place share a lane where they can.
+/// Gives lanes to jumps (from, to); says also how many lanes are taken. Jumps to one place share a lane where
+/// they can.
 pub fn lanes(mut jumps: Vec<(usize, usize)>) -> (Vec<Jump>, usize) {
     jumps.sort_unstable_by_key(|(from, to)| (from.abs_diff(*to), *from));
     jumps.dedup();

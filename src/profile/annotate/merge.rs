@@ -1,7 +1,7 @@
 //! Merging: instructions, the functions and lines that each was made of, and samples become one listing.
 //!
-//! Receives all of it by address; decides where rows of functions and source lines stand between instructions, and which
-//! source lines without code are shown on the way to the next.
+//! Receives all of it by address; decides where rows of functions and source lines stand between
+//! instructions, and which source lines without code are shown on the way to the next.
 //!
 //! ```text
 //!   source 12   for (…)                  the line that the instructions below were made of
@@ -55,8 +55,8 @@ pub struct Input {
     pub sources: FxHashMap<Arc<str>, Arc<[String]>>,
 }
 
-/// Makes the listing. `head` says everything that is not code; its rows, lines, files and jumps are written here, and each
-/// event's own value.
+/// Makes the listing. `head` says everything that is not code; its rows, lines, files and jumps are written
+/// here, and each event's own value.
 pub fn merge(head: Listing, input: Input) -> Listing {
     let events = head.events.len();
     let costs = costs(&input, events);

@@ -1,7 +1,8 @@
-//! Recordings compared: what each function's share was in each, and whether sampling alone explains the difference.
+//! Recordings compared: what each function's share was in each, and whether sampling alone explains the
+//! difference.
 //!
-//! Receives the tables and trees of several recordings, made with one collection of words, the first being the base; hands on
-//! a [`Comparison`]. Pure. Decides what a difference means; leaves wording to `view`.
+//! Receives the tables and trees of several recordings, made with one collection of words, the first being
+//! the base; hands on a [`Comparison`]. Pure. Decides what a difference means; leaves wording to `view`.
 //!
 //! ```text
 //!   base   rows ─┐

@@ -5,8 +5,9 @@ use rustc_hash::FxHashMap;
 use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
 use crate::profile::sampled::{Cell, Row, Value};
 
-/// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was not recorded. Rows
-/// are sorted by the change of recording `order` (1 is the first after the base; 0 sorts by the base's own share).
+/// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was
+/// not recorded. Rows are sorted by the change of recording `order` (1 is the first after the base; 0 sorts
+/// by the base's own share).
 pub fn compare(name: &str, sides: &[Option<(Value, Vec<Row>)>], compute: Compute, order: usize) -> Event {
     let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
     let mut lines: Vec<Line> = Vec::new();

@@ -1,4 +1,5 @@
-//! The call trees of all recordings laid over one another: nodes are the same when their ways from the root are.
+//! The call trees of all recordings laid over one another: nodes are the same when their ways from the root
+//! are.
 
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,7 @@
 //! Stacks changed by the names in them: `--ignore-callees` cuts them, `--parent` marks them.
 //!
-//! Receives resolved stacks and what stands at their locations; hands the same on, changed, before tables and trees are
-//! made of them.
+//! Receives resolved stacks and what stands at their locations; hands the same on, changed, before tables and
+//! trees are made of them.
 //!
 //! ```text
 //!   main  f  g  h      --ignore-callees f:   main f          (what f called counts as f's own)

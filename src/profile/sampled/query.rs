@@ -1,9 +1,9 @@
 //! Questions to a profile, as plain data, and the one way from rows to the answer.
 //!
-//! Receives rows of distinct stacks ([`Input`]), the events they belong to and a [`Query`]; filters the rows, joins those
-//! that the query does not tell apart, and has tables and trees made of them. Whoever shows profiles asks here: a report
-//! once, a screen whenever somebody presses a key, the live view at each refresh. Where rows come from, and what is
-//! known about modules and losses, is left to the asker.
+//! Receives rows of distinct stacks ([`Input`]), the events they belong to and a [`Query`]; filters the rows,
+//! joins those that the query does not tell apart, and has tables and trees made of them. Whoever shows
+//! profiles asks here: a report once, a screen whenever somebody presses a key, the live view at each
+//! refresh. Where rows come from, and what is known about modules and losses, is left to the asker.
 //!
 //! ```text
 //!   rows ── filter ──+── join what is not told apart ── tables, trees
@@ -62,8 +62,8 @@ impl Default for Query {
     }
 }
 
-/// Which samples count. A filter for something that the rows do not tell apart (threads, CPUs or times that nobody
-/// kept) takes nothing out.
+/// Which samples count. A filter for something that the rows do not tell apart (threads, CPUs or times that
+/// nobody kept) takes nothing out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Only threads with these names.
@@ -279,7 +279,8 @@ pub fn history(
     sums
 }
 
-/// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come by stack.
+/// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come
+/// by stack.
 fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
     let comms = keys.contains(&SortKey::Comm);
     let attributes = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());

@@ -1,6 +1,7 @@
 //! The string table: names of functions, modules, threads and files, each once, by number.
 //!
-//! All words lie in one string, so that a copy (the live view makes one each second) is a few blocks of memory.
+//! All words lie in one string, so that a copy (the live view makes one each second) is a few blocks of
+//! memory.
 
 use std::hash::BuildHasher;
 

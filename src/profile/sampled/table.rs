@@ -1,4 +1,5 @@
-//! The table: one row for each distinct value of the sort keys, with what it cost itself and with all it called.
+//! The table: one row for each distinct value of the sort keys, with what it cost itself and with all it
+//! called.
 //!
 //! ```text
 //!   stack  leaf <- f <- f <- main      period 7
@@ -113,7 +114,8 @@ struct OfCode<'a> {
     of_call: Vec<u32>,
     of_leaf: Vec<u32>,
     cells: Vec<Cell>,
-    /// Parts by what the keys may ask of a call: what most calls have been asked before, without making cells.
+    /// Parts by what the keys may ask of a call: what most calls have been asked before, without making
+    /// cells.
     known: FxHashMap<(Call, Option<StringId>, u32), u32>,
     has_files: bool,
 }
@@ -126,7 +128,8 @@ impl OfCode<'_> {
         self.of_call[call]
     }
 
-    /// A sample counts for the function that has the code, at the line that was executed: the innermost, inlined or not.
+    /// A sample counts for the function that has the code, at the line that was executed: the innermost,
+    /// inlined or not.
     fn leaf(&mut self, location: u32, texts: &StringTable) -> u32 {
         if self.of_leaf[location as usize] == NOT_ASKED {
             let range = self.input.code.range(location);

@@ -67,8 +67,8 @@ pub struct Growth {
     pub collapse: bool,
     /// Branches with a smaller part of the event's periods (0 to 1) are left out.
     pub limit: f64,
-    /// Only stacks that pass this function, and of them what lies on the far side of it: callees in caller order, callers in
-    /// callee order. Of a function that calls itself the outermost call counts.
+    /// Only stacks that pass this function, and of them what lies on the far side of it: callees in caller
+    /// order, callers in callee order. Of a function that calls itself the outermost call counts.
     pub root: Option<StringId>,
 }
 
@@ -106,8 +106,8 @@ impl Functions {
 
 /// Lays the stacks of each event over one another. `totals` are the events' periods.
 ///
-/// Grown from the top: the ways that pass a node are told apart by their next function, and only what is above the
-/// limit is looked into, so that the many small branches cost nothing but being counted.
+/// Grown from the top: the ways that pass a node are told apart by their next function, and only what is
+/// above the limit is looked into, so that the many small branches cost nothing but being counted.
 pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64]) -> Vec<Tree> {
     let functions = Functions::new(input);
     let mut path: Vec<u32> = Vec::new();

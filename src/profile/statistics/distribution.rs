@@ -1,8 +1,9 @@
 //! Student's t distribution, by way of the regularized incomplete beta function.
 //!
-//! `I_x(a, b)` is computed with the continued fraction of Abramowitz and Stegun 26.5.8 (Lentz's method), ln Γ with the
-//! Lanczos approximation (g = 7, 9 terms). Both are good to about 1e-13 relative; the quantile is found by
-//! bisection on the distribution and agrees with printed tables to all their digits (checked to 1e-6 below).
+//! `I_x(a, b)` is computed with the continued fraction of Abramowitz and Stegun 26.5.8 (Lentz's method), ln Γ
+//! with the Lanczos approximation (g = 7, 9 terms). Both are good to about 1e-13 relative; the quantile is
+//! found by bisection on the distribution and agrees with printed tables to all their digits (checked to 1e-6
+//! below).
 
 /// Natural logarithm of the gamma function for positive arguments.
 fn ln_gamma(x: f64) -> f64 {
@@ -76,7 +77,8 @@ pub fn t_two_sided(t: f64, df: f64) -> f64 {
     incomplete_beta(df / (df + t * t), df / 2.0, 0.5)
 }
 
-/// The value below which a t variable lies with probability `p` (0.5 ≤ p < 1): 12.706 for p = 0.975 and one degree of freedom.
+/// The value below which a t variable lies with probability `p` (0.5 ≤ p < 1): 12.706 for p = 0.975 and one
+/// degree of freedom.
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     let tail = 2.0 * (1.0 - p);
     let (mut low, mut high) = (0.0, 1.0);

@@ -1,7 +1,7 @@
 //! Statistics of repeated runs: what they say together, which of them stand out, and whether two sets differ.
 //!
-//! Receives plain numbers; hands on [`Summary`] and [`Welch`]. Decides no wording. The distributions behind the
-//! intervals are in [`distribution`].
+//! Receives plain numbers; hands on [`Summary`] and [`Welch`]. Decides no wording. The distributions behind
+//! the intervals are in [`distribution`].
 
 pub mod distribution;
 pub mod proportions;
@@ -80,8 +80,8 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz and Hoaglin, *How to Detect and
-/// Handle Outliers*, 1993). Fewer than four values, or more than half of them equal, have none.
+/// Values whose modified z-score `0.6745 × |x − median| ÷ MAD` exceeds 3.5 (Iglewicz and Hoaglin, *How to
+/// Detect and Handle Outliers*, 1993). Fewer than four values, or more than half of them equal, have none.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     if values.len() < 4 {
         return Vec::new();
@@ -109,7 +109,8 @@ pub struct Welch {
     pub p: f64,
 }
 
-/// Welch's t-test; `None` when a side has fewer than two values. Two sides without any spread: p is 1 when equal, else 0.
+/// Welch's t-test; `None` when a side has fewer than two values. Two sides without any spread: p is 1 when
+/// equal, else 0.
 pub fn welch(a: &Summary, b: &Summary) -> Option<Welch> {
     if a.count < 2 || b.count < 2 {
         return None;
@@ -170,7 +171,8 @@ mod tests {
 
     #[test]
     fn welch_agrees_with_published_examples() {
-        // Data and p-values of the task "Welch's t-test" on Rosetta Code (computed there with several independent programs).
+        // Data and p-values of the task "Welch's t-test" on Rosetta Code (computed there with several
+        // independent programs).
         let p = |a: &[f64], b: &[f64]| welch(&Summary::of(a).unwrap(), &Summary::of(b).unwrap()).unwrap();
         near(
             p(&[30.02, 29.99, 30.11, 29.97, 30.01, 29.99], &[29.89, 29.93, 29.72, 29.98, 30.02, 29.98]).p,

@@ -1,8 +1,9 @@
-//! Two shares that sampling gave: how far they differ, how sure that is, and what many such tests together say.
+//! Two shares that sampling gave: how far they differ, how sure that is, and what many such tests together
+//! say.
 //!
-//! Receives shares with the number of draws behind them; hands on a [`Difference`]. Intervals are Newcombe's (1998, method
-//! 10: made of both Wilson intervals). The test is the pooled score test; where few samples are expected it is the exact one
-//! given their sum. [`adjusted`] is Benjamini and Hochberg's (1995) correction.
+//! Receives shares with the number of draws behind them; hands on a [`Difference`]. Intervals are Newcombe's
+//! (1998, method 10: made of both Wilson intervals). The test is the pooled score test; where few samples are
+//! expected it is the exact one given their sum. [`adjusted`] is Benjamini and Hochberg's (1995) correction.
 
 use super::distribution::{incomplete_beta, t_two_sided};
 
@@ -93,8 +94,8 @@ fn probability(first: Part, second: Part) -> f64 {
     normal_two_sided(z)
 }
 
-/// Two-sided probability of `hits` or what is less likely, out of `all` draws that hit with probability `chance`: twice the
-/// smaller tail.
+/// Two-sided probability of `hits` or what is less likely, out of `all` draws that hit with probability
+/// `chance`: twice the smaller tail.
 pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
     let misses = all - hits;
     let above = if hits <= 0.0 { 1.0 } else { incomplete_beta(chance, hits, misses + 1.0) };
@@ -104,12 +105,13 @@ pub fn binomial(hits: f64, all: f64, chance: f64) -> f64 {
 
 /// Probability that a normal variable lies further from 0 than `z`, on either side.
 pub fn normal_two_sided(z: f64) -> f64 {
-    // Student's distribution with so many degrees of freedom is the normal one to six digits where it matters.
+    // Student's distribution with so many degrees of freedom is the normal one to six digits where it
+    // matters.
     t_two_sided(z, 1e6)
 }
 
-/// Probabilities of many tests, made larger so that of those below a level at most that part is found by chance; where
-/// nothing differs, the level is the chance that anything at all is below it.
+/// Probabilities of many tests, made larger so that of those below a level at most that part is found by
+/// chance; where nothing differs, the level is the chance that anything at all is below it.
 pub fn adjusted(all: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|a, b| all[*b].total_cmp(&all[*a]));
@@ -135,7 +137,8 @@ mod tests {
 
     #[test]
     fn intervals_are_those_of_newcombe() {
-        // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 less 48/80 and 9/10 less 3/10, method 10.
+        // Newcombe, Statistics in Medicine 17 (1998) 873-890, table II: 56/70 less 48/80 and 9/10 less 3/10,
+        // method 10.
         let of = |k: f64, n: f64| Part { share: k / n, draws: n };
         let d = difference(of(48.0, 80.0), of(56.0, 70.0));
         near(d.value, 0.2, 1e-12);

@@ -1,4 +1,5 @@
-//! The tracing data of a recording: the format files of its tracepoints, kallsyms, printk formats, thread names.
+//! The tracing data of a recording: the format files of its tracepoints, kallsyms, printk formats, thread
+//! names.
 //!
 //! ```text
 //! | 23 8 68 "tracing" | version NUL | endian u8 | long size u8 | page size u32 |

@@ -1,9 +1,9 @@
 //! Tracepoint payloads: the kernel's `format` files parsed, a payload's fields found and printed.
 //!
-//! Receives the text of a format file (from tracefs, or from a recording's tracing data: [`TracingData`]) and the raw bytes
-//! of samples; hands on fields and the line that perf script prints. `print fmt` is C that the kernel wrote; what `print`
-//! can evaluate is printed its way, everything else as `name=value`. Turning code addresses into names is left to the
-//! caller.
+//! Receives the text of a format file (from tracefs, or from a recording's tracing data: [`TracingData`]) and
+//! the raw bytes of samples; hands on fields and the line that perf script prints. `print fmt` is C that the
+//! kernel wrote; what `print` can evaluate is printed its way, everything else as `name=value`. Turning code
+//! addresses into names is left to the caller.
 //!
 //! ```text
 //! name: sched_switch

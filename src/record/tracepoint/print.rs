@@ -1,8 +1,8 @@
 //! `print fmt`: the C expressions of a format file, parsed once and evaluated for each payload.
 //!
-//! Receives `"text %d …", REC->field, …`; hands on the printed line. Knows C's operators on integers, the kernel's
-//! printing macros (`__print_flags`, `__print_symbolic`, `__get_str`, `__print_hex`, …) and printf's conversions.
-//! Whatever else is in there makes parsing fail, and the caller prints the fields by name.
+//! Receives `"text %d …", REC->field, …`; hands on the printed line. Knows C's operators on integers, the
+//! kernel's printing macros (`__print_flags`, `__print_symbolic`, `__get_str`, `__print_hex`, …) and printf's
+//! conversions. Whatever else is in there makes parsing fail, and the caller prints the fields by name.
 
 mod lex;
 mod parse;
@@ -292,7 +292,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The number that a name of a table stands for; −1 when the kernel's build left a word there that nobody knows.
+    /// The number that a name of a table stands for; −1 when the kernel's build left a word there that nobody
+    /// knows.
     fn named(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Word(word) => Some(known(word).unwrap_or(-1)),

@@ -1,4 +1,5 @@
-//! Payloads printed through a small format file: conversions, macros, names, and what happens when something is missing.
+//! Payloads printed through a small format file: conversions, macros, names, and what happens when something
+//! is missing.
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! The file (or stream, or row of files) of a recording: what goes into it and what was seen going.
 //!
-//! Receives ring memory and records of our own; counts them ([`Tally`]), hands them to the [`Writer`], and begins another
-//! file when told. Leaves reading of rings to the loop, feature sections to [`super::sections`].
+//! Receives ring memory and records of our own; counts them ([`Tally`]), hands them to the [`Writer`], and
+//! begins another file when told. Leaves reading of rings to the loop, feature sections to
+//! [`super::sections`].
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -254,7 +255,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Waits for everything that is being unwound; with `is_last`, nothing is held back either and no more is taken.
+    /// Waits for everything that is being unwound; with `is_last`, nothing is held back either and no more is
+    /// taken.
     pub(crate) fn settle(&mut self, is_last: bool) -> Result<()> {
         let Some(unwinding) = &mut self.unwinding else { return Ok(()) };
         if is_last {
@@ -301,8 +303,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes the build-ids known so far as records, for those who read the file of a killed recorder: after a second,
-    /// two, four, …, so that it costs little however long the recording is.
+    /// Writes the build-ids known so far as records, for those who read the file of a killed recorder: after
+    /// a second, two, four, …, so that it costs little however long the recording is.
     fn note_build_ids(&mut self) -> Result<(), perfdata::Error> {
         let now = Instant::now();
         if now < self.next_note {

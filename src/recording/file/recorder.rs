@@ -11,11 +11,10 @@
 use std::os::fd::BorrowedFd;
 
 use super::output::{Output, Totals};
-use super::rotation::Rotation;
+use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Rings};
-use crate::counter::sampling::CallGraph;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::encode::Encoder;
@@ -24,8 +23,8 @@ use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
 use crate::recording::open;
-use crate::recording::plan::{FilePlan, SamplePlan, Scope};
-use crate::recording::reservation::EventChoice;
+use crate::recording::plan::{FilePlan, Rotation, SamplePlan, Scope};
+use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
 use crate::sys::process::{self, Held, Outcome};
@@ -150,6 +149,22 @@ struct Recorder<'a> {
     is_full: bool,
 }
 
+impl EventSwitch for Recorder<'_> {
+    fn start(&mut self) -> Result<()> {
+        self.rings.start().map_err(open::starting)
+    }
+
+    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
+        open::switch(&self.rings, on, events)
+    }
+
+    fn yielding(&mut self, is_yielding: bool) {
+        if is_yielding {
+            say::warn(&Warning::CountersLeftAlone);
+        }
+    }
+}
+
 impl Driven for Recorder<'_> {
     fn rings(&mut self) -> Option<&mut Rings> {
         Some(&mut self.rings)
@@ -162,22 +177,6 @@ impl Driven for Recorder<'_> {
     fn prepare(&mut self) -> Result<()> {
         self.failed = self.synthesize().err();
         Ok(())
-    }
-
-    fn start(&mut self) -> Result<()> {
-        self.rings.start().map_err(open::starting)
-    }
-
-    fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        open::switch(&self.rings, on, events)
-    }
-
-    fn yielding(&mut self, is_yielding: bool) {
-        if is_yielding {
-            say::note_once(
-                "somebody else has reserved the hardware counters: they are left alone until that is over",
-            );
-        }
     }
 
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {

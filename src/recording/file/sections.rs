@@ -1,7 +1,7 @@
 //! The feature sections of a recording: the machine, the command line, the events, the build-ids.
 //!
-//! Receives the [`Host`] and what was recorded; hands on [`Features`]. What costs nothing to know is known at the start
-//! (and written into streams); the rest is added when a file ends.
+//! Receives the [`Host`] and what was recorded; hands on [`Features`]. What costs nothing to know is known at
+//! the start (and written into streams); the rest is added when a file ends.
 
 use std::path::Path;
 
@@ -92,7 +92,8 @@ pub(crate) fn at_the_end(
     features.build_ids = (!rows.is_empty()).then_some(BuildIds(rows));
 }
 
-/// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into once.
+/// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into
+/// once.
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
 /// The build-ids of the files that are wanted, as far as they were seen until now.
@@ -132,7 +133,8 @@ fn read_build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     }
 }
 
-/// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see it.
+/// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see
+/// it.
 fn file_build_id(name: &[u8], pid: i32) -> Option<BuildId> {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(name));

@@ -1,8 +1,9 @@
-//! Copies of stacks are unwound while recording: between the rings and the file stands a thread that makes call chains of them.
+//! Copies of stacks are unwound while recording: between the rings and the file stands a thread that makes
+//! call chains of them.
 //!
-//! Receives what the rings hold, round by round, and what was told of processes that were there before; hands on records for the
-//! file, in the order of time. Decides what happens when unwinding cannot keep up. The two wings meet here: rings are
-//! measuring, address spaces and unwind tables are reading.
+//! Receives what the rings hold, round by round, and what was told of processes that were there before; hands
+//! on records for the file, in the order of time. Decides what happens when unwinding cannot keep up. The two
+//! wings meet here: rings are measuring, address spaces and unwind tables are reading.
 //!
 //! ```text
 //!  rings ──copy──► round ──(bounded)──► worker: sort by time, follow mappings, unwind ──► records ──► file
@@ -10,25 +11,27 @@
 //!                                  table cache: reads them           eventfd wakes the loop
 //! ```
 //!
-//! A sample can be unwound only when everything that was mapped before it is known, and that may lie in another CPU's ring.
-//! So every round empties the rings twice: whatever a ring held at the first pass was written before the second pass began, so the
-//! second brings all mappings that are older than the newest sample of the first. Samples of the second pass (few: it follows at once) wait
-//! for the next round.
+//! A sample can be unwound only when everything that was mapped before it is known, and that may lie in
+//! another CPU's ring. So every round empties the rings twice: whatever a ring held at the first pass was
+//! written before the second pass began, so the second brings all mappings that are older than the newest
+//! sample of the first. Samples of the second pass (few: it follows at once) wait for the next round.
 //!
 //! **Nothing is lost when unwinding is slow.** Three things can hold it up, and each has its answer:
 //!
-//! * *Tables of a huge program are being read* (`table_cache`, a thread of its own). The worker waits [`worker::PATIENCE`] once, then writes samples
-//!   that need them as they are: with registers and stack, as perf would, for an event of their own (a *twin*, see
-//!   [`record::unwound`](crate::record::unwound)). A reader unwinds them later. A killed recorder thus misses no more than otherwise.
-//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], or a round takes too long, samples go
-//!   to the file as they are, which costs a copy.
-//! * *The disk is slower than that*: when [`MOST`] bytes wait, rings are left alone until some are written, and the kernel counts what finds no
-//!   room; that is where any recorder ends.
+//! * *Tables of a huge program are being read* (`table_cache`, a thread of its own). The worker waits
+//!   [`worker::PATIENCE`] once, then writes samples that need them as they are: with registers and stack, as
+//!   perf would, for an event of their own (a *twin*, see [`record::unwound`](crate::record::unwound)). A
+//!   reader unwinds them later. A killed recorder thus misses no more than otherwise.
+//! * *More samples than the worker can unwind*: when [`HURRY`] bytes wait, or the oldest for [`OLD`], or a
+//!   round takes too long, samples go to the file as they are, which costs a copy.
+//! * *The disk is slower than that*: when [`MOST`] bytes wait, rings are left alone until some are written,
+//!   and the kernel counts what finds no room; that is where any recorder ends.
 //!
-//! The alternatives were weaker: to stop emptying rings at once loses samples after some 60 ms of reading tables (a ring of 2 MiB holds
-//! 250 copies), and a queue without bounds is memory that the recorded machine lacks. The twin costs nothing while it is not
-//! needed: its request lies in the header from the start, but is only made visible with its first sample. Samples of 32-bit processes, which
-//! pmc cannot unwind and perf can, take the same way.
+//! The alternatives were weaker: to stop emptying rings at once loses samples after some 60 ms of reading
+//! tables (a ring of 2 MiB holds 250 copies), and a queue without bounds is memory that the recorded machine
+//! lacks. The twin costs nothing while it is not needed: its request lies in the header from the start, but
+//! is only made visible with its first sample. Samples of 32-bit processes, which pmc cannot unwind and perf
+//! can, take the same way.
 
 mod table_cache;
 mod worker;

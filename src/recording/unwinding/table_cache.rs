@@ -1,7 +1,8 @@
 //! The unwind-table cache: tables of the files that samples need, each read once, by a thread of its own.
 //!
-//! Receives modules; finds their files (as `report` does: through the process's eyes, checked by build-id) and takes the
-//! tables out. A huge program takes seconds: whoever asks meanwhile learns that they are being read.
+//! Receives modules; finds their files (as `report` does: through the process's eyes, checked by build-id)
+//! and takes the tables out. A huge program takes seconds: whoever asks meanwhile learns that they are being
+//! read.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -85,7 +86,8 @@ impl TableCache {
         Slot::Reading
     }
 
-    /// Waits until all that was asked for is there, but not beyond `deadline`, and for the same files only once.
+    /// Waits until all that was asked for is there, but not beyond `deadline`, and for the same files only
+    /// once.
     pub(crate) fn wait(&mut self, deadline: Instant) {
         if !std::mem::take(&mut self.new) {
             return;

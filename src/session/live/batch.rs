@@ -1,6 +1,7 @@
 //! Records as they came out of the rings, until their round is settled.
 //!
-//! Receives ring memory; keeps copies of samples and of the side-band, apart from one another. Looks at times, decides nothing.
+//! Receives ring memory; keeps copies of samples and of the side-band, apart from one another. Looks at
+//! times, decides nothing.
 
 use crate::record::{Layouts, kind, walk};
 use crate::session::Timestamp;
@@ -17,8 +18,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Takes what a ring holds: one slice, or two with a record across both. `owner` is the event of samples that bear
-    /// another listener's id, where that is known.
+    /// Takes what a ring holds: one slice, or two with a record across both. `owner` is the event of samples
+    /// that bear another listener's id, where that is known.
     pub fn take(&mut self, slices: &[&[u8]], layouts: &Layouts, owner: Option<usize>) {
         let Self { bytes, sideband, samples, joint } = self;
         walk(slices, joint, |raw| {

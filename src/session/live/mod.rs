@@ -161,7 +161,7 @@ impl Live {
             layouts,
             periods,
             readings: reads.then(Readings::default),
-            stacker: Stacker::new(&query, None),
+            stacker: Stacker::new(query.ignore_stacks, None),
             spare: Batch::default(),
             history: History::new(Modules::default()),
             burden: 0,

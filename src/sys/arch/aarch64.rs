@@ -1,4 +1,5 @@
-//! arm64: `PMCR_EL0.N` holds the number of counters, but user mode may not read it, and the kernel does not pass it on.
+//! arm64: `PMCR_EL0.N` holds the number of counters, but user mode may not read it, and the kernel does not
+//! pass it on.
 
 use super::CoreCounters;
 

@@ -1,7 +1,7 @@
 //! x86-64: CPUID says it all, for the core that executes it.
 //!
-//! Sources: Intel SDM volume 2 (CPUID leaf 0xA), AMD APM volume 3 (0x8000_0001, 0x8000_0022); hypervisor leaf 0x4000_0000 by
-//! common convention of their makers.
+//! Sources: Intel SDM volume 2 (CPUID leaf 0xA), AMD APM volume 3 (0x8000_0001, 0x8000_0022); hypervisor leaf
+//! 0x4000_0000 by common convention of their makers.
 
 use std::arch::x86_64::{__cpuid, CpuidResult};
 
@@ -16,7 +16,8 @@ fn leaf(number: u32) -> CpuidResult {
     }
 }
 
-/// What the CPU that runs this thread says of its counters; `None` from makers pmc does not know, and where the leaf is empty.
+/// What the CPU that runs this thread says of its counters; `None` from makers pmc does not know, and where
+/// the leaf is empty.
 ///
 /// A hypervisor may pass the leaf on without passing on the counters: ask the kernel too.
 pub fn counters() -> Option<CoreCounters> {
@@ -56,7 +57,8 @@ pub const REGISTER_NAMES: [(&str, u32); 20] = [
     ("r15", 23),
 ];
 
-/// Leaf 0xA: EAX[7:0] version, [15:8] general counters, [23:16] their width; EDX[4:0] fixed counters, [12:5] their width.
+/// Leaf 0xA: EAX[7:0] version, [15:8] general counters, [23:16] their width; EDX[4:0] fixed counters, [12:5]
+/// their width.
 fn intel(leaf: CpuidResult) -> Option<CoreCounters> {
     if leaf.eax & 0xff == 0 {
         return None;
@@ -71,8 +73,8 @@ fn intel(leaf: CpuidResult) -> Option<CoreCounters> {
     })
 }
 
-/// Leaf 0x8000_0022: EAX[0] the second version of performance monitoring, EBX[3:0] counters. Before it 0x8000_0001 ECX[23] tells
-/// six counters from four. They are 48 bits wide; none is fixed.
+/// Leaf 0x8000_0022: EAX[0] the second version of performance monitoring, EBX[3:0] counters. Before it
+/// 0x8000_0001 ECX[23] tells six counters from four. They are 48 bits wide; none is fixed.
 fn amd(features: u32, v2: Option<CpuidResult>) -> CoreCounters {
     let (general, source) = match v2 {
         Some(leaf) if leaf.eax & 1 == 1 => (leaf.ebx & 0xf, "CPUID leaf 0x80000022"),

@@ -43,7 +43,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         text::right("Share", 7),
         figures::percent(of_all).trim(),
         figures::error(error).trim(),
-        // The code's weights are those of the whole recording; whoever filtered must not read them as what is left.
+        // The code's weights are those of the whole recording; whoever filtered must not read them as what is
+        // left.
         if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
         listing.symbol,
         listing.dso

@@ -15,12 +15,12 @@ use crate::tui::theme::Theme;
 use crate::units;
 
 /// Words with a style, put side by side until the line is full.
-struct Side {
+struct HeaderSide {
     spans: Vec<Span<'static>>,
     room: usize,
 }
 
-impl Side {
+impl HeaderSide {
     fn new(width: u16) -> Self {
         Self { spans: Vec::new(), room: width.into() }
     }
@@ -39,13 +39,13 @@ impl Side {
 
 pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let status = &state.status;
-    let mut side = Side::new(area.width);
+    let mut side = HeaderSide::new(area.width);
     side.add(&format!("pmc {}", text::cut(&status.title, usize::from(area.width) / 3)), theme.bold());
     if let Some((_, event)) = state.event() {
         side.add(&format!("  {}", text::cut(&event.name, 24)), theme.bold());
     }
     // While samples come in, what there is to say beside their number counts for more.
-    let samples = |side: &mut Side| {
+    let samples = |side: &mut HeaderSide| {
         if let Some((_, event)) = state.event() {
             side.add(&format!("  {} samples", units::thousands(event.total.samples)), theme.plain());
         }
@@ -96,7 +96,7 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
 }
 
 pub(super) fn tabs(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
-    let mut side = Side::new(area.width);
+    let mut side = HeaderSide::new(area.width);
     // Where all names do not fit, only the numbers of the others stand there.
     for (number, pane) in Pane::ALL.into_iter().enumerate() {
         let style = if pane == state.pane { theme.cursor() } else { theme.plain() };

@@ -10,7 +10,7 @@ use crate::text;
 use crate::tui::figures;
 use crate::tui::layout::Areas;
 use crate::tui::state::State;
-use crate::tui::state::table::{self, Column};
+use crate::tui::state::table::{self, FunctionColumn};
 use crate::tui::state::table_widths::TableWidths;
 use crate::tui::theme::Theme;
 use crate::view::report::cell_words;
@@ -57,10 +57,12 @@ fn heading(
     widths: &TableWidths,
     theme: Theme,
 ) {
-    let arrow = |column: Column, words: &str, width: usize, to_right: bool| {
+    let arrow = |column: FunctionColumn, words: &str, width: usize, to_right: bool| {
         let is_sorted = state.table.sort == column
-            || (column == Column::Own && state.table.sort == Column::Total && !widths.has_totals);
-        let falls = matches!(column, Column::Own | Column::Total) != state.table.reverse;
+            || (column == FunctionColumn::Own
+                && state.table.sort == FunctionColumn::Total
+                && !widths.has_totals);
+        let falls = matches!(column, FunctionColumn::Own | FunctionColumn::Total) != state.table.reverse;
         let words = match (is_sorted, falls) {
             (true, true) => format!("{words}▾"),
             (true, false) => format!("{words}▴"),
@@ -70,10 +72,10 @@ fn heading(
     };
     let mut line = " ".to_owned();
     if widths.has_totals {
-        line += &arrow(Column::Total, "Total", 7, true);
+        line += &arrow(FunctionColumn::Total, "Total", 7, true);
         line.push(' ');
     }
-    line += &arrow(Column::Own, if widths.has_totals { "Self" } else { "Share" }, 7, true);
+    line += &arrow(FunctionColumn::Own, if widths.has_totals { "Self" } else { "Share" }, 7, true);
     line.push(' ');
     if widths.has_errors {
         line += &text::right("±", 6);
@@ -83,7 +85,7 @@ fn heading(
         line += &" ".repeat(widths.bar + 1);
     }
     for (at, (key, width)) in profile.keys.iter().zip(&widths.keys).enumerate() {
-        line += &arrow(Column::Key(at), key.heading(), *width, false);
+        line += &arrow(FunctionColumn::Key(at), key.heading(), *width, false);
         line.push(' ');
     }
     let line = text::left(line.trim_end(), areas.heading.width.into());
@@ -106,7 +108,7 @@ fn spans(
     }
     spans.push(Span::styled(figures::percent(own) + " ", theme.share(own)));
     if widths.has_errors {
-        let shown = if state.table.sort == Column::Own { own } else { total };
+        let shown = if state.table.sort == FunctionColumn::Own { own } else { total };
         spans.push(Span::styled(figures::error(event.error(shown)) + " ", theme.dim()));
     }
     if widths.bar > 0 {

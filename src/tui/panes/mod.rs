@@ -1,4 +1,5 @@
-//! Drawing: each pane turns the state into characters and styles. Nothing is decided here but how things look.
+//! Drawing: each pane turns the state into characters and styles. Nothing is decided here but how things
+//! look.
 //!
 //! Receives the [`State`]; writes into the frame. All foreign text passes [`fit`](super::fit) first.
 

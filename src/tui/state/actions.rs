@@ -3,11 +3,11 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use super::flame;
-use super::prompt::Kind;
+use super::prompt::PromptKind;
 use super::scroll::Scroll;
 use super::stacks::Step;
 use super::strip::{self, Strip};
-use super::table::{self, Column};
+use super::table::{self, FunctionColumn};
 use super::{Effect, Over, State};
 use crate::profile::sampled::{FunctionRef, Order, SortKey};
 use crate::tui::engine::LiveCommand;
@@ -116,8 +116,8 @@ impl State {
                 let step = if action == Action::NextPane { 1 } else { Pane::ALL.len() - 1 };
                 self.show(Pane::ALL[(at + step) % Pane::ALL.len()], effects);
             }
-            Action::Search => self.open_prompt(Kind::Search),
-            Action::Filter => self.open_prompt(Kind::Filter),
+            Action::Search => self.open_prompt(PromptKind::Search),
+            Action::Filter => self.open_prompt(PromptKind::Filter),
             Action::NextMatch => self.find(Step::Next),
             Action::PreviousMatch => self.find(Step::Back),
             Action::Annotate => self.show(Pane::Code, effects),
@@ -171,7 +171,7 @@ impl State {
             Action::Hottest => self.code.hottest(self.event_index(), height),
             Action::NextEvent => self.step_event(1, effects),
             Action::PreviousEvent => self.step_event(-1, effects),
-            Action::Export => self.open_prompt(Kind::Export),
+            Action::Export => self.open_prompt(PromptKind::Export),
             Action::Freeze => effects.push(Effect::Command(LiveCommand::Freeze)),
             Action::Zero => effects.push(Effect::Command(LiveCommand::Zero)),
             Action::Decay => effects.push(Effect::Command(LiveCommand::Decay)),
@@ -402,13 +402,13 @@ impl State {
     }
 
     /// The columns that the table can be sorted by.
-    pub fn columns(&self) -> Vec<Column> {
+    pub fn columns(&self) -> Vec<FunctionColumn> {
         let Some((profile, _)) = self.event() else { return Vec::new() };
-        let mut columns = vec![Column::Own];
+        let mut columns = vec![FunctionColumn::Own];
         if profile.has_totals {
-            columns.insert(0, Column::Total);
+            columns.insert(0, FunctionColumn::Total);
         }
-        columns.extend((0..profile.keys.len()).map(Column::Key));
+        columns.extend((0..profile.keys.len()).map(FunctionColumn::Key));
         columns
     }
 
@@ -433,7 +433,7 @@ impl State {
             next.iter().map(|key| key.heading().to_lowercase()).collect::<Vec<_>>().join(", ")
         ));
         self.query.keys = next;
-        self.table.sort = Column::Total;
+        self.table.sort = FunctionColumn::Total;
         self.table.marks.clear();
         self.ask(effects);
     }

@@ -50,7 +50,8 @@ fn period(tree: &Tree, node: u32, all: u64) -> u64 {
     if node == ALL { all } else { tree.nodes[node as usize].total.period }
 }
 
-/// Lays the tree out: what is above the zoomed node fills the width; what would be narrower than a column is left out.
+/// Lays the tree out: what is above the zoomed node fills the width; what would be narrower than a column is
+/// left out.
 pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u32, width: usize) -> Vec<Box> {
     let mut above = Vec::new();
     let mut node = zoom;

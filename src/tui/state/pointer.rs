@@ -1,5 +1,5 @@
-//! The mouse: a click chooses, a second click on the same line is Enter, the wheel scrolls, dragging over the strip chooses
-//! a span of time.
+//! The mouse: a click chooses, a second click on the same line is Enter, the wheel scrolls, dragging over the
+//! strip chooses a span of time.
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 

@@ -14,7 +14,7 @@ use crate::tui::keys::Pane;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PromptKind {
     /// Where to go.
     Search,
     /// What to keep.
@@ -27,7 +27,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Prompt {
     /// What is asked for.
-    pub kind: Kind,
+    pub kind: PromptKind,
     /// What was typed so far.
     pub text: String,
     /// The search or filter that was in force before.
@@ -44,9 +44,9 @@ impl Prompt {
     /// The words in front of the answer.
     pub fn question(&self) -> &'static str {
         match self.kind {
-            Kind::Search => "Search: ",
-            Kind::Filter => "Show only: ",
-            Kind::Export => "Write to (.folded, .json, .data): ",
+            PromptKind::Search => "Search: ",
+            PromptKind::Filter => "Show only: ",
+            PromptKind::Export => "Write to (.folded, .json, .data): ",
         }
     }
 }
@@ -63,11 +63,11 @@ fn form(path: &str) -> ExportForm {
 }
 
 impl State {
-    pub(super) fn open_prompt(&mut self, kind: Kind) {
+    pub(super) fn open_prompt(&mut self, kind: PromptKind) {
         let (text, before) = match kind {
-            Kind::Search => (String::new(), self.search.clone()),
-            Kind::Filter => (self.filter.text.clone(), self.filter.clone()),
-            Kind::Export => ("pmc-view.folded".to_owned(), Search::default()),
+            PromptKind::Search => (String::new(), self.search.clone()),
+            PromptKind::Filter => (self.filter.text.clone(), self.filter.clone()),
+            PromptKind::Export => ("pmc-view.folded".to_owned(), Search::default()),
         };
         let node = if self.pane == Pane::Flame {
             self.flame.cursor
@@ -118,16 +118,16 @@ impl State {
     /// Carries out what was typed so far.
     fn try_out(&mut self, prompt: &Prompt) {
         match prompt.kind {
-            Kind::Search => {
+            PromptKind::Search => {
                 self.search = Search::new(&prompt.text);
                 self.go_back(prompt);
                 self.find(Step::Here);
             }
-            Kind::Filter => {
+            PromptKind::Filter => {
                 self.filter = Search::new(&prompt.text);
                 self.rebuild_table();
             }
-            Kind::Export => {}
+            PromptKind::Export => {}
         }
     }
 
@@ -153,33 +153,33 @@ impl State {
 
     fn give_up(&mut self, prompt: Prompt) {
         match prompt.kind {
-            Kind::Search => {
+            PromptKind::Search => {
                 self.go_back(&prompt);
                 self.search = prompt.before;
             }
-            Kind::Filter => {
+            PromptKind::Filter => {
                 self.filter = prompt.before;
                 self.rebuild_table();
             }
-            Kind::Export => {}
+            PromptKind::Export => {}
         }
     }
 
     fn finish(&mut self, prompt: Prompt, effects: &mut Vec<Effect>) {
         match prompt.kind {
-            Kind::Search if prompt.text.is_empty() => {
+            PromptKind::Search if prompt.text.is_empty() => {
                 // As in vi: an empty search is the last one again.
                 self.search = prompt.before;
                 self.find(Step::Next);
             }
-            Kind::Search => {
+            PromptKind::Search => {
                 if self.search.is_plain {
                     self.said = Some("that is no regular expression: looked for as it stands".to_owned());
                 }
             }
-            Kind::Filter => {}
-            Kind::Export if prompt.text.is_empty() => {}
-            Kind::Export => {
+            PromptKind::Filter => {}
+            PromptKind::Export if prompt.text.is_empty() => {}
+            PromptKind::Export => {
                 self.said = Some(format!("writing {} …", prompt.text));
                 effects.push(Effect::Export(form(&prompt.text), PathBuf::from(prompt.text)));
             }

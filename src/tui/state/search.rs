@@ -1,4 +1,5 @@
-//! What is searched for: a regular expression while it is being typed, and the same as plain text where it is none.
+//! What is searched for: a regular expression while it is being typed, and the same as plain text where it is
+//! none.
 
 use regex_lite::{Regex, RegexBuilder};
 

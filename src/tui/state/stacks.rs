@@ -1,6 +1,7 @@
 //! The call tree as lines: which branches are open, which line the cursor is on.
 //!
-//! Receives a [`Tree`]; hands on visible lines. Nodes are known again in the next answer by the names on their path.
+//! Receives a [`Tree`]; hands on visible lines. Nodes are known again in the next answer by the names on
+//! their path.
 
 use std::hash::Hasher;
 
@@ -41,7 +42,7 @@ pub fn parents(tree: &Tree) -> Vec<u32> {
 
 /// A visible line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct StackLine {
     /// Its node.
     pub node: u32,
     /// Columns to the right: two below a fork, one below an only call, so that long chains stay narrow.
@@ -54,7 +55,7 @@ pub struct Stacks {
     /// Cursor and uppermost line.
     pub scroll: Scroll,
     /// What is visible.
-    pub lines: Vec<Line>,
+    pub lines: Vec<StackLine>,
     /// By number of the node.
     pub identities: Vec<u64>,
     parents: Vec<u32>,
@@ -107,14 +108,14 @@ impl Stacks {
 
     fn rebuild(&mut self, tree: &Tree, height: usize) {
         self.lines.clear();
-        let mut open: Vec<Line> =
-            tree.roots.iter().rev().map(|root| Line { node: *root, indent: 0 }).collect();
+        let mut open: Vec<StackLine> =
+            tree.roots.iter().rev().map(|root| StackLine { node: *root, indent: 0 }).collect();
         while let Some(line) = open.pop() {
             self.lines.push(line);
             let node = &tree.nodes[line.node as usize];
             if self.open.contains(&self.identities[line.node as usize]) {
                 let indent = line.indent.saturating_add(if node.children.len() > 1 { 2 } else { 1 });
-                open.extend(node.children.iter().rev().map(|child| Line { node: *child, indent }));
+                open.extend(node.children.iter().rev().map(|child| StackLine { node: *child, indent }));
             }
         }
         let held = self.held;
@@ -204,7 +205,8 @@ impl Stacks {
         self.rebuild(tree, height);
     }
 
-    /// The next node that matches, opened or not, in the order of the whole tree, behind the cursor (or before it).
+    /// The next node that matches, opened or not, in the order of the whole tree, behind the cursor (or
+    /// before it).
     pub fn find(
         &self,
         profile: &Profile,

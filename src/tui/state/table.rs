@@ -1,7 +1,7 @@
 //! The table of functions: which rows are shown in which order, where the cursor is, which rows are marked.
 //!
-//! Receives an answer's rows; decides their order and what the filter leaves. Rows are known again in the next answer by
-//! their words, so the cursor stays on its function while numbers change.
+//! Receives an answer's rows; decides their order and what the filter leaves. Rows are known again in the
+//! next answer by their words, so the cursor stays on its function while numbers change.
 
 use std::hash::Hasher;
 
@@ -14,7 +14,7 @@ use crate::view::report::cell_words;
 
 /// What the table is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
+pub enum FunctionColumn {
     /// With what it called.
     Total,
     /// Itself.
@@ -25,11 +25,11 @@ pub enum Column {
 
 /// The table's state.
 #[derive(Debug)]
-pub struct Table {
+pub struct FunctionTable {
     /// Cursor and uppermost row.
     pub scroll: Scroll,
     /// What it is sorted by.
-    pub sort: Column,
+    pub sort: FunctionColumn,
     /// The other way round.
     pub reverse: bool,
     /// Indices of the shown rows in the answer's.
@@ -42,11 +42,11 @@ pub struct Table {
     held: Option<u64>,
 }
 
-impl Default for Table {
+impl Default for FunctionTable {
     fn default() -> Self {
         Self {
             scroll: Scroll::default(),
-            sort: Column::Total,
+            sort: FunctionColumn::Total,
             reverse: false,
             shown: Vec::new(),
             marks: FxHashSet::default(),
@@ -102,7 +102,7 @@ pub fn named(profile: &Profile, row: &Row, key: SortKey) -> Option<String> {
     }
 }
 
-impl Table {
+impl FunctionTable {
     /// Chooses and orders rows anew; the cursor stays with its row, or at the top if it was never moved.
     pub fn rebuild(&mut self, profile: &Profile, event: &Event, filter: &Search, height: usize) {
         let takes = |row: &Row| !filter.is_some() || filter.finds(&words(profile, row));
@@ -110,9 +110,9 @@ impl Table {
         let row = |at: &u32| &event.rows[*at as usize];
         match self.sort {
             // That is how they come.
-            Column::Total => {}
-            Column::Own => self.shown.sort_by_key(|at| std::cmp::Reverse(row(at).own.period)),
-            Column::Key(key) => {
+            FunctionColumn::Total => {}
+            FunctionColumn::Own => self.shown.sort_by_key(|at| std::cmp::Reverse(row(at).own.period)),
+            FunctionColumn::Key(key) => {
                 // A number compares as one; words in any case.
                 let by = |at: &u32| match row(at).cells.get(key) {
                     Some(Cell::Number(number)) => (*number, String::new()),

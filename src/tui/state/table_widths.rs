@@ -1,8 +1,8 @@
-//! How wide the columns of the table of functions are on this screen, and which of them stands at a column of it: the pane
-//! draws by it, and a click on the heading is looked up in it.
+//! How wide the columns of the table of functions are on this screen, and which of them stands at a column of
+//! it: the pane draws by it, and a click on the heading is looked up in it.
 
 use super::State;
-use super::table::Column;
+use super::table::FunctionColumn;
 use crate::profile::sampled::{Event, Profile, SortKey};
 use crate::text;
 use crate::view::report::cell_words;
@@ -54,17 +54,17 @@ impl TableWidths {
     }
 
     /// The column of numbers or words at a column of the screen.
-    pub(super) fn at(&self, x: usize) -> Option<Column> {
+    pub(super) fn at(&self, x: usize) -> Option<FunctionColumn> {
         let mut end = 1;
         if self.has_totals {
             end += 8;
             if x < end {
-                return Some(Column::Total);
+                return Some(FunctionColumn::Total);
             }
         }
         end += 8;
         if x < end {
-            return Some(if self.has_totals || x > 0 { Column::Own } else { Column::Total });
+            return Some(if self.has_totals || x > 0 { FunctionColumn::Own } else { FunctionColumn::Total });
         }
         end += 7 * usize::from(self.has_errors) + if self.bar > 0 { self.bar + 1 } else { 0 };
         self.keys
@@ -73,6 +73,6 @@ impl TableWidths {
                 end += width + 1;
                 x < end
             })
-            .map(Column::Key)
+            .map(FunctionColumn::Key)
     }
 }

@@ -7,7 +7,7 @@ use crate::profile::sampled::{Answer, StringId};
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct ThreadLine {
     /// The process.
     pub pid: i32,
     /// The thread; `None`: the whole process.
@@ -26,14 +26,14 @@ pub struct Threads {
     /// Cursor and uppermost line.
     pub scroll: Scroll,
     /// All lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ThreadLine>,
 }
 
 impl Threads {
     /// New sums. The cursor stays with its process or thread.
     pub fn set(&mut self, answer: &Answer, height: usize) {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
-        let mut by_pid: FxHashMap<i32, Vec<Line>> = FxHashMap::default();
+        let mut by_pid: FxHashMap<i32, Vec<ThreadLine>> = FxHashMap::default();
         for thread in &answer.threads {
             let lines = by_pid.entry(thread.pid).or_default();
             // A thread that changed its name is still one thread.
@@ -42,7 +42,7 @@ impl Threads {
                     line.samples += thread.value.samples;
                     line.period = line.period.saturating_add(thread.value.period);
                 }
-                None => lines.push(Line {
+                None => lines.push(ThreadLine {
                     pid: thread.pid,
                     tid: Some(thread.tid),
                     comm: thread.comm,
@@ -51,11 +51,11 @@ impl Threads {
                 }),
             }
         }
-        let mut groups: Vec<(Line, Vec<Line>)> = by_pid
+        let mut groups: Vec<(ThreadLine, Vec<ThreadLine>)> = by_pid
             .into_iter()
             .filter_map(|(pid, threads)| {
                 let main = threads.iter().find(|line| line.tid == Some(pid)).or(threads.first())?;
-                let sum = Line {
+                let sum = ThreadLine {
                     tid: None,
                     samples: threads.iter().map(|line| line.samples).sum(),
                     period: threads.iter().fold(0, |sum, line| sum.saturating_add(line.period)),

@@ -1,7 +1,7 @@
 //! `pmc annotate` as text and JSON.
 //!
-//! Receives [`Listing`]s and a [`Layout`]; decides words, widths and colours. What a terminal's screen needs of it too
-//! ([`operands`], [`arrows`], [`source_line`]) is public.
+//! Receives [`Listing`]s and a [`Layout`]; decides words, widths and colours. What a terminal's screen needs
+//! of it too ([`operands`], [`arrows`], [`source_line`]) is public.
 
 mod json;
 mod text;
@@ -96,7 +96,8 @@ pub fn arrows(listing: &Listing, row: usize) -> String {
     cells.draw(listing.lanes)
 }
 
-/// The arrows beside all rows: each jump is written down at its ends alone, and what runs between them follows by adding up.
+/// The arrows beside all rows: each jump is written down at its ends alone, and what runs between them
+/// follows by adding up.
 fn all_arrows(listing: &Listing) -> Vec<String> {
     if listing.lanes == 0 {
         return Vec::new();

@@ -101,7 +101,8 @@ fn row(comparison: &Comparison, event: &Event, line: &Line) -> Json {
     Json::Object(object)
 }
 
-/// Each node after its parent, whose index it names; those below the limit in all recordings are left out with what is below them.
+/// Each node after its parent, whose index it names; those below the limit in all recordings are left out
+/// with what is below them.
 fn nodes<'a>(
     comparison: &'a Comparison,
     event: &'a Event,

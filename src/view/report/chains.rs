@@ -1,4 +1,5 @@
-//! Call chains one by one, the costliest first: `-g flat` (a function a line) and `-g folded` (a chain a line, for tools).
+//! Call chains one by one, the costliest first: `-g flat` (a function a line) and `-g folded` (a chain a
+//! line, for tools).
 
 use std::io::{self, Write};
 

@@ -1,7 +1,8 @@
 //! The part of the trust line about stacks that end early: where, why, and what would help.
 //!
-//! Receives counts; decides which are worth a line. Copied stacks know why the unwinder stopped; of the kernel's own chains only the
-//! module is known in which the last frame lies, which is as a rule the one that was built without frame pointers.
+//! Receives counts; decides which are worth a line. Copied stacks know why the unwinder stopped; of the
+//! kernel's own chains only the module is known in which the last frame lies, which is as a rule the one that
+//! was built without frame pointers.
 
 use std::io::{self, Write};
 

@@ -40,8 +40,8 @@ pub(super) fn separated(
     Ok(())
 }
 
-/// One table for all events, the first column being the event; groups are not put side by side, so that all lines
-/// have the same fields.
+/// One table for all events, the first column being the event; groups are not put side by side, so that all
+/// lines have the same fields.
 pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let columns = layout.columns(profile);
     let mut writer = csv::Writer::from_writer(out);

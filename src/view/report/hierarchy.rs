@@ -1,5 +1,5 @@
-//! Rows below rows (`--hierarchy`): all that agree in the first sort key are added up, below them those that agree in
-//! the second too, and so on. Costs are their own: what functions called is in the tree.
+//! Rows below rows (`--hierarchy`): all that agree in the first sort key are added up, below them those that
+//! agree in the second too, and so on. Costs are their own: what functions called is in the tree.
 //!
 //! ```text
 //!    Self  Command / Shared Object / Symbol

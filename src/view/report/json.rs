@@ -1,6 +1,7 @@
 //! The document: totals, rows, tree, modules, trust. docs/report.md explains each field.
 //!
-//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and parsers of JSON refuse such nesting.
+//! The tree is a flat list of nodes: stacks can be thousands of calls deep, and parsers of JSON refuse such
+//! nesting.
 
 use std::io::{self, Write};
 

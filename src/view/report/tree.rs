@@ -1,4 +1,5 @@
-//! The call tree for a person: percent, own percent, bar, and chains of single calls folded into one line each way down.
+//! The call tree for a person: percent, own percent, bar, and chains of single calls folded into one line
+//! each way down.
 //!
 //! ```text
 //!   Total    Self

@@ -1,7 +1,8 @@
 //! Samples one by one as text, as perf script prints them, or as JSON lines.
 //!
-//! Receives [`Entry`]s and records in order; decides columns and widths, which are perf's. What stands at an address is put
-//! into words once and copied for every sample that passes there: most of the output is such lines.
+//! Receives [`Entry`]s and records in order; decides columns and widths, which are perf's. What stands at an
+//! address is put into words once and copied for every sample that passes there: most of the output is such
+//! lines.
 //!
 //! ```text
 //!   comm  pid/tid misc [cpu]   time:     period event: …
@@ -260,7 +261,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// perf's letters for the bits: it asks for each mode's bits by themselves, so that `U` and `H` also stand for 3.
+    /// perf's letters for the bits: it asks for each mode's bits by themselves, so that `U` and `H` also
+    /// stand for 3.
     fn misc(&mut self, bits: u16, kind: Option<u32>) {
         use crate::record::kind as k;
         let start = self.out.len();

@@ -5,14 +5,15 @@
 //! interval      {"time_s": ..., "rows": [...]},
 //! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
 //! ```
-//! Receives [`Counts`]; intervals are written as they come, so that a long run needs no memory. The schema is in
-//! `docs/output-formats.md`; a field may be added, none is renamed or removed without a new format number.
+//! Receives [`Counts`]; intervals are written as they come, so that a long run needs no memory. The schema is
+//! in `docs/output-formats.md`; a field may be added, none is renamed or removed without a new format number.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::Subject;
+use crate::error::Warning;
 use crate::profile::counts::Derived;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Row, Value};
 use crate::profile::metrics::shadow;
@@ -23,13 +24,11 @@ use crate::text;
 /// The number that readers check.
 pub const FORMAT: u32 = 2;
 
-/// Something that makes the result less than what was asked for.
-#[derive(Debug, Clone, Serialize)]
-pub struct Warning {
-    /// What happened.
-    pub what: String,
-    /// What to try; empty where nothing helps.
-    pub remedy: String,
+/// A [`Warning`] in the document; an empty remedy where nothing helps.
+#[derive(Serialize)]
+struct WarningJson {
+    what: String,
+    remedy: &'static str,
 }
 
 /// Opens the document. `counts` tells the events; its rows are not looked at.
@@ -61,6 +60,8 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize) -> io::Resu
 /// # Errors
 /// What `out` says.
 pub fn end(out: &mut dyn Write, total: &Counts, warnings: &[Warning]) -> io::Result<()> {
+    let warnings: Vec<WarningJson> =
+        warnings.iter().map(|one| WarningJson { what: one.what(), remedy: one.advice() }).collect();
     writeln!(out, "],\n\"total\":{},\"warnings\":{}}}", json(&part(total))?, json(&warnings)?)
 }
 

@@ -1,7 +1,8 @@
 //! `--metric-only`: one line a place, one column a metric, no counts.
 //!
-//! perf leaves rates and "CPUs utilized" out of its columns; CSV and JSON do the same, the table for people keeps the CPUs.
-//! A column is there when any row has a value for it, or would have one had the event been counted.
+//! perf leaves rates and "CPUs utilized" out of its columns; CSV and JSON do the same, the table for people
+//! keeps the CPUs. A column is there when any row has a value for it, or would have one had the event been
+//! counted.
 
 use std::io::{self, Write};
 
@@ -11,24 +12,24 @@ use crate::profile::metrics::shadow;
 use crate::text;
 
 /// A column: its title, and for each row the table's and the CSV's text.
-pub(super) struct Column {
+pub(super) struct MetricColumn {
     pub(super) title: String,
-    pub(super) cells: Vec<Option<Cell>>,
+    pub(super) cells: Vec<Option<MetricCell>>,
 }
 
-pub(super) struct Cell {
+pub(super) struct MetricCell {
     padded: String,
     pub(super) digits: String,
     pub(super) value: f64,
     inexact: bool,
 }
 
-pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
+pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<MetricColumn> {
+    let mut columns: Vec<MetricColumn> = Vec::new();
     let rows = counts.rows.len();
-    let mut put = |title: String, row: usize, cell: Option<Cell>| {
+    let mut put = |title: String, row: usize, cell: Option<MetricCell>| {
         let at = columns.iter().position(|c| c.title == title).unwrap_or_else(|| {
-            columns.push(Column { title, cells: (0..rows).map(|_| None).collect() });
+            columns.push(MetricColumn { title, cells: (0..rows).map(|_| None).collect() });
             columns.len() - 1
         });
         if cell.is_some() {
@@ -47,7 +48,7 @@ pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Colum
         for row in 0..rows {
             let metrics = shadow(counts, row, at);
             for metric in metrics.iter().filter(|m| keep(&m.unit)) {
-                let cell = Cell {
+                let cell = MetricCell {
                     padded: metric_number(metric),
                     digits: metric_digits(metric),
                     value: metric.value,
@@ -64,7 +65,7 @@ pub(super) fn columns(counts: &Counts, keep: impl Fn(&str) -> bool) -> Vec<Colum
     }
     for (row, derived) in counts.derived.iter().enumerate().take(rows) {
         for metric in derived {
-            let cell = metric.value.as_ref().ok().map(|v| Cell {
+            let cell = metric.value.as_ref().ok().map(|v| MetricCell {
                 padded: format!("{v:8.3}"),
                 digits: format!("{v:.3}"),
                 value: *v,
@@ -97,7 +98,7 @@ pub(super) fn for_programs(unit: &str) -> bool {
 pub(super) fn text(out: &mut dyn Write, counts: &Counts, headline: bool) -> io::Result<()> {
     let columns = columns(counts, |unit| !unit.contains("/sec"));
     let time = counts.timestamp_ns.map(|t| format!("{:6}.{:09} ", t / 1_000_000_000, t % 1_000_000_000));
-    let width = |column: &Column| text::width(&column.title).max(20);
+    let width = |column: &MetricColumn| text::width(&column.title).max(20);
     if headline {
         let place = counts.rows.first().map_or(0, |row| text::width(&place::columns(counts, row, None)));
         let lead = match &time {

@@ -1,8 +1,8 @@
 //! The results of counting in all their forms.
 //!
-//! Receives [`Counts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number forms; what a
-//! count means is decided in `profile`. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1; where that is broken,
-//! `docs/output-formats.md` says what pmc does instead.
+//! Receives [`Counts`] and a [`StatStyle`]; writes to any `Write`. Decides columns, order and number forms;
+//! what a count means is decided in `profile`. perf's formats ([`text`], [`csv`], [`json`]) follow perf 6.1;
+//! where that is broken, `docs/output-formats.md` says what pmc does instead.
 //!
 //! ```text
 //! text      the table for people, with notes        compare   several commands beside each other
@@ -90,7 +90,8 @@ impl Subject {
 
 /// Row and event of every cell in the order of printing, places that do not have an event left out.
 ///
-/// perf prints all CPUs of an event together, all threads of an event from the busiest on, but all events of a core, die, socket or node.
+/// perf prints all CPUs of an event together, all threads of an event from the busiest on, but all events of
+/// a core, die, socket or node.
 fn cells(counts: &Counts) -> Vec<(usize, usize)> {
     let (rows, events) = (counts.rows.len(), counts.events.len());
     let of_event = |event| {
@@ -125,7 +126,8 @@ fn precision(error: f64) -> usize {
     }
 }
 
-/// Digits for the mean of several runs: whole counts get one where it can be seen, others as many as their error leaves certain.
+/// Digits for the mean of several runs: whole counts get one where it can be seen, others as many as their
+/// error leaves certain.
 fn mean_digits(summary: &Summary, fractional: bool) -> usize {
     if fractional {
         precision(summary.error_of_mean()).min(6)

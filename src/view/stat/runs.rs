@@ -1,6 +1,7 @@
 //! What `-r N` runs say together: perf's last line and table, and a block with the spread of each measure.
 //!
-//! Receives [`Counts`] with runs; the statistics are `profile`'s. Shown for a single row only: a block for each of many places helps nobody.
+//! Receives [`Counts`] with runs; the statistics are `profile`'s. Shown for a single row only: a block for
+//! each of many places helps nobody.
 
 use std::io::{self, Write};
 
@@ -17,7 +18,8 @@ fn elapsed(counts: &Counts) -> Vec<f64> {
     counts.runs.iter().map(|run| run.elapsed_ns as f64 / 1e9).collect()
 }
 
-/// `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, with the table of the single runs where it was asked for.
+/// `0.0011339 +- 0.0000572 seconds time elapsed  ( +-  5.04% )`, with the table of the single runs where it
+/// was asked for.
 pub(super) fn footer(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Result<()> {
     let times = elapsed(counts);
     let Some(summary) = Summary::of(&times) else { return Ok(()) };

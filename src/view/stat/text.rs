@@ -13,8 +13,8 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`Counts`]; decides widths and what is worth a note. Names are cleaned; columns are aligned by the width
-//! they take on a terminal.
+//! Receives [`Counts`]; decides widths and what is worth a note. Names are cleaned; columns are aligned by
+//! the width they take on a terminal.
 
 use std::io::{self, Write};
 
@@ -47,7 +47,7 @@ pub fn run(out: &mut dyn Write, counts: &Counts, subject: &Subject, style: &Stat
         writeln!(out)?;
         return footer(out, counts, style);
     }
-    let mut table = Table::new(counts, style);
+    let mut table = CountTable::new(counts, style);
     table.body(out, "", |_| None)?;
     if !counts.events.is_empty() {
         writeln!(out)?;
@@ -66,7 +66,7 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
     if style.metric_only {
         return metric_table::text(out, counts, headline);
     }
-    let mut table = Table::new(counts, style);
+    let mut table = CountTable::new(counts, style);
     if headline {
         let place = place::headline(counts.aggregation);
         writeln!(out, "#           time{place}             counts {:>1$} events", "unit", table.unit)?;
@@ -82,7 +82,7 @@ pub fn interval(out: &mut dyn Write, counts: &Counts, number: usize, style: &Sta
 }
 
 /// Widths of the columns, and the notes that rows gave rise to.
-struct Table<'a> {
+struct CountTable<'a> {
     counts: &'a Counts,
     style: &'a StatStyle,
     unit: usize,
@@ -91,7 +91,7 @@ struct Table<'a> {
     notes: Notes,
 }
 
-impl<'a> Table<'a> {
+impl<'a> CountTable<'a> {
     fn new(counts: &'a Counts, style: &'a StatStyle) -> Self {
         let widest = |texts: &mut dyn Iterator<Item = &str>, least| {
             texts.map(|t| text::width(&safe(t))).max().unwrap_or(0).max(least)
@@ -196,7 +196,8 @@ impl<'a> Table<'a> {
         format!("{}{:width$}", place::columns(self.counts, &self.counts.rows[row], None), "")
     }
 
-    /// ` #    0.486 CPUs utilized`, as wide as perf has it; `~` marks a ratio whose parts were counted at different times.
+    /// ` #    0.486 CPUs utilized`, as wide as perf has it; `~` marks a ratio whose parts were counted at
+    /// different times.
     fn metric(&mut self, metric: &Metric) -> String {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };

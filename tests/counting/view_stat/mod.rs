@@ -195,7 +195,7 @@ fn the_document_has_numbers_and_reasons() {
         document::begin(out, &command(), &software())?;
         document::interval(out, &placed(Aggregation::Global, Some(50_000_000)), 0)?;
         document::interval(out, &placed(Aggregation::Global, Some(100_000_000)), 1)?;
-        let warning = document::Warning { what: "a CPU went away".into(), remedy: String::new() };
+        let warning = pmc::error::Warning::NoHardware { why: "a CPU went away".into() };
         document::end(out, &software(), &[warning])
     });
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();

@@ -54,7 +54,8 @@ fn python() -> Option<PathBuf> {
 #[test]
 fn python_names_its_functions_in_a_perf_map() {
     let Some(python) = python() else {
-        // No package of Debian 12 has one, so this is no need that .ci/run could meet; the next test stands in.
+        // No package of Debian 12 has one, so this is no need that .ci/run could meet; the next test stands
+        // in.
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr().lock(), "skipped: no Python 3.12 or later is installed");
         return;
@@ -66,8 +67,8 @@ fn python_names_its_functions_in_a_perf_map() {
     let script = source.to_str().unwrap();
     let file =
         lab.record(&["--call-graph", "dwarf,16384"], &[python.to_str().unwrap(), "-X", "perf", script]);
-    // Each stack has the innermost function. Its callers stand behind a trampoline, which nothing tells how to unwind unless
-    // this Python was built with frame pointers.
+    // Each stack has the innermost function. Its callers stand behind a trampoline, which nothing tells how
+    // to unwind unless this Python was built with frame pointers.
     expect_callers(&file, &[&[&format!("py::serve:{script}")]]);
     let names: Vec<String> = stacks(&file).into_iter().flatten().map(|frame| frame.symbol).collect();
     assert!(names.contains(&format!("py::day:{script}")));

@@ -70,7 +70,8 @@ fn deferred_parts_of_chains_are_joined() {
         &file,
         0,
         &[
-            // Two samples in the kernel wait for the same part; one in the process for another thread's of the same number.
+            // Two samples in the kernel wait for the same part; one in the process for another thread's of
+            // the same number.
             sample(1, 100, 10, &[KERNEL, kernel, kernel + 16, DEFERRED, 5]),
             sample(1, 100, 20, &[KERNEL, kernel + 32, DEFERRED, 5]),
             sample(2, 101, 25, &[DEFERRED, 5]),

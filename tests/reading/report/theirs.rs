@@ -1,8 +1,9 @@
-//! Recordings made by perf, of every kind that this machine can make: pmc's totals, shares and lines are perf's.
+//! Recordings made by perf, of every kind that this machine can make: pmc's totals, shares and lines are
+//! perf's.
 //!
-//! With those of `options` and `branches` these are the twelve of issue 3: frame pointers, copied stacks, no stacks, many
-//! events, groups (with and without counts), tracepoints, the whole machine, compressed, a stream, a thread alone, raw
-//! samples, a JIT with a map.
+//! With those of `options` and `branches` these are the twelve of issue 3: frame pointers, copied stacks, no
+//! stacks, many events, groups (with and without counts), tracepoints, the whole machine, compressed, a
+//! stream, a thread alone, raw samples, a JIT with a map.
 
 use super::against::{agree, children_agree, pmc_json, scripts_agree, shares, totals_agree};
 use super::lab::{DEEP, JIT, Lab, MANY};

@@ -87,7 +87,8 @@ fn main() { println!("{}", busy(std::env::args().count() as u64 * 100)); }
 "#;
     for mangling in [&[][..], &["-Csymbol-mangling-version=v0"]] {
         let built = build("rustc", ("a.rs", source), &[&["-O", "-g"], mangling].concat());
-        // The standard library's part is compared too; the two disagree on a few addresses of merged functions.
+        // The standard library's part is compared too; the two disagree on a few addresses of merged
+        // functions.
         agrees(&built, 7, 1000, 0.02);
         let listed = built.run("nm", &["--defined-only", "prog"]);
         let busy = listed.lines().find(|l| l.contains("4busy")).unwrap();

@@ -1,0 +1,131 @@
+//! What `record` and `top` are told in the same words: whom to sample, how often, with which call chains, in rings of what size.
+//!
+//! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage error (status 2).
+
+use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
+use crate::counter::rings::pages_of;
+use crate::counter::target;
+use crate::error::{Error, Result};
+use crate::host::{CpuList, Host};
+use crate::recording::launch;
+use crate::recording::plan::Scope;
+use crate::sys::page_size;
+
+/// What the options about whom to record say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whom<'a> {
+    pub(super) pids: &'a [String],
+    pub(super) tids: &'a [String],
+    pub(super) user: Option<&'a str>,
+    pub(super) cpus: Option<&'a str>,
+    pub(super) all_cpus: bool,
+}
+
+/// The command, where nobody else is named.
+pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
+    let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
+        let id = |word: &String| {
+            word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
+                Error::usage(format!("`{word}` is not a {what} id")).try_this("a list of numbers: 12,345")
+            })
+        };
+        list.iter().map(id).collect()
+    };
+    if !typed.pids.is_empty() {
+        return Ok(Scope::Processes(ids(typed.pids, "process")?));
+    }
+    if !typed.tids.is_empty() {
+        return Ok(Scope::Threads(ids(typed.tids, "thread")?));
+    }
+    if let Some(user) = typed.user {
+        return Ok(Scope::User(user.to_owned()));
+    }
+    let cpus = typed.cpus.map(|text| {
+        text.parse::<CpuList>()
+            .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
+    });
+    let cpus = cpus.transpose()?;
+    if typed.all_cpus || cpus.is_some() {
+        return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
+    }
+    Ok(Scope::Command)
+}
+
+/// `-F` and `-c`.
+pub(super) fn rate(freq: Option<&str>, count: Option<&str>, host: &Host) -> Result<Rate> {
+    let number = |option: &str, text: &str| {
+        text.parse().ok().filter(|&n: &u64| n > 0 && n < 1 << 63).ok_or_else(|| {
+            Error::usage(format!("{option} {text}: not a number that can be sampled by")).try_this(
+                match option {
+                    "-F" => "samples a second such as 999, or max",
+                    _ => "a number of occurrences such as 100000",
+                },
+            )
+        })
+    };
+    match (freq, count) {
+        (Some("max"), _) => {
+            let most = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
+            most.map(Rate::Frequency).ok_or_else(|| {
+                Error::usage("-F max: /proc/sys/kernel/perf_event_max_sample_rate cannot be read")
+                    .try_this("say a number")
+            })
+        }
+        (Some(text), _) => Ok(Rate::Frequency(number("-F", text)?)),
+        (_, Some(text)) => Ok(Rate::Period(number("-c", text)?)),
+        _ => Ok(Rate::Default),
+    }
+}
+
+/// `--call-graph` and `-g`.
+pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<CallGraph>> {
+    let Some(text) = text else {
+        return Ok(stacks.then_some(CallGraph::Fp));
+    };
+    let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
+    let wrong = || {
+        Error::usage(format!("--call-graph {text}: expected fp, lbr or dwarf[,BYTES]"))
+            .try_this("--call-graph dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
+    };
+    match (mode, size) {
+        ("fp", None) => Ok(Some(CallGraph::Fp)),
+        ("lbr", None) => Ok(Some(CallGraph::Lbr)),
+        ("dwarf", None) => Ok(Some(CallGraph::Dwarf(DEFAULT_STACK))),
+        ("dwarf", Some(size)) => {
+            // The kernel takes a multiple of 8 that fits into a record with everything else.
+            let bytes: u32 = size.parse().map_err(|_| wrong())?;
+            let rounded = bytes.next_multiple_of(8);
+            if bytes == 0 || rounded > 65528 { Err(wrong()) } else { Ok(Some(CallGraph::Dwarf(rounded))) }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Bytes with a unit: `100M`.
+pub(super) fn size(option: &str, text: &str) -> Result<u64> {
+    let (digits, factor) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
+        Some(b'B') => (&text[..text.len() - 1], 1),
+        Some(b'K') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'M') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'G') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| {
+        Error::usage(format!("{option} {text}: not a size")).try_this("such as 64K, 100M or 2G")
+    })
+}
+
+/// `-m`: pages, or bytes with a unit; rounded up to a power of two.
+pub(super) fn ring_pages(text: &str) -> Result<usize> {
+    let pages = match text.parse::<u64>() {
+        Ok(pages) => pages.saturating_mul(page_size() as u64),
+        Err(_) => size("-m", text)?,
+    };
+    if pages == 0 || pages > 1 << 40 {
+        return Err(
+            Error::usage(format!("-m {text}: not the size of a ring")).try_this("such as 128 (pages) or 4M")
+        );
+    }
+    Ok(pages_of(pages))
+}

@@ -1,0 +1,192 @@
+//! What makes a result less than what was asked for, or other than might be expected: a variant a hazard,
+//! whose text ends in what to do about it where anything can be done.
+//!
+//! Receives the facts from whoever met the hazard; [`say`](super::say) prints it, and says once what holds
+//! throughout.
+
+use std::fmt;
+
+/// How loud a [`Warning`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loudness {
+    /// The result may be less than what was asked for.
+    Warning,
+    /// Good to know.
+    Note,
+    /// Good to know, and the same for all that follows: said once in the life of the process.
+    Once,
+}
+
+/// A hazard.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the text of each says what it is")]
+pub enum Warning {
+    BackgroundIgnored,
+    OptionIgnored { option: &'static str, why: &'static str },
+    OptionsForCode,
+    UnknownOrder { word: String },
+    CountersShared { holders: String },
+    CountersReserved { holders: String },
+    AgentsPaused { pids: String },
+    Unreserved { why: String },
+    CountersLeftAlone,
+    CountersYielded { off: String, of: String },
+    NoHardware { why: String },
+    NoCycles { why: String },
+    TimeShared { times: usize },
+    UserModeOnly { doing: &'static str },
+    OwnProcessesOnly,
+    GuestsTogether { event: String },
+    FrequencyLowered { asked: u64, most: String },
+    RingsSmaller { bytes: String, asked: String },
+    GroupsSplit { groups: usize },
+    TargetsGone { count: usize, what: &'static str },
+    NobodyLeft,
+    SizeReached,
+    CopiesKept { samples: String },
+    StacksCut { percent: f64 },
+    RecordsLost,
+    FieldMissing { event: String, field: &'static str },
+    CommandFailed { name: String, status: u8 },
+}
+
+impl Warning {
+    /// How loud it is.
+    pub fn loudness(&self) -> Loudness {
+        match self {
+            Self::BackgroundIgnored
+            | Self::UnknownOrder { .. }
+            | Self::CountersShared { .. }
+            | Self::CountersReserved { .. }
+            | Self::Unreserved { .. }
+            | Self::FrequencyLowered { .. }
+            | Self::RecordsLost
+            | Self::CommandFailed { .. } => Loudness::Warning,
+            Self::OptionsForCode
+            | Self::CountersLeftAlone
+            | Self::NoCycles { .. }
+            | Self::UserModeOnly { .. }
+            | Self::OwnProcessesOnly
+            | Self::GuestsTogether { .. }
+            | Self::FieldMissing { .. } => Loudness::Once,
+            _ => Loudness::Note,
+        }
+    }
+
+    /// What happened, without what to do about it.
+    pub fn what(&self) -> String {
+        match self {
+            Self::BackgroundIgnored => {
+                "-d has no effect with a command: it runs in the foreground".to_owned()
+            }
+            Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
+            Self::OptionsForCode => "options for showing code change nothing in a report".to_owned(),
+            Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
+            Self::CountersShared { holders } => format!(
+                "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
+                 counters"
+            ),
+            Self::CountersReserved { holders } => {
+                format!("the hardware counters are reserved by {holders}; counting all the same")
+            }
+            Self::AgentsPaused { pids } => format!(
+                "reserved the hardware counters; PCP's agent pmdaperfevent (pid {pids}) pauses its own meanwhile"
+            ),
+            Self::Unreserved { why } => format!("the hardware counters are not reserved: {why}"),
+            Self::CountersLeftAlone => {
+                "somebody else has reserved the hardware counters: they are left alone until that is over"
+                    .to_owned()
+            }
+            Self::CountersYielded { off, of } => format!(
+                "the hardware events were off for {off} of {of}, while somebody else held the reservation"
+            ),
+            Self::NoHardware { why } => why.clone(),
+            Self::NoCycles { why } => format!("sampling cpu-clock, since there are no cycles: {why}"),
+            Self::TimeShared { times } => format!(
+                "the events need the counters {times} times over: each is counted about 1/{times} of the time, and \
+                 scaled"
+            ),
+            Self::UserModeOnly { doing } => {
+                format!("{doing} user mode only (:u): this user may not see the kernel")
+            }
+            Self::OwnProcessesOnly => {
+                "sampling the processes of this user only: the whole machine is not for this user".to_owned()
+            }
+            Self::GuestsTogether { event } => format!("{event}: guests are sampled together with the host"),
+            Self::FrequencyLowered { asked, most } => {
+                format!("-F {asked}: the kernel allows {most} samples a second, which are taken")
+            }
+            Self::RingsSmaller { bytes, asked } => {
+                format!("rings of {bytes} instead of {asked}: this user may not lock more memory")
+            }
+            Self::GroupsSplit { groups } => {
+                format!("{groups} groups could not be counted as such and are counted singly")
+            }
+            Self::TargetsGone { count, what } => {
+                format!("{count} {what} before their counters were open; they are left out")
+            }
+            Self::NobodyLeft => "nobody is left to be sampled".to_owned(),
+            Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
+            Self::CopiesKept { samples } => format!(
+                "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
+                 to do it, or their process has 32 bits"
+            ),
+            Self::StacksCut { percent } => {
+                format!("{percent:.1}% of the stacks are cut off where their copy ends")
+            }
+            Self::RecordsLost => "records were lost since the rings were full".to_owned(),
+            Self::FieldMissing { event, field } => {
+                format!("{event} was recorded without {field}: the field is left out")
+            }
+            Self::CommandFailed { name, status } => format!("`{name}` ended with status {status}"),
+        }
+    }
+
+    /// What to do about it, or what decides it; empty where nothing can be done.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::OptionsForCode => "pmc annotate shows code",
+            Self::UnknownOrder { .. } => "orders are enable, disable, ping, snapshot, stop",
+            Self::CountersReserved { .. } => "--reserve=yield gives way",
+            Self::TimeShared { .. } => "--exact runs the command again for each part instead",
+            Self::UserModeOnly { .. } => "kernel.perf_event_paranoid decides",
+            Self::OwnProcessesOnly => "kernel.perf_event_paranoid decides; CAP_PERFMON lifts it",
+            Self::FrequencyLowered { .. } => "kernel.perf_event_max_sample_rate decides",
+            Self::RingsSmaller { .. } => "raise kernel.perf_event_mlock_kb, or ulimit -l",
+            Self::StacksCut { .. } => "--call-graph dwarf,65528 copies more of each",
+            Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
+            Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
+            Self::CommandFailed { .. } => "make sure that it is what should be compared",
+            _ => "",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what())?;
+        match self.advice() {
+            "" => Ok(()),
+            advice => write!(f, " ({advice})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_ends_in_what_to_do() {
+        let lost = Warning::RecordsLost;
+        assert_eq!(
+            lost.to_string(),
+            "records were lost since the rings were full (record less often (-F), or with larger rings (-m))"
+        );
+        assert_eq!(lost.loudness(), Loudness::Warning);
+        let word = "on".to_owned();
+        assert!(Warning::UnknownOrder { word }.to_string().contains("`on` is no order (orders are enable,"));
+        let gone = Warning::TargetsGone { count: 2, what: "threads ended" };
+        assert_eq!(gone.to_string(), "2 threads ended before their counters were open; they are left out");
+    }
+}

@@ -1,0 +1,61 @@
+//! On whom events are opened: threads that run already, and a slot for each thread and CPU.
+//!
+//! Receives a [`SamplePlan`]; hands on [`TargetSlot`]s, room for as many descriptors, and the words for what was refused on one
+//! of them. Opens nothing.
+
+use super::launch;
+use super::plan::{SamplePlan, Scope};
+use crate::counter::facts::Facts;
+use crate::counter::refusal::Refusal;
+use crate::counter::target::{self, TargetSlot};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::process::Thread as Alive;
+use crate::sys::limits;
+use crate::sys::process::Held;
+
+/// The threads that are recorded and run already.
+pub(super) fn threads(plan: &SamplePlan, host: &Host) -> Result<Vec<Alive>> {
+    let threads = match &plan.scope {
+        Scope::Processes(pids) => target::threads_of_processes(host, pids),
+        Scope::Threads(tids) => target::threads(host, tids),
+        Scope::User(user) => target::threads_of_user(host, user),
+        Scope::AllThreads => Ok(target::all_threads(host)),
+        Scope::Command | Scope::Cpus(_) => Ok(Vec::new()),
+    };
+    threads.map_err(launch::no_target)
+}
+
+pub(super) fn slots(
+    plan: &SamplePlan,
+    host: &Host,
+    threads: &[Alive],
+    held: Option<&Held>,
+) -> Vec<TargetSlot> {
+    let cpus: Vec<Option<u32>> = match &plan.scope {
+        Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
+        _ if plan.per_thread => vec![None],
+        _ => host.online_cpus().iter().map(Some).collect(),
+    };
+    let tids: Vec<Option<u32>> = match &plan.scope {
+        Scope::Cpus(_) => vec![None],
+        Scope::Command => held.iter().map(|held| Some(held.pid())).collect(),
+        _ => threads.iter().map(|thread| Some(thread.tid)).collect(),
+    };
+    tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
+}
+
+pub(super) fn make_room(descriptors: u64) -> Result<()> {
+    const OWN: u64 = 64;
+    limits::raise_open_files(descriptors + OWN).map_err(|error| {
+        Error::io(format!("making room for {descriptors} open events"), error)
+            .why("each event needs a descriptor on every CPU for every thread, and the limit of open files is lower")
+            .try_this(format!("ulimit -n {}", descriptors + OWN))
+            .try_this("--per-thread, fewer events, or fewer threads (-t)")
+    })
+}
+
+pub(super) fn explain(refusal: Refusal, host: &Host) -> Error {
+    let doing = format!("sampling {}{}", refusal.event, refusal.on_cpu());
+    refusal.isolate().explain(&Facts::own(host)).into_error(doing)
+}
