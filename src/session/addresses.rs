@@ -1,7 +1,9 @@
-//! The distinct addresses of a recording, each once under a small number: what `script` must name before it prints.
+//! The distinct addresses of a recording, each once under a small number: what `script` must name before it
+//! prints.
 //!
-//! Receives the samples in any order, in parallel; hands on [`Addresses`]: a table that answers, for an address seen in
-//! an epoch, with its number. Unlike [`super::samples`] it keeps no stacks and adds nothing up.
+//! Receives the samples in any order, in parallel; hands on [`Addresses`]: a table that answers, for an
+//! address seen in an epoch, with its number. Unlike [`super::samples`] it keeps no stacks and adds nothing
+//! up.
 
 use super::intern::Distinct;
 use super::location::{self, SampledAddress};
@@ -22,13 +24,14 @@ pub struct Kinds {
     pub branches: bool,
     /// Of data.
     pub data: bool,
-    /// Callers are looked up in their call: the line behind it may be another, and belongs to what happens after. perf looks
-    /// up the return address as it is: where it is the next function's first, perf says so. That is right, too, where the
-    /// unwinder has stepped back already.
+    /// Callers are looked up in their call: the line behind it may be another, and belongs to what happens
+    /// after. perf looks up the return address as it is: where it is the next function's first, perf says so.
+    /// That is right, too, where the unwinder has stepped back already.
     pub in_calls: bool,
 }
 
-/// Finds all addresses of the samples that are wanted (threads' names are not looked at: a few too many do no harm).
+/// Finds all addresses of the samples that are wanted (threads' names are not looked at: a few too many do no
+/// harm).
 ///
 /// # Errors
 /// When the file cannot be read.

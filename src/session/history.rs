@@ -1,14 +1,16 @@
 //! Who ran and what was mapped, at every moment of a recording.
 //!
-//! Receives side-band records in the order of time; decides what fork, exec and overlapping mappings mean; answers,
-//! for any moment and in any order of asking: which space a process had, which name a thread had, what lay at an address.
+//! Receives side-band records in the order of time; decides what fork, exec and overlapping mappings mean;
+//! answers, for any moment and in any order of asking: which space a process had, which name a thread had,
+//! what lay at an address.
 //!
 //! ```text
-//! process 71   |  epoch 4 (forked: parent's maps)   | exec: epoch 5, grows as libraries come  | dlopen over old: epoch 9
-//!              '-----------------------------------+-----------------------------------------+------------------ time
+//! process 71   | epoch 4 (forked: parent's maps) | exec: epoch 5, grows with libraries | dlopen over old: 9
+//!              '---------------------------------+-----------------------------------+---------------- time
 //! ```
-//! An [`Epoch`] is a stretch of a process's life in which no address changed its meaning: an address list that is seen
-//! twice in an epoch means the same both times. New mappings beside the old ones only make the epoch know more.
+//! An [`Epoch`] is a stretch of a process's life in which no address changed its meaning: an address list
+//! that is seen twice in an epoch means the same both times. New mappings beside the old ones only make the
+//! epoch know more.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -340,9 +342,9 @@ impl History {
         }
     }
 
-    /// Forgets what was before this moment, and the processes and threads of which `lives` says that they are no more.
-    /// Epochs get new numbers, which are handed back by the old ones: those that are not among them must not be asked about
-    /// any longer. Modules and names stay.
+    /// Forgets what was before this moment, and the processes and threads of which `lives` says that they are
+    /// no more. Epochs get new numbers, which are handed back by the old ones: those that are not among them
+    /// must not be asked about any longer. Modules and names stay.
     pub(super) fn forget(
         &mut self,
         before: Timestamp,
@@ -395,7 +397,8 @@ impl History {
         self.epochs[epoch.0 as usize].root
     }
 
-    /// Changes when files are mapped or code is replaced: epochs with the same version have the same files in the same places.
+    /// Changes when files are mapped or code is replaced: epochs with the same version have the same files in
+    /// the same places.
     pub(super) fn version(&self, epoch: Epoch) -> u32 {
         self.epochs[epoch.0 as usize].version
     }
@@ -405,7 +408,8 @@ impl History {
         self.processes.get(&pid).and_then(|epochs| at(epochs, timestamp)).unwrap_or(Epoch::NOBODY)
     }
 
-    /// The epoch in which a process's data are looked up: that of its code where the recording has no data mappings.
+    /// The epoch in which a process's data are looked up: that of its code where the recording has no data
+    /// mappings.
     pub fn data_epoch(&self, pid: i32, timestamp: Timestamp) -> Epoch {
         let epochs = self.data.as_ref().and_then(|data| data.get(&pid));
         epochs.and_then(|epochs| at(epochs, timestamp)).unwrap_or_else(|| self.epoch(pid, timestamp))
@@ -426,7 +430,8 @@ impl History {
         of(tid).or_else(|| of(pid))
     }
 
-    /// Since when a thread has its last name, and its process its last epoch: what is asked for later moments has one answer.
+    /// Since when a thread has its last name, and its process its last epoch: what is asked for later moments
+    /// has one answer.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
         let last = |names: Option<&Timeline<CommId>>| {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)

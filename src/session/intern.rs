@@ -1,9 +1,9 @@
 //! Equal values, kept once each under a small number (0, 1, … in the order in which they came).
 //!
-//! [`Interner`] keeps lists of bytes (stacks, mostly) behind one another, [`SharedInterner`] lets several threads add at a
-//! time, [`Distinct`] keeps values of one size. Most samples repeat what was seen before: one hash and one comparison each, no
-//! allocation. What is kept is untrusted (addresses, names): every table is hashed with [`Keys`] of its own, so that no
-//! recording can choose where its values lie.
+//! [`Interner`] keeps lists of bytes (stacks, mostly) behind one another, [`SharedInterner`] lets several
+//! threads add at a time, [`Distinct`] keeps values of one size. Most samples repeat what was seen before:
+//! one hash and one comparison each, no allocation. What is kept is untrusted (addresses, names): every table
+//! is hashed with [`Keys`] of its own, so that no recording can choose where its values lie.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -125,8 +125,8 @@ impl Default for SharedInterner {
 impl SharedInterner {
     /// A provisional number: see [`SharedInterner::finish`].
     pub fn add(&self, tag: u32, bytes: &[u8]) -> u32 {
-        // Numbers count through the parts: with a part that the keys chose, what is equal otherwise would stand in another order
-        // in each run.
+        // Numbers count through the parts: with a part that the keys chose, what is equal otherwise would
+        // stand in another order in each run.
         let mut first = FxHasher::default();
         first.write(&bytes[..bytes.len().min(24)]);
         let part = (first.finish() >> 40) as usize % PARTS;

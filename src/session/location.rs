@@ -1,7 +1,7 @@
 //! From an address to a module and a place in it.
 //!
-//! Receives addresses as they were recorded, each with the epoch it was seen in; hands on [`Location`]s. Knows what of a raw
-//! chain is an address, and whose.
+//! Receives addresses as they were recorded, each with the epoch it was seen in; hands on [`Location`]s.
+//! Knows what of a raw chain is an address, and whose.
 
 use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -14,8 +14,8 @@ use crate::record::{ChainEntry, Words};
 /// A place in the code. Many thousands of them are kept, so they are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a caller's
-    /// frame it is one less than the return address, so that it lies in the call.
+    /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a
+    /// caller's frame it is one less than the return address, so that it lies in the call.
     pub place: u64,
     /// The complement of the address: the highest one is free.
     data: Option<NonZeroU64>,
@@ -99,8 +99,8 @@ pub fn locate(history: &History, at: SampledAddress) -> Location {
     }
 }
 
-/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most `most`
-/// addresses are shown.
+/// Walks a raw stack: level, address, and whether it is a caller's return address, innermost first. At most
+/// `most` addresses are shown.
 pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, bool)) {
     let mut level = CpuMode::Unknown;
     let mut is_caller = false;

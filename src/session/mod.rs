@@ -1,8 +1,9 @@
 //! A recording as a whole: who ran, what was mapped, and the samples added up by stack.
 //!
-//! Receives an open [`Reader`]; pass 1 ([`Session::open`]) reads the side-band and makes the [`History`]; pass 2
-//! ([`samples`]) takes the samples in any order, in parallel, and hands on distinct stacks with their sums. Decides which
-//! process, thread name and mapping a sample belongs to. Names of functions are left to `symbol`, adding up by name to `profile`.
+//! Receives an open [`Reader`]; pass 1 ([`Session::open`]) reads the side-band and makes the [`History`];
+//! pass 2 ([`samples`]) takes the samples in any order, in parallel, and hands on distinct stacks with their
+//! sums. Decides which process, thread name and mapping a sample belongs to. Names of functions are left to
+//! `symbol`, adding up by name to `profile`.
 //!
 //! ```text
 //!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)

@@ -1,7 +1,7 @@
 //! What was mapped: each program, library, kernel part and piece of generated code of a recording, once.
 //!
-//! Receives the names and file identities of mmap and ksymbol records; decides which kind of code each is. Opens nothing:
-//! the files are `symbol`'s to find.
+//! Receives the names and file identities of mmap and ksymbol records; decides which kind of code each is.
+//! Opens nothing: the files are `symbol`'s to find.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,9 @@
 //! The processes that run now and their code, for those who unwind samples while they come.
 //!
-//! Receives side-band records in the order of time; keeps a [`History`] of which only what holds after the last of them is asked
-//! for, so that memory follows the processes that live and not the length of the recording. Hands on each process's code, with
-//! a version: as long as it stays the same, every address that meant something means the same. A fork shares its parent's.
+//! Receives side-band records in the order of time; keeps a [`History`] of which only what holds after the
+//! last of them is asked for, so that memory follows the processes that live and not the length of the
+//! recording. Hands on each process's code, with a version: as long as it stays the same, every address that
+//! meant something means the same. A fork shares its parent's.
 
 use rustc_hash::FxHashMap;
 

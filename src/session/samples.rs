@@ -1,8 +1,9 @@
-//! Pass 2: samples become rows, one for each distinct combination of event, stack, name and what else is asked for.
+//! Pass 2: samples become rows, one for each distinct combination of event, stack, name and what else is
+//! asked for.
 //!
-//! Receives chunks in any order on any number of threads; each thread adds up into rows of its own, which are merged at
-//! the end. Stacks are interned as the kernel wrote them, before any address is looked at, so memory and most of the
-//! work follow distinct stacks, not samples.
+//! Receives chunks in any order on any number of threads; each thread adds up into rows of its own, which are
+//! merged at the end. Stacks are interned as the kernel wrote them, before any address is looked at, so
+//! memory and most of the work follow distinct stacks, not samples.
 //!
 //! ```text
 //!   chunk 0  chunk 2  …  -> worker A: rows --+--> one set of rows
@@ -105,8 +106,8 @@ pub struct Key {
     pub event: u32,
     /// Number of the stack.
     pub stack: u32,
-    /// The thread's name ([`CommId`]); [`NAMELESS`] and the thread's number where nobody said it; [`ANY_COMM`] where
-    /// names are not wanted.
+    /// The thread's name ([`CommId`]); [`NAMELESS`] and the thread's number where nobody said it;
+    /// [`ANY_COMM`] where names are not wanted.
     pub comm: u32,
     /// Number of the list of attributes.
     pub attributes: u32,
@@ -117,10 +118,11 @@ pub struct Key {
 pub struct Samples {
     /// The sums.
     pub rows: Vec<(Key, Value)>,
-    /// The stacks: tag is the epoch, words are as in a record (context markers and addresses, innermost first). Numbers
-    /// count through all parts.
+    /// The stacks: tag is the epoch, words are as in a record (context markers and addresses, innermost
+    /// first). Numbers count through all parts.
     pub stacks: Vec<Interner>,
-    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch where one is an address.
+    /// The attributes of rows, in the order of [`SampleQuery::attributes`]. The tag is the epoch where one is
+    /// an address.
     pub attributes: Interner,
     /// Which of the attributes are addresses that become locations.
     pub places: Vec<(usize, SampleAttribute)>,
@@ -187,8 +189,8 @@ struct Last {
     from: Timestamp,
 }
 
-/// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what each
-/// member of its group counted since the sample before.
+/// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what
+/// each member of its group counted since the sample before.
 #[derive(Debug, Default)]
 pub struct Readings {
     values: FxHashMap<u64, u64>,
@@ -351,7 +353,8 @@ impl<'a> Worker<'a> {
 
     fn epoch(&mut self, pid: i32, timestamp: Timestamp) -> Epoch {
         match self.last {
-            // Within a chunk time goes on: asking again for the same moment is common, for an earlier one rare.
+            // Within a chunk time goes on: asking again for the same moment is common, for an earlier one
+            // rare.
             Some(last) if last.pid == pid && last.from == timestamp => last.epoch,
             _ => {
                 let epoch = self.session.history.epoch(pid, timestamp);

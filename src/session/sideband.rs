@@ -1,7 +1,8 @@
 //! Collecting everything that is not a sample, to be told to the history in the order of time.
 //!
-//! Rings of several CPUs lie one behind the other in a file, so a process's mapping may stand before the fork that made the
-//! process. The side-band is small: it is kept as bytes, sorted by moment (equal moments by place), and replayed.
+//! Rings of several CPUs lie one behind the other in a file, so a process's mapping may stand before the fork
+//! that made the process. The side-band is small: it is kept as bytes, sorted by moment (equal moments by
+//! place), and replayed.
 
 use rustc_hash::FxHashMap;
 

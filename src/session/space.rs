@@ -1,16 +1,17 @@
 //! Address spaces as they change in time: every version is kept, and versions share what they have in common.
 //!
-//! Receives mappings in the order in which they came; hands on a [`Root`] after each, which stands for the space as it then was and answers
-//! lookups for ever. A fork copies a root. Knows nothing of processes, files or time.
+//! Receives mappings in the order in which they came; hands on a [`Root`] after each, which stands for the
+//! space as it then was and answers lookups for ever. A fork copies a root. Knows nothing of processes, files
+//! or time.
 //!
 //! ```text
-//!   root 1        root 2 = root 1 + [40,60)         a search tree by start address; a change copies the
-//!     30            30'                              path from the root, some log2(n) nodes, and shares the rest
+//!   root 1        root 2 = root 1 + [40,60)       a search tree by start address; a change copies the
+//!     30            30'                           path from the root, some log2(n) nodes, and shares the rest
 //!    /  \          /  \
 //!  10    50      10    40   <- 50 was covered
 //! ```
-//! Between two forks nobody asks for the versions in between: there a version grows in place ([`Own`]).
-//! The tree is a treap: each node has a random priority and stands above those with lower ones, which keeps it
+//! Between two forks nobody asks for the versions in between: there a version grows in place ([`Own`]). The
+//! tree is a treap: each node has a random priority and stands above those with lower ones, which keeps it
 //! shallow whatever the addresses are (they are foreign input, the priorities are ours).
 
 use std::hash::{BuildHasher, RandomState};
@@ -28,7 +29,8 @@ impl Root {
     pub const EMPTY: Self = Self(0);
 }
 
-/// What belongs to one version alone, which may change it in place instead of copying: all nodes from a number on.
+/// What belongs to one version alone, which may change it in place instead of copying: all nodes from a
+/// number on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Own(u32);
 
@@ -156,8 +158,8 @@ impl Spaces {
         }
     }
 
-    /// As [`Spaces::map`], where `own` says what nobody else will ask for again: the old root is lost. `None`, and nothing has
-    /// changed, where the new mapping changes the meaning of an address that had one.
+    /// As [`Spaces::map`], where `own` says what nobody else will ask for again: the old root is lost.
+    /// `None`, and nothing has changed, where the new mapping changes the meaning of an address that had one.
     pub fn add(&mut self, root: Root, own: Own, new: Mapped) -> Option<Root> {
         if self.is_free(root, &new) {
             return Some(self.put(root, own, new));
@@ -199,7 +201,8 @@ impl Spaces {
         Root(self.join(all, after, own))
     }
 
-    /// Forgets all versions but these, whose roots change their numbers; what they have in common they still share.
+    /// Forgets all versions but these, whose roots change their numbers; what they have in common they still
+    /// share.
     pub fn keep<'a>(&mut self, roots: impl Iterator<Item = &'a mut Root>) {
         let mut kept = vec![self.nodes[0]];
         let mut moved = FxHashMap::default();

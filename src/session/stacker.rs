@@ -1,7 +1,8 @@
-//! A sample's call chain as a whole: markers where they are missing, the part that came later, the part that is unwound
-//! from a copy of the stack.
+//! A sample's call chain as a whole: markers where they are missing, the part that came later, the part that
+//! is unwound from a copy of the stack.
 //!
-//! Receives samples; hands on words that are equal for equal chains. Unwinding itself is the caller's, through [`Unwind`].
+//! Receives samples; hands on words that are equal for equal chains. Unwinding itself is the caller's,
+//! through [`Unwind`].
 
 use super::Epoch;
 use super::deferred::Deferred;
@@ -21,7 +22,8 @@ pub trait Walk: Send {
     fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
 
-/// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was copied.
+/// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was
+/// copied.
 pub struct Stacker<'a> {
     walker: Option<Box<dyn Walk + 'a>>,
     deferred: Option<&'a Deferred>,
@@ -91,7 +93,8 @@ impl<'a> Stacker<'a> {
         Words::new(&self.scratch)
     }
 
-    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly so).
+    /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly
+    /// so).
     fn append(&mut self, chain: Words<'_>, ip: Option<u64>) {
         let first = chain.iter().position(|word| word < context::MAX);
         let Some(first) = first else { return };

@@ -1,6 +1,7 @@
 //! From a sampled function to its listing: bytes, instructions, lines, source text are fetched and merged.
 //!
-//! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings are worth a note.
+//! Receives a function with its samples; asks the symbolizer for everything else; decides which shortcomings
+//! are worth a note.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! A snapshot as a recording: its rows become samples that `pmc report` and `perf report` read.
 //!
-//! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory of its own,
-//! the same in all processes. The kernel and generated code keep their addresses.
+//! Rows know modules and places in them, no addresses of any process; so each module gets a place in memory
+//! of its own, the same in all processes. The kernel and generated code keep their addresses.
 //!
 //! ```text
 //!   row (pid, tid, name; event; stack; n samples, period p)  ─►  n samples of p / n
-//!   module 7, offset 0x1234                                  ─►  BASE + 7 · STRIDE + 0x1234, mapped as its file
+//!   module 7, offset 0x1234                               ─►  BASE + 7 · STRIDE + 0x1234, mapped as its file
 //! ```
 
 use std::path::Path;
@@ -35,7 +35,8 @@ const MOST_SAMPLES: u64 = 1_000_000;
 /// Bytes of records after which they are written out.
 const ENOUGH: usize = 1 << 16;
 
-/// Writes a snapshot of this maker as a new recording. `kernel` writes the records that say where the kernel lies.
+/// Writes a snapshot of this maker as a new recording. `kernel` writes the records that say where the kernel
+/// lies.
 ///
 /// # Errors
 /// When the file is there already or cannot be written.

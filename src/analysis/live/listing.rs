@@ -1,7 +1,7 @@
 //! The code of functions with what their instructions cost now.
 //!
-//! Receives a function and its samples out of a snapshot; hands on its listing. Has a symbolizer of its own: the one for names
-//! keeps no tables, and this one may take its time, on a thread of the caller's.
+//! Receives a function and its samples out of a snapshot; hands on its listing. Has a symbolizer of its own:
+//! the one for names keeps no tables, and this one may take its time, on a thread of the caller's.
 
 use std::sync::Arc;
 

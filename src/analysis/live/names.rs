@@ -1,8 +1,10 @@
-//! NameRequests for locations, found by a thread of its own: whoever looks sees what is known by then, and never waits.
+//! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and
+//! never waits.
 //!
-//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`NameTable`]). Decides how much of a CPU names
-//! may cost (walking through a large symbol table takes milliseconds, and new addresses come all the time), which are
-//! found first, and when generated code, whose names come later than the code, is asked about again.
+//! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`NameTable`]). Decides how
+//! much of a CPU names may cost (walking through a large symbol table takes milliseconds, and new addresses
+//! come all the time), which are found first, and when generated code, whose names come later than the code,
+//! is asked about again.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -50,7 +52,8 @@ struct News {
     ksymbols: Vec<(Avma, u64, String)>,
     jitdumps: Vec<(u32, std::path::PathBuf)>,
     locations: Vec<Location>,
-    /// These are all that are still without a name: of those that were asked for before, nobody needs the others any more.
+    /// These are all that are still without a name: of those that were asked for before, nobody needs the
+    /// others any more.
     are_all: bool,
 }
 
@@ -156,8 +159,8 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
 }
 
 impl NameRequests {
-    /// Asks for what has appeared since the last time, unless that was a moment ago: a few names at a time cost much
-    /// more each. `at_once`: all the same.
+    /// Asks for what has appeared since the last time, unless that was a moment ago: a few names at a time
+    /// cost much more each. `at_once`: all the same.
     pub fn ask(&mut self, live: &mut Live, at_once: bool) {
         let now = Instant::now();
         if now < self.next && !at_once {
@@ -214,7 +217,8 @@ impl NameTable {
         stretches.find(location.place).map(|(range, call)| (range, *call))
     }
 
-    /// Writes down what stands at a location. `around`: the places for which one call stands as it does for this one.
+    /// Writes down what stands at a location. `around`: the places for which one call stands as it does for
+    /// this one.
     fn put(&mut self, location: &Location, calls: &[Call], around: Option<Range<u64>>) {
         let start = self.calls.len() as u32;
         match (around, location.module(), calls) {
@@ -250,8 +254,8 @@ impl NameTable {
         (self.calls, self.places, self.stretches) = (kept.calls, kept.places, kept.stretches);
     }
 
-    /// What stands at these locations, as far as it is known. `code` is what it was the last time, and changes only where
-    /// something new is known: most locations stay from one look to the next.
+    /// What stands at these locations, as far as it is known. `code` is what it was the last time, and
+    /// changes only where something new is known: most locations stay from one look to the next.
     pub fn code(
         &mut self,
         locations: &[Location],
@@ -313,9 +317,9 @@ pub struct Followed {
 const SHARE: f64 = 0.005;
 /// … and so much at once, as at the start.
 const CREDIT: Duration = Duration::from_millis(100);
-/// Each reading of a module's files is followed by a rest, of which the reading is this part. It takes as long for one
-/// address as for hundreds, so these had better gather. Nobody should have to wait for a name for long, though: the rest is
-/// this long at most.
+/// Each reading of a module's files is followed by a rest, of which the reading is this part. It takes as
+/// long for one address as for hundreds, so these had better gather. Nobody should have to wait for a name
+/// for long, though: the rest is this long at most.
 const READING: f64 = 0.001;
 const LONGEST_REST: Duration = Duration::from_secs(8);
 /// While something waits, the thread looks up so often: hurry may be asked for.

@@ -1,6 +1,7 @@
 //! What functions cost in the last intervals: what a row's history is drawn from.
 //!
-//! Receives each interval's last snapshot; takes from what stands there now what was there before and has decayed.
+//! Receives each interval's last snapshot; takes from what stands there now what was there before and has
+//! decayed.
 
 use std::collections::VecDeque;
 

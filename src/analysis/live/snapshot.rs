@@ -1,7 +1,8 @@
-//! What is to be seen at a moment: rows and names are brought together, idling is set apart, and the query answered.
+//! What is to be seen at a moment: rows and names are brought together, idling is set apart, and the query
+//! answered.
 //!
-//! Receives [`Live`](crate::session::live::Live)'s looks and the names known by then; hands on answers and the facts of
-//! the header. Decides when samples fade. Waits for nothing.
+//! Receives [`Live`](crate::session::live::Live)'s looks and the names known by then; hands on answers and
+//! the facts of the header. Decides when samples fade. Waits for nothing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -235,7 +236,8 @@ impl SnapshotMaker {
         pages * crate::sys::page_size() as u64
     }
 
-    /// An interval is over: what was added up decays, stays or goes, and what nobody needs any more is forgotten.
+    /// An interval is over: what was added up decays, stays or goes, and what nobody needs any more is
+    /// forgotten.
     pub fn end_interval(&mut self, retention: Retention) {
         let before = self.shared.settled();
         let mut live = self.shared.live();
@@ -254,8 +256,8 @@ impl SnapshotMaker {
 }
 
 impl Snapshot {
-    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon as there is
-    /// something new. What was found out stays for the next snapshot.
+    /// Gives back what is shared with the sampling thread, which must copy it otherwise, all of it, as soon
+    /// as there is something new. What was found out stays for the next snapshot.
     pub fn release(&mut self) {
         self.look = LiveRows::default();
         self.is_released = true;

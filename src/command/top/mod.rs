@@ -3,9 +3,9 @@
 //! ```text
 //! plan ──► sampler (thread): rings ─► Live ─► names (thread), snapshot, answer ─► stdio: tables │ the screen
 //! ```
-//! [`plan`] turns what was typed into what it means; [`crate::recording::live`] opens and drains; [`crate::analysis::live`] names
-//! and answers; [`stdio`] prints, [`watch`] is the screen's engine, [`export`] writes files. This file chooses between text and
-//! the screen.
+//! [`plan`] turns what was typed into what it means; [`crate::recording::live`] opens and drains;
+//! [`crate::analysis::live`] names and answers; [`stdio`] prints, [`watch`] is the screen's engine,
+//! [`export`] writes files. This file chooses between text and the screen.
 
 mod export;
 mod plan;

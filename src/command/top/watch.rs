@@ -6,8 +6,8 @@
 //!   code thread                   a function's samples ─► its listing ───────────────────────────────┤
 //!   screen                        ask … <─────────────────────────────── what is new ────────────────'
 //! ```
-//! While the screen stands still (frozen) the snapshot is kept, and questions are answered from it; sampling goes on. Else
-//! each question has a snapshot of its own.
+//! While the screen stands still (frozen) the snapshot is kept, and questions are answered from it; sampling
+//! goes on. Else each question has a snapshot of its own.
 
 use std::path::Path;
 use std::sync::Arc;

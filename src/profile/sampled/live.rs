@@ -1,4 +1,5 @@
-//! What live answers have beside rows: facts of the whole, functions by name, and a word for names that are yet to come.
+//! What live answers have beside rows: facts of the whole, functions by name, and a word for names that are
+//! yet to come.
 //!
 //! Plain data: `analysis` fills it in, views and the screen show it.
 

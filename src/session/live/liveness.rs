@@ -1,7 +1,8 @@
 //! Who has ended, by the records that say so: nobody has to ask the kernel about each of the others.
 //!
-//! Receives the records of tasks; says of a process or thread whether it is gone. A record may be lost, and a process lives
-//! on where its first thread has ended: whether the kernel must be asked after all is decided here.
+//! Receives the records of tasks; says of a process or thread whether it is gone. A record may be lost, and a
+//! process lives on where its first thread has ended: whether the kernel must be asked after all is decided
+//! here.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,8 +14,8 @@ use crate::session::samples::{SampleAttribute, SampleQuery};
 pub const ENDED: u64 = -1i64 as u64;
 /// A thread that has said its end still runs in the kernel for a while, and is sampled there.
 const LINGER_NS: u64 = 500_000_000;
-/// The kernel is asked about everybody each time of so many: what records were lost, and what they said wrongly, does not
-/// stay for ever.
+/// The kernel is asked about everybody each time of so many: what records were lost, and what they said
+/// wrongly, does not stay for ever.
 const ASKING: u32 = 32;
 
 /// Who lives, and which rows are of whom.

@@ -1,16 +1,19 @@
-//! Samples as they come, without an end: the history is told of each round's side-band, then the round's samples are added up.
+//! Samples as they come, without an end: the history is told of each round's side-band, then the round's
+//! samples are added up.
 //!
-//! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any more; hands on
-//! the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that have faded, and, where there
-//! are too many, some of the rare ones, for which others stand. So memory follows what lives and what is shown.
+//! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any
+//! more; hands on the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that
+//! have faded, and, where there are too many, some of the rare ones, for which others stand. So memory
+//! follows what lives and what is shown.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
 //!               ▲          |                                       │ which space, which name
 //!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, fading
 //! ```
-//! A record is written into its ring a little after the time that stands in it, and one CPU's records are read before
-//! another's: what is younger than the horizon therefore waits for the next round, when all that is older is there.
+//! A record is written into its ring a little after the time that stands in it, and one CPU's records are
+//! read before another's: what is younger than the horizon therefore waits for the next round, when all that
+//! is older is there.
 
 mod batch;
 mod liveness;
@@ -57,12 +60,14 @@ pub struct Counts {
     pub thinned: u64,
 }
 
-/// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking it up.
+/// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking
+/// it up.
 const REMEMBERED: usize = 2 << 20;
 /// Bytes of stacks, and number of rows, beyond which rare rows stand for others like them.
 const MOST_STACKS: usize = 4 << 20;
 const MOST_ROWS: usize = 30_000;
-/// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a processor's cache.
+/// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a
+/// processor's cache.
 const BURDEN: usize = 1 << 14;
 /// Samples that are warmed up for together.
 const WARMED: usize = 32;
@@ -154,7 +159,8 @@ pub struct LiveRows {
 }
 
 impl Live {
-    /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of a stack.
+    /// Nothing has happened yet. `periods`: one an event, for samples without a period; `most`: addresses of
+    /// a stack.
     pub fn new(layouts: Arc<Layouts>, periods: Vec<u64>, query: SampleQuery, most: usize) -> Self {
         let reads = layouts.iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
         Self {
@@ -244,7 +250,8 @@ impl Live {
         std::mem::swap(batch, &mut spare);
         let round = spare;
         let mut sideband = round.sideband;
-        // One ring's records come in order, and this sort looks for such runs. Equal moments stay in the rings' order.
+        // One ring's records come in order, and this sort looks for such runs. Equal moments stay in the
+        // rings' order.
         sideband.sort();
         for &(timestamp, start) in &sideband {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
@@ -391,13 +398,14 @@ impl Live {
         }
     }
 
-    /// Everything that was added up so far counts `keep` (0 to 1) as much; what is nearly nothing goes, or stands for its like.
+    /// Everything that was added up so far counts `keep` (0 to 1) as much; what is nearly nothing goes, or
+    /// stands for its like.
     pub fn decay(&mut self, keep: f64) {
         self.table.decay(keep);
     }
 
-    /// Forgets what is no longer needed; `true` when that was much. `before` is a timestamp that was settled; `lives` says
-    /// whether a process or thread is still there.
+    /// Forgets what is no longer needed; `true` when that was much. `before` is a timestamp that was settled;
+    /// `lives` says whether a process or thread is still there.
     pub fn forget(&mut self, before: Timestamp, lives: impl Fn(i32) -> bool) -> bool {
         let is_burdened = self.history.burden() > 2 * self.burden + BURDEN;
         let is_grown = self.table.len() > self.collapsed + self.collapsed / 4 + FEW_STACKS / 4;
@@ -435,8 +443,9 @@ impl Live {
         is_burdened
     }
 
-    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]): where processes
-    /// are short, each would otherwise have rows of its own. Most are over when their samples come, and never have any.
+    /// The rows of processes and threads that have ended become those of nobody in particular ([`ENDED`]):
+    /// where processes are short, each would otherwise have rows of its own. Most are over when their samples
+    /// come, and never have any.
     fn collapse_ended(&mut self, liveness: &Liveness, lives: &impl Fn(i32) -> bool) {
         if !liveness.is_in_rows() {
             return;
@@ -500,7 +509,8 @@ impl Live {
         self.collapsed = 0;
     }
 
-    /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more of them come.
+    /// The rows as they are now, by event and stack. Stacks and locations are shared, not copied, until more
+    /// of them come.
     pub fn rows(&self) -> LiveRows {
         let stacks = match self.query.ignore_stacks {
             true => Stacks::Leaves,

@@ -1,7 +1,7 @@
 //! What a sampling thread and those who look at its samples have in common.
 //!
-//! Holds [`Live`] behind its lock, and what is said of the sampling itself. One side settles batches, the other takes snapshots;
-//! neither knows the other.
+//! Holds [`Live`] behind its lock, and what is said of the sampling itself. One side settles batches, the
+//! other takes snapshots; neither knows the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,9 @@
 //! The rows: sums that decay, and a short memory of where those of the last samples lie.
 //!
-//! Receives what a sample is told apart by; hands on the weight that it belongs to. Most samples are of code that was
-//! sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked up. Decides by chance which of
-//! the rows that are nearly nothing, or too many, go, and which stand for them.
+//! Receives what a sample is told apart by; hands on the weight that it belongs to. Most samples are of code
+//! that was sampled a moment ago: for these one comparison says which row is theirs, and nothing is looked
+//! up. Decides by chance which of the rows that are nearly nothing, or too many, go, and which stand for
+//! them.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -159,8 +160,8 @@ impl DecayingTable {
         }
     }
 
-    /// Has what samples at these addresses will need come into the processor's cache, for all at a time: otherwise each
-    /// would wait for memory in its turn, which is most of what a sample costs.
+    /// Has what samples at these addresses will need come into the processor's cache, for all at a time:
+    /// otherwise each would wait for memory in its turn, which is most of what a sample costs.
     pub(super) fn warm(&self, addresses: &[u64]) {
         let mut sum = 0;
         for address in addresses {
@@ -177,8 +178,9 @@ impl DecayingTable {
 
     /// Everything that was added up so far counts `keep` (0 to 1) as much.
     ///
-    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its expected weight
-    /// what it should be. So nothing is biased against what is rare, and what is rare does not linger for ever.
+    /// A row that would fall below one sample is kept as one sample, or goes: with the chance that leaves its
+    /// expected weight what it should be. So nothing is biased against what is rare, and what is rare does
+    /// not linger for ever.
     pub(super) fn decay(&mut self, keep: f64) {
         self.change(|weight, chance| {
             weight.scale(keep);
@@ -189,8 +191,9 @@ impl DecayingTable {
         });
     }
 
-    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected sums stay
-    /// what they were, with a larger error, which the squares of the periods tell. Hands back how many rows that were.
+    /// Of the lighter half of the rows every second one goes, by chance, and the others count twice: expected
+    /// sums stay what they were, with a larger error, which the squares of the periods tell. Hands back how
+    /// many rows that were.
     pub(super) fn downsample(&mut self) -> u64 {
         let mut periods: Vec<f64> = self.iter().map(|(_, weight)| weight.period).collect();
         let middle = periods.len() / 2;
@@ -239,8 +242,8 @@ impl DecayingTable {
         });
     }
 
-    /// Gives each row the key that `change` says, and joins those that have become the same. It is asked about the same key
-    /// again, and says the same.
+    /// Gives each row the key that `change` says, and joins those that have become the same. It is asked
+    /// about the same key again, and says the same.
     pub(super) fn rename(&mut self, mut change: impl FnMut(Key) -> Key) {
         // Of a place that is empty nobody keeps the numbers.
         self.remembered(|recent, rows| {
