@@ -44,3 +44,28 @@ pub const FILTERS: [(&str, u64); 21] = [
     ("counter", COUNTERS),
     ("any_return", b::PERF_SAMPLE_BRANCH_ANY_RETURN as u64),
 ];
+
+/// The bits of names with commas between them (`any_call,u`), in any case; without a kind of branch, any.
+///
+/// # Errors
+/// The word that is no filter.
+pub fn filter(words: &str) -> Result<u64, &str> {
+    let mut mask = 0;
+    for word in words.split(',') {
+        let known = FILTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
+        mask |= known.ok_or(word)?.1;
+    }
+    Ok(if mask & !LEVELS == 0 { mask | ANY } else { mask })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branch_kinds_have_names() {
+        assert_eq!(filter("any_call,u"), Ok(1 << 4 | USER));
+        assert_eq!(filter("u"), Ok(ANY | USER));
+        assert_eq!(filter("any,sideways"), Err("sideways"));
+    }
+}

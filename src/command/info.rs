@@ -4,22 +4,21 @@
 
 use std::io::{BufWriter, Write, stdout};
 
-use crate::abi::Attr;
 use crate::abi::attr::kind;
+use crate::abi::{Attr, generic};
 use crate::cli::info::Info;
+use crate::counter::capability::{self, Ability, Capability, ThisKernel};
+use crate::counter::core_counters::{self, CoreUnit, CounterState};
 use crate::counter::facts::Facts;
-use crate::counter::machine::{self as probing, CoreUnit, State};
-use crate::counter::refusal::{self, Asked, Refusal, RefusalKind};
+use crate::counter::refusal::{self, Explanation, RefusalKind};
 use crate::counter::reservation::{self, LockFile};
-use crate::counter::verdict::{self, Ability, ThisKernel};
 use crate::error::{Error, Exit, Result};
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::host::holders::Holders;
 use crate::host::tracepoint::TracepointError;
 use crate::profile::machine::{self as shown, Machine};
-use crate::sys::credentials::{Capability, Limits, Seccomp};
-use crate::sys::perf::OpenTarget;
+use crate::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use crate::sys::process;
 use crate::text::clean;
 use crate::view;
@@ -81,19 +80,19 @@ fn machine(host: &Host, kernel: &mut ThisKernel) -> Machine {
     }
     let limits = Limits::own();
     let tracepoint = host.tracepoint_id("sched", "sched_switch").map_err(no_tracepoint);
-    let verdicts = verdict::verdicts(kernel, &facts, &tracepoint);
+    let capabilities = capability::capabilities(kernel, &facts, &tracepoint);
     Machine {
         version: shown::VERSION,
         kernel: host.text("/proc/sys/kernel/osrelease").map(cleaned),
         architecture: std::env::consts::ARCH,
         cpu: cpu(host, &facts),
         pmus: host.pmu_names().iter().filter_map(|name| host.pmu(name)).map(|pmu| self::pmu(&pmu)).collect(),
-        counters: probing::core_units(&facts).iter().map(counters).collect(),
+        counters: core_counters::core_units(&facts).iter().map(counters).collect(),
         hardware_events: hardware_events(&facts),
         holders: holders(host, &facts, reservation),
         user: user(host, &facts, limits),
         settings: settings(&facts),
-        verdicts: verdicts.into_iter().map(self::verdict).collect(),
+        verdicts: capabilities.into_iter().map(self::capability).collect(),
     }
 }
 
@@ -164,21 +163,19 @@ fn counters(unit: &CoreUnit) -> shown::Counters {
 }
 
 fn hardware_events(facts: &Facts) -> Vec<shown::HardwareEvent> {
-    let tried = probing::GENERIC.iter().zip(0u64..).map(|(&event, number)| {
-        let (state, share, reason) = match probing::trial(number) {
-            Ok(State::Running) => ("running", None, None),
-            Ok(State::Shared(share)) => ("shared", Some(share), None),
-            Ok(State::Waiting) => {
-                let busy = refusal::never_ran(&Attr::new(kind::HARDWARE, number), facts);
+    let hardware = generic::GENERIC.iter().filter(|event| event.kind == kind::HARDWARE);
+    let tried = hardware.map(|event| {
+        let (state, share, reason) = match core_counters::trial(event.config) {
+            Ok(CounterState::Running) => ("running", None, None),
+            Ok(CounterState::Shared(share)) => ("shared", Some(share), None),
+            Ok(CounterState::Waiting) => {
+                let busy = refusal::never_ran(&Attr::new(event.kind, event.config), facts);
                 ("waiting", None, Some(why("", busy)))
             }
-            Ok(State::Idle) => ("idle", None, None),
-            Err(error) => {
-                let attr = Attr::new(kind::HARDWARE, number);
-                let asked = Asked::opening(&attr, OpenTarget::Task(0));
-                ("refused", None, Some(why("", refusal::explain(&error, &asked, facts))))
-            }
+            Ok(CounterState::Idle) => ("idle", None, None),
+            Err(refusal) => ("refused", None, Some(why("", refusal.explain(facts)))),
         };
+        let event = generic::name_of(event.kind, event.config).unwrap_or_default();
         shown::HardwareEvent { event, state, share, reason }
     });
     tried.collect()
@@ -240,7 +237,11 @@ fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
     let ring_kb = facts.settings.mlock_kb.filter(|_| !who.ipc_lock());
     shown::User {
         uid: who.uid,
-        capabilities: Capability::ALL.iter().filter(|&&one| who.has(one)).map(|one| one.name()).collect(),
+        capabilities: LinuxCapability::ALL
+            .iter()
+            .filter(|&&one| who.has(one))
+            .map(|one| one.name())
+            .collect(),
         user_namespace: who.user_namespace,
         seccomp: match who.seccomp {
             Seccomp::Off => "off",
@@ -260,26 +261,26 @@ fn user(host: &Host, facts: &Facts, limits: Limits) -> shown::User {
     }
 }
 
-fn verdict(verdict: verdict::Verdict) -> shown::Verdict {
+fn capability(capability: Capability) -> shown::Verdict {
     shown::Verdict {
-        command: verdict.command,
-        purpose: verdict.purpose,
-        state: match verdict.ability {
+        command: capability.command,
+        purpose: capability.purpose,
+        state: match capability.ability {
             Ability::Works => "works",
             Ability::Limited => "limited",
             Ability::Not => "not",
         },
-        reasons: verdict.missing.into_iter().map(|(missing, refusal)| why(missing, refusal)).collect(),
+        reasons: capability.missing.into_iter().map(|(missing, reason)| why(missing, reason)).collect(),
     }
 }
 
-pub(super) fn why(missing: &'static str, refusal: Refusal) -> shown::Why {
-    let errno = refusal.errno_name();
-    shown::Why { missing, errno, cause: cleaned(refusal.cause), remedy: cleaned(refusal.remedy) }
+pub(super) fn why(missing: &'static str, why: Explanation) -> shown::Why {
+    let errno = why.errno_name();
+    shown::Why { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
 }
 
 /// Why tracepoints have no numbers here.
-pub(super) fn no_tracepoint(error: TracepointError) -> Refusal {
+pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
     let (kind, remedy) = match &error {
         TracepointError::NotMounted => (
             RefusalKind::NoHardware,
@@ -290,7 +291,7 @@ pub(super) fn no_tracepoint(error: TracepointError) -> Refusal {
         }
         TracepointError::Absent => (RefusalKind::NoHardware, "choose one that exists: pmc list tracepoint"),
     };
-    Refusal { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
+    Explanation { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
 }
 
 pub(super) fn cleaned(text: impl AsRef<str>) -> String {

@@ -1,13 +1,14 @@
 //! `pmc list`: finds the events that were asked for, tries each, and shows them as they come.
 //!
-//! Wires `event::listing` (what there is), `counter::openable` (what opens) and the view; formats nothing.
+//! Wires `event::listing` (what there is), `counter::open` (what opens) and the view; formats nothing.
 
 use std::io::{self, BufWriter, Write, stdout};
 
 use super::info::{cleaned, no_tracepoint, why};
 use crate::cli::list::List;
 use crate::counter::facts::Facts;
-use crate::counter::openable::{self, Prober};
+use crate::counter::open::{OpenCache, TrialOpen};
+use crate::counter::refusal::Refusal;
 use crate::error::{Error, Exit, Result};
 use crate::event::listing::{self, Kind, Listed};
 use crate::event::{glob, parse};
@@ -127,7 +128,8 @@ fn select<'a>(host: &'a Host, wanted: &'a Wanted) -> impl Iterator<Item = Listed
 /// Writes the events; `false` if there are none.
 fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io::Result<bool> {
     let facts = Facts::own(host);
-    let mut trier = Trier { host, prober: Prober::new(&facts), tried: false };
+    let cache = OpenCache::new(&facts.online);
+    let mut trier = Trier { host, facts: &facts, cache, tried: false };
     // The requests of thousands of tracepoints are thousands of files: read when they are shown.
     let exact = typed.long || typed.json;
     let mut entries = select(host, wanted).map(|listed| trier.entry(&listed, exact, typed.long));
@@ -152,7 +154,7 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
         writer.entry(&entry)
     })?;
     drop(entries);
-    let slow = trier.prober.is_slow_to_close();
+    let slow = trier.cache.is_slow_to_close();
     let unreadable = unreadable();
     let asked_for_them = wanted.words.is_empty() || wanted.words.iter().any(|word| word.contains(':'));
     if found || (asked_for_them && !unreadable.is_empty()) {
@@ -170,7 +172,8 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
 /// Turns what is listed into entries, trying each.
 struct Trier<'a> {
     host: &'a Host,
-    prober: Prober<'a>,
+    facts: &'a Facts,
+    cache: OpenCache,
     /// A tracepoint has been tried and stands for the rest.
     tried: bool,
 }
@@ -229,11 +232,12 @@ impl Trier<'_> {
             config2: attr.config2(),
         });
         let stands_in = listed.kind == Kind::Tracepoint && std::mem::replace(&mut self.tried, true);
-        (entry.opens, entry.reason) = match self.prober.opens(&spec) {
-            openable::Opens::Yes if stands_in => (Opens::AsAnother, None),
-            openable::Opens::Yes => (Opens::Yes, None),
-            openable::Opens::UserOnly(refusal) => (Opens::UserOnly, Some(why("", refusal))),
-            openable::Opens::No(refusal) => (Opens::No, Some(why("", refusal))),
+        let because = |refusal: Refusal| Some(why("", refusal.explain(self.facts)));
+        (entry.opens, entry.reason) = match self.cache.trial(&spec) {
+            TrialOpen::Opens if stands_in => (Opens::AsAnother, None),
+            TrialOpen::Opens => (Opens::Yes, None),
+            TrialOpen::UserOnly(refusal) => (Opens::UserOnly, because(refusal)),
+            TrialOpen::Refused(refusal) => (Opens::No, because(refusal)),
         };
     }
 

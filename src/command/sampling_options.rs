@@ -4,8 +4,8 @@
 //! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage
 //! error (status 2).
 
+use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use crate::counter::rings::pages_of;
-use crate::counter::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use crate::counter::target;
 use crate::error::{Error, Result};
 use crate::host::{CpuList, Host};

@@ -14,39 +14,18 @@
 //! ```
 
 use std::io;
-use std::os::fd::AsFd;
 use std::rc::Rc;
 
-use super::target::Cgroup;
-use super::{Allocated, Flags, Mode, allocate};
-use crate::abi::attr::{Flag, kind};
-use crate::abi::{Attr, read_format};
+use super::open::Fallback;
+use super::refusal::{Refusal, RefusalKind};
+use super::request::{Flags, Levels, Mode, Request, Start, allocate};
+use super::target::{Cgroup, TargetSlot};
+use crate::abi::attr::kind;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
 use crate::sys::errno;
-use crate::sys::perf::{EventFd, OpenTarget};
+use crate::sys::perf::EventFd;
 use crate::units::Count;
-
-/// Where a bundle counts: a thread, a CPU, or a thread while it is on a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TargetSlot {
-    /// The thread; `None`: everything on the CPU.
-    pub tid: Option<u32>,
-    /// The CPU; `None`: wherever the thread runs.
-    pub cpu: Option<u32>,
-}
-
-/// Which privilege levels are counted where the event's text does not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Levels {
-    /// As the events say.
-    #[default]
-    AsWritten,
-    /// `--all-user`.
-    User,
-    /// `--all-kernel`.
-    Kernel,
-}
 
 /// How the set is opened.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,32 +36,6 @@ pub struct CountOptions {
     pub enable_on_exec: bool,
     /// Levels for all events.
     pub levels: Levels,
-}
-
-/// What became of an event.
-#[derive(Debug, Default)]
-pub struct Fate {
-    /// Why the kernel would not have it. Such an event has no counters.
-    pub refused: Option<Refused>,
-    /// Only user mode is counted, since the kernel's is not allowed.
-    pub user_only: bool,
-    /// Guests and host are counted together, since the PMU cannot tell them apart.
-    pub all_sides: bool,
-}
-
-/// A refusal as it happened.
-#[derive(Debug)]
-pub struct Refused {
-    /// What the kernel said.
-    pub error: io::Error,
-    /// What it was asked.
-    pub attr: Attr,
-    /// Where.
-    pub slot: TargetSlot,
-    /// Members of its kernel group that were open already: the group as a whole may be what does not fit.
-    pub group_before: usize,
-    /// The event itself was not tried, because its group's leader (an index into the events) was refused.
-    pub leader: Option<usize>,
 }
 
 /// Events opened together in one slot.
@@ -119,7 +72,10 @@ struct CountedGroup {
 struct CountedEvent {
     spec: EventSpec,
     cgroup: Option<Rc<Cgroup>>,
-    fate: Fate,
+    /// Made when it is first opened, and kept with what it gave up.
+    request: Option<Request>,
+    /// Why the kernel would not have it. Such an event has no counters.
+    refusal: Option<Box<Refusal>>,
 }
 
 /// Event groups and their counters.
@@ -170,7 +126,8 @@ impl CounterSet {
             set.events.extend(events.map(|spec| CountedEvent {
                 spec,
                 cgroup: cgroup.clone(),
-                fate: Fate::default(),
+                request: None,
+                refusal: None,
             }));
             let members = first..set.events.len();
             if group.braces {
@@ -187,9 +144,16 @@ impl CounterSet {
         self.events.iter().map(|event| &event.spec)
     }
 
-    /// What became of each event, in order.
-    pub fn fates(&self) -> impl ExactSizeIterator<Item = &Fate> {
-        self.events.iter().map(|event| &event.fate)
+    /// Why the kernel would not have each event, in order; `None`: it counts.
+    pub fn refusals(&self) -> impl ExactSizeIterator<Item = Option<&Refusal>> {
+        self.events.iter().map(|event| event.refusal.as_deref())
+    }
+
+    /// For each event, in order: whether only user mode is counted, since this user may not see the kernel.
+    pub fn user_only(&self) -> impl ExactSizeIterator<Item = bool> {
+        let given_up =
+            |event: &CountedEvent| event.request.as_ref().map(Request::given_up).unwrap_or_default();
+        self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
     }
 
     /// The number of the kernel group that each event is in, in order: events with the same number are counted
@@ -298,7 +262,7 @@ impl CounterSet {
         let rest = self.groups[group].members.split_off(1);
         self.groups[group].weak = false;
         for event in rest {
-            self.events[event].fate = Fate::default();
+            self.events[event].refusal = None;
             self.groups.push(CountedGroup { members: vec![event], weak: false });
             for &slot in &slots {
                 self.open_group(self.groups.len() - 1, slot);
@@ -316,36 +280,35 @@ impl CounterSet {
         let mut opened: Vec<Member> = Vec::with_capacity(members.len());
         let on_exec = self.options.enable_on_exec && slot.tid.is_some();
         for (position, &event) in members.iter().enumerate() {
-            let Some(attr) = self.events[event].spec.attr().cloned() else { continue };
-            if self.events[event].fate.refused.is_some() {
+            let counted = &self.events[event];
+            let Some(attr) = counted.spec.attr() else { continue };
+            if counted.refusal.is_some() {
                 continue;
             }
-            if position > 0 && self.events[members[0]].fate.refused.is_some() {
+            let leader = &self.events[members[0]];
+            if position > 0 && leader.refusal.is_some() {
                 // Without its leader the kernel's group cannot be.
-                let error = io::Error::from_raw_os_error(errno::EINVAL);
-                let leader = Some(members[0]);
-                let refused = Refused { error, attr, slot, group_before: 0, leader };
-                self.refuse(event, refused);
+                let cause = format!("the leader of its group, {}, cannot be counted", leader.spec.name);
+                let known = (RefusalKind::BadRequest, cause.as_str(), "count it without the braces");
+                let refusal = Refusal::before_the_kernel(&counted.spec.name, attr.clone(), None, known);
+                self.refuse(event, Box::new(refusal));
                 continue;
             }
             let leads = opened.is_empty();
-            match self
-                .open_event(event, slot, opened.first().map(|leader| &leader.fd), leads && on_exec, grouped)
-                .and_then(|fd| {
-                    Member::new(event, fd, grouped).map_err(|error| Denied::new(Some(&attr), error))
-                }) {
+            let start = match (leads, on_exec) {
+                (false, _) => Start::AtOnce,
+                (true, false) => Start::Enabled,
+                (true, true) => Start::Exec,
+            };
+            match self.open_event(event, slot, opened.first().map(|leader| &leader.fd), start, grouped) {
                 Ok(member) => opened.push(member),
-                Err(Denied { attr, error }) => match error.raw_os_error() {
-                    Some(errno::ESRCH) if slot.tid.is_some() => return Attempt::Gone,
-                    Some(errno::ENODEV) if slot.cpu.is_some() => return Attempt::Gone,
-                    Some(errno::EINVAL) if weak && !leads => return Attempt::DoesNotFit,
-                    // Nobody wrote the group as such, or he said that it may be broken: each event has its own fate.
-                    _ if weak && leads && grouped => return Attempt::DoesNotFit,
-                    _ => {
-                        let group_before = opened.len();
-                        self.refuse(event, Refused { error, attr: *attr, slot, group_before, leader: None });
-                    }
-                },
+                Err(refusal) if refusal.is_gone() => return Attempt::Gone,
+                Err(refusal) if refusal.errno == Some(errno::EINVAL) && weak && !leads => {
+                    return Attempt::DoesNotFit;
+                }
+                // Nobody wrote the group as such, or he said that it may be broken: each event is refused by itself.
+                Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
+                Err(refusal) => self.refuse(event, Box::new(refusal.after(opened.len()))),
             }
         }
         let bundle = Bundle { group, slot, members: opened, grouped, on_exec };
@@ -353,90 +316,41 @@ impl CounterSet {
     }
 
     /// An event that is refused in one slot has no counters in any: a sum with holes would be wrong.
-    fn refuse(&mut self, event: usize, refused: Refused) {
+    fn refuse(&mut self, event: usize, refusal: Box<Refusal>) {
         for bundle in &mut self.bundles {
             bundle.members.retain(|member| member.event != event);
         }
         self.bundles.retain(|bundle| !bundle.members.is_empty());
-        self.events[event].fate.refused = Some(refused);
+        self.events[event].refusal = Some(refusal);
     }
 
-    /// Opens one event, giving up one by one what the kernel may not have: the kernel's levels where this user may not see
-    /// them, the exclusion of guests where the PMU cannot tell guests apart.
     fn open_event(
         &mut self,
         event: usize,
         slot: TargetSlot,
         leader: Option<&EventFd>,
-        on_exec: bool,
+        start: Start,
         grouped: bool,
-    ) -> Result<EventFd, Denied> {
-        let options = self.options;
-        let CountedEvent { spec, cgroup, fate } = &mut self.events[event];
-        let mode = if slot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
-        let flags = Flags { descendants: options.inherit, ..Flags::default() };
-        let mut request = allocate(spec, mode, flags, slot.cpu.filter(|_| slot.tid.is_none()))
-            .map_err(|error| Denied::new(spec.attr(), error))?;
-        let attr = request.attr_mut();
-        attr.set(Flag::Disabled, leader.is_none());
-        attr.set(Flag::EnableOnExec, on_exec);
-        if grouped {
-            attr.set_read_format(attr.read_format() | read_format::GROUP | read_format::ID);
-        }
-        match options.levels {
-            Levels::AsWritten => {}
-            Levels::User => {
-                attr.set(Flag::ExcludeKernel, true);
-                attr.set(Flag::ExcludeUser, false);
-            }
-            Levels::Kernel => {
-                attr.set(Flag::ExcludeKernel, false);
-                attr.set(Flag::ExcludeUser, true);
-            }
-        }
-        if fate.user_only {
-            drop_kernel(&mut request);
-        }
-        if fate.all_sides {
-            drop_sides(&mut request);
-        }
-        let place = match (slot.tid, slot.cpu, cgroup.as_deref()) {
-            (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
-            (Some(tid), Some(cpu), None) => OpenTarget::TaskOnCpu(tid, cpu),
-            (Some(tid), None, _) => OpenTarget::Task(tid),
-            (None, Some(cpu), None) => OpenTarget::Cpu(cpu),
-            (None, None, _) => {
-                return Err(Denied::new(Some(request.attr()), io::Error::from_raw_os_error(errno::EINVAL)));
+    ) -> Result<Member, Box<Refusal>> {
+        let CountOptions { inherit, levels, .. } = self.options;
+        let CountedEvent { spec, cgroup, request, .. } = &mut self.events[event];
+        let request = match request {
+            Some(request) => request,
+            None => {
+                let mode = if slot.tid.is_some() { Mode::TaskCounting } else { Mode::SystemCounting };
+                let flags = Flags { descendants: inherit, ..Flags::default() };
+                let made = allocate(spec, mode, flags, slot.cpu.filter(|_| slot.tid.is_none()))?;
+                let request = request.insert(made);
+                request.levels(levels);
+                request
             }
         };
-        let mut error = match request.open(place, leader) {
-            Err(error) => error,
-            Ok(fd) => return Ok(fd),
-        };
-        if error.raw_os_error() == Some(errno::EACCES)
-            && !request.attr().get(Flag::ExcludeKernel)
-            && !request.attr().get(Flag::ExcludeUser)
-        {
-            drop_kernel(&mut request);
-            match request.open(place, leader) {
-                Ok(fd) => {
-                    fate.user_only = true;
-                    return Ok(fd);
-                }
-                Err(again) => error = again,
-            }
-        }
-        if error.raw_os_error() == Some(errno::EINVAL)
-            && (request.attr().get(Flag::ExcludeGuest) || request.attr().get(Flag::ExcludeHost))
-            && !spec.sides_chosen
-        {
-            drop_sides(&mut request);
-            if let Ok(fd) = request.open(place, leader) {
-                fate.all_sides = true;
-                return Ok(fd);
-            }
-        }
-        Err(Denied::new(Some(request.attr()), error))
+        request.start(start);
+        request.read_as_group(grouped);
+        let fd = request.open(slot, cgroup.as_deref(), leader)?;
+        let id = if grouped { fd.id() } else { Ok(0) };
+        let id = id.map_err(|error| Refusal::new(&spec.name, request.attr().clone(), slot, &error))?;
+        Ok(Member { event, fd, id })
     }
 
     /// Starts what the kernel does not start by itself at exec.
@@ -515,39 +429,10 @@ impl CounterSet {
     }
 }
 
-impl Member {
-    fn new(event: usize, fd: EventFd, grouped: bool) -> io::Result<Self> {
-        let id = if grouped { fd.id()? } else { 0 };
-        Ok(Self { event, fd, id })
-    }
-}
-
-/// A request that the kernel would not have, as it was last put.
-struct Denied {
-    attr: Box<Attr>,
-    error: io::Error,
-}
-
-impl Denied {
-    fn new(attr: Option<&Attr>, error: io::Error) -> Self {
-        Self { attr: Box::new(attr.cloned().unwrap_or_default()), error }
-    }
-}
-
 enum Attempt {
     Opened(Option<Bundle>),
     DoesNotFit,
     Gone,
-}
-
-fn drop_kernel(request: &mut Allocated) {
-    request.attr_mut().set(Flag::ExcludeKernel, true);
-    request.attr_mut().set(Flag::ExcludeHv, true);
-}
-
-fn drop_sides(request: &mut Allocated) {
-    request.attr_mut().set(Flag::ExcludeGuest, false);
-    request.attr_mut().set(Flag::ExcludeHost, false);
 }
 
 fn read_again(fd: &EventFd, words: &mut [u64]) -> io::Result<usize> {

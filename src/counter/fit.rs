@@ -4,11 +4,11 @@
 //! scheduled even on an empty PMU. Hands on the groups in passes, each of which fits. Counters that somebody else holds for
 //! good (a watchdog, a pinned event) are not seen by that check.
 
-use super::{Flags, Mode, allocate};
-use crate::abi::attr::Flag;
+use super::request::{Flags, Mode, Start, allocate};
+use super::target::TargetSlot;
 use crate::event::EventGroup;
 use crate::sys::errno;
-use crate::sys::perf::{EventFd, OpenTarget};
+use crate::sys::perf::EventFd;
 
 /// The groups' indices in passes: those of a pass are on the counters together, all the time. Events that take no
 /// counter, or cannot be opened, go with the first pass. A group too large for the machine is a pass of its own.
@@ -63,14 +63,12 @@ impl Pass {
             };
             // Nothing is to count, but the kernel's check for Arm leaves out whatever nobody will enable: so the leader
             // waits for an exec that never comes, and the members for their leader.
-            request.attr_mut().set(Flag::Disabled, self.open.is_empty());
-            request.attr_mut().set(Flag::EnableOnExec, self.open.is_empty());
+            request.start(if self.open.is_empty() { Start::Exec } else { Start::AtOnce });
             // The whole pass is to be one group, whatever the text says of each.
-            request.attr_mut().set(Flag::Pinned, false);
-            request.attr_mut().set(Flag::Exclusive, false);
-            match request.open(OpenTarget::Task(0), self.open.first()) {
+            request.pinned(false);
+            match request.open(TargetSlot::OURSELVES, None, self.open.first()) {
                 Ok(fd) => self.open.push(fd),
-                Err(error) if error.raw_os_error() == Some(errno::EINVAL) || self.open.is_empty() => {
+                Err(refusal) if refusal.errno == Some(errno::EINVAL) || self.open.is_empty() => {
                     self.open.truncate(before);
                     return false;
                 }

@@ -16,28 +16,26 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
-use super::Allocated;
-use super::counter_set::TargetSlot;
-use super::sampling::{self, Concessions, SampleOptions, SampleRole};
-use super::target::Cgroup;
+use super::open::GivenUp;
+use super::refusal::Refusal;
+use super::request::Request;
+use super::request::sampling::{self, SampleOptions, SampleRole};
+use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, read_format};
+use crate::error::Error;
 use crate::event::{EventGroup, EventSpec};
-use crate::sys::perf::{EventFd, OpenTarget};
+use crate::sys::perf::EventFd;
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
 
 /// What is opened once for all slots.
 #[derive(Debug)]
 struct SampledEvent {
-    /// What the text asked for; `None` for the tracker.
     spec: EventSpec,
     cgroup: Option<Rc<Cgroup>>,
-    request: Allocated,
-    /// As the kernel took it.
-    attr: Attr,
+    request: Request,
     leads: bool,
-    concessions: Concessions,
 }
 
 /// An event in one slot.
@@ -73,21 +71,6 @@ pub struct Instance {
     pub ring: usize,
     /// Where.
     pub slot: TargetSlot,
-}
-
-/// Why there is no recording.
-#[derive(Debug)]
-pub struct Refused {
-    /// What the kernel said.
-    pub error: io::Error,
-    /// The event's name.
-    pub name: String,
-    /// What it was asked.
-    pub attr: Attr,
-    /// Where.
-    pub slot: TargetSlot,
-    /// Members of its kernel group that were open already.
-    pub group_before: usize,
 }
 
 /// Sampling events and their rings.
@@ -126,7 +109,7 @@ impl Rings {
         groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
         options: &SampleOptions,
         setting: RingOptions,
-    ) -> Result<Self, Box<Refused>> {
+    ) -> Result<Self, Box<Refusal>> {
         let several = setting.with_id
             || setting.tracker
             || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
@@ -156,8 +139,7 @@ impl Rings {
                     on_exec: setting.on_exec,
                     ..base
                 };
-                let request =
-                    sampling::request(&spec, options, role).map_err(|error| unasked(error, &spec))?;
+                let request = sampling::request(&spec, options, role)?;
                 members.push(rings.events.len());
                 rings.add(spec, cgroup.clone(), request, role.leads);
                 if !grouped {
@@ -169,25 +151,15 @@ impl Rings {
             }
         }
         if setting.tracker {
-            let request = sampling::tracker(options, base);
-            let spec = EventSpec::new("dummy:HG", crate::event::Source::Kernel(Attr::default()));
-            let request = request.map_err(|error| unasked(error, &spec))?;
+            let (spec, request) = sampling::tracker(options, base)?;
             rings.groups.push(vec![rings.events.len()]);
             rings.add(spec, None, request, true);
         }
         Ok(rings)
     }
 
-    fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<Cgroup>>, request: Allocated, leads: bool) {
-        let attr = request.attr().clone();
-        self.events.push(SampledEvent {
-            spec,
-            cgroup,
-            request,
-            attr,
-            leads,
-            concessions: Concessions::default(),
-        });
+    fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<Cgroup>>, request: Request, leads: bool) {
+        self.events.push(SampledEvent { spec, cgroup, request, leads });
     }
 
     /// Descriptors that opening in this many slots takes.
@@ -199,35 +171,26 @@ impl Rings {
     ///
     /// # Errors
     /// The event that the kernel refuses.
-    pub fn open(&mut self, slot: TargetSlot) -> Result<bool, Box<Refused>> {
+    pub fn open(&mut self, slot: TargetSlot) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         for group in 0..self.groups.len() {
             let mut leader = None;
-            for place in 0..self.groups[group].len() {
-                let event = self.groups[group][place];
+            for position in 0..self.groups[group].len() {
+                let event = self.groups[group][position];
                 if !self.events[event].takes(slot) {
                     continue;
                 }
                 let lead = leader.map(|at: usize| &self.open[at].fd);
-                let opened = self.events[event].open(slot, lead).and_then(|fd| {
-                    let id = fd.id()?;
-                    Ok(SampledSlot { event, slot, fd, id, ring: usize::MAX })
-                });
-                match opened {
-                    Ok(open) => {
+                match self.events[event].open(slot, lead) {
+                    Ok((fd, id)) => {
                         leader = leader.or(Some(self.open.len()));
-                        self.open.push(open);
+                        self.open.push(SampledSlot { event, slot, fd, id, ring: usize::MAX });
                     }
-                    Err(error) if is_gone(&error, slot) => {
+                    Err(refusal) if refusal.is_gone() => {
                         self.open.truncate(before);
                         return Ok(false);
                     }
-                    Err(error) => {
-                        let SampledEvent { spec, request, .. } = &self.events[event];
-                        // What is told is the whole request: the last, bare one is nobody's wish.
-                        let (name, attr) = (spec.name.clone(), request.attr().clone());
-                        return Err(Box::new(Refused { error, name, attr, slot, group_before: place }));
-                    }
+                    Err(refusal) => return Err(Box::new(refusal.after(position))),
                 }
             }
         }
@@ -238,7 +201,14 @@ impl Rings {
     ///
     /// # Errors
     /// The kernel's, when not even the smallest rings can be had.
-    pub fn map(&mut self, pages: usize) -> io::Result<usize> {
+    pub fn map(&mut self, pages: usize) -> Result<usize, Box<Refusal>> {
+        self.map_or_less(pages).map_err(|error| {
+            let bytes = (pages as u64 + 1) * page_size() as u64;
+            Box::new(Refusal::of_ring("", Attr::default(), bytes, &error))
+        })
+    }
+
+    fn map_or_less(&mut self, pages: usize) -> io::Result<usize> {
         self.assign(0);
         let mut pages = pages.next_power_of_two();
         while let Err(error) = self.map_all(pages) {
@@ -289,15 +259,14 @@ impl Rings {
     ///
     /// # Errors
     /// As [`Rings::open`]; and the kernel's answer to leading the events into a ring, with the first event's name.
-    pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refused>> {
+    pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         if !self.open(slot)? {
             return Ok(false);
         }
         self.join(before, pages).map(|()| true).map_err(|error| {
-            let SampledEvent { spec, request, .. } = &self.events[self.open[before].event];
-            let (name, attr) = (spec.name.clone(), request.attr().clone());
-            Box::new(Refused { error, name, attr, slot, group_before: 0 })
+            let request = &self.events[self.open[before].event].request;
+            Box::new(Refusal::new(request.event(), request.attr().clone(), slot, &error))
         })
     }
 
@@ -399,24 +368,24 @@ impl Rings {
     /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and one or two slices. Bytes in all.
     ///
     /// # Errors
-    /// What `take` says.
-    pub fn snapshot<E>(&mut self, mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+    /// What `take` says; and the kernel's, where it does not stop writing into a ring: then that one is not read.
+    pub fn snapshot<E>(
+        &mut self,
+        mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,
+    ) -> Result<u64, Error>
+    where
+        Error: From<E>,
+    {
         let mut bytes = 0;
         let Self { rings, open, .. } = self;
         for (index, mapped) in rings.iter_mut().enumerate() {
             if mapped.direction == Direction::Forward {
                 continue;
             }
-            let fd = &open[mapped.open].fd;
-            let paused = fd.pause(true).is_ok();
-            let shown = match &mut mapped.ring {
-                Some(ring) => ring.snapshot(|slices| take(index, slices)),
-                None => Ok(0),
-            };
-            if paused {
-                let _ = fd.pause(false);
-            }
-            bytes += shown?;
+            let Some(ring) = &mut mapped.ring else { continue };
+            let paused = open[mapped.open].fd.pause();
+            let paused = paused.map_err(|error| Error::io("pausing a ring to take a snapshot", error))?;
+            bytes += ring.snapshot(&paused, |slices| take(index, slices))?;
         }
         Ok(bytes)
     }
@@ -448,13 +417,13 @@ impl Rings {
     pub fn events(&self) -> impl Iterator<Item = (&EventSpec, &Attr, Vec<u64>)> {
         self.events.iter().enumerate().map(|(index, event)| {
             let ids = self.open.iter().filter(|open| open.event == index).map(|open| open.id);
-            (&event.spec, &event.attr, ids.collect())
+            (&event.spec, event.request.attr(), ids.collect())
         })
     }
 
-    /// What each event gave up.
-    pub fn concessions(&self) -> impl Iterator<Item = (&EventSpec, Concessions)> {
-        self.events.iter().map(|event| (&event.spec, event.concessions))
+    /// What each event had to do without.
+    pub fn given_up(&self) -> impl Iterator<Item = (&EventSpec, GivenUp)> {
+        self.events.iter().map(|event| (&event.spec, event.request.given_up()))
     }
 
     /// Indices of the events of each kernel group.
@@ -478,7 +447,7 @@ impl Rings {
         /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock, dummy, bpf-output.
         const OTHERWISE: [u64; 4] = [0, 1, 9, 10];
         let passed_on = |open: &&SampledSlot| {
-            let attr = &self.events[open.event].attr;
+            let attr = self.events[open.event].request.attr();
             attr.kind() == kind::SOFTWARE && !OTHERWISE.contains(&attr.config())
         };
         let only = |ring: usize| {
@@ -495,7 +464,7 @@ impl Rings {
         let mut all = Vec::new();
         let Self { open, words, events, .. } = self;
         for one in open.iter() {
-            let format = events[one.event].attr.read_format();
+            let format = events[one.event].request.attr().read_format();
             if format & read_format::LOST == 0 {
                 continue;
             }
@@ -521,7 +490,10 @@ impl Rings {
 
     /// How many open events the kernel takes some 35 ms each to close: tracepoints and probes.
     pub fn slow_to_close(&self) -> usize {
-        self.open.iter().filter(|open| self.events[open.event].attr.kind() == kind::TRACEPOINT).count()
+        self.open
+            .iter()
+            .filter(|open| self.events[open.event].request.attr().kind() == kind::TRACEPOINT)
+            .count()
     }
 }
 
@@ -536,32 +508,15 @@ impl SampledEvent {
     }
 
     fn direction(&self) -> Direction {
-        if self.attr.get(Flag::WriteBackward) { Direction::Backward } else { Direction::Forward }
+        if self.request.attr().get(Flag::WriteBackward) { Direction::Backward } else { Direction::Forward }
     }
 
-    /// Opens it, giving up piece by piece what the kernel may not have.
-    fn open(&mut self, slot: TargetSlot, leader: Option<&EventFd>) -> io::Result<EventFd> {
-        let place = match (slot.tid, slot.cpu, self.cgroup.as_deref()) {
-            (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
-            (Some(tid), Some(cpu), None) => OpenTarget::TaskOnCpu(tid, cpu),
-            (Some(tid), None, _) => OpenTarget::Task(tid),
-            (None, Some(cpu), None) => OpenTarget::Cpu(cpu),
-            (None, None, _) => return Err(io::Error::from_raw_os_error(errno::EINVAL)),
-        };
-        let mut concessions = self.concessions;
-        loop {
-            let mut request = self.request.clone();
-            concessions.apply(request.attr_mut());
-            match request.open(place, leader) {
-                Ok(fd) => {
-                    self.concessions = concessions;
-                    self.attr = request.attr().clone();
-                    return Ok(fd);
-                }
-                Err(error) => match concessions.next(&error, request.attr(), &self.spec) {
-                    Some(less) => concessions = less,
-                    None => return Err(error),
-                },
+    fn open(&mut self, slot: TargetSlot, leader: Option<&EventFd>) -> Result<(EventFd, u64), Box<Refusal>> {
+        let fd = self.request.open(slot, self.cgroup.as_deref(), leader)?;
+        match fd.id() {
+            Ok(id) => Ok((fd, id)),
+            Err(error) => {
+                Err(Box::new(Refusal::new(self.request.event(), self.request.attr().clone(), slot, &error)))
             }
         }
     }
@@ -571,18 +526,4 @@ impl SampledEvent {
 pub fn pages_of(bytes: u64) -> usize {
     let pages = bytes.div_ceil(page_size() as u64).max(1);
     usize::try_from(pages).unwrap_or(usize::MAX / 2).next_power_of_two()
-}
-
-fn unasked(error: io::Error, spec: &EventSpec) -> Box<Refused> {
-    let attr = spec.attr().cloned().unwrap_or_default();
-    let slot = TargetSlot { tid: None, cpu: None };
-    Box::new(Refused { error, name: spec.name.clone(), attr, slot, group_before: 0 })
-}
-
-fn is_gone(error: &io::Error, slot: TargetSlot) -> bool {
-    match error.raw_os_error() {
-        Some(errno::ESRCH) => slot.tid.is_some(),
-        Some(errno::ENODEV) => slot.cpu.is_some() && slot.tid.is_none(),
-        _ => false,
-    }
 }

@@ -1,14 +1,17 @@
 //! Where to count: a command, threads, CPUs or cgroups, found out once from what was asked.
 //!
-//! Receives pids, users and names; hands on threads and open cgroup directories. Opens no counter.
+//! Receives pids, users and names; hands on threads, the [`TargetSlot`]s of counters, and open cgroup directories.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
+use crate::abi::Attr;
+use crate::abi::attr::Flag;
 use crate::host::process::Thread;
 use crate::host::{CpuList, Host};
+use crate::sys::perf::{EventFd, OpenTarget};
 
 /// Where counters are opened.
 #[derive(Debug, Clone)]
@@ -25,6 +28,43 @@ impl Target {
     /// Whether whole CPUs are counted, not tasks.
     pub fn is_system(&self) -> bool {
         matches!(self, Self::System(_))
+    }
+}
+
+/// Where one counter counts: a thread, a CPU, or a thread while it is on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TargetSlot {
+    /// The thread, 0 being the one that opens the counter; `None`: everything on the CPU.
+    pub tid: Option<u32>,
+    /// The CPU; `None`: wherever the thread runs.
+    pub cpu: Option<u32>,
+}
+
+impl TargetSlot {
+    /// The thread that asks, wherever it runs: the slot of trials.
+    pub const OURSELVES: Self = Self { tid: Some(0), cpu: None };
+
+    /// The arguments of `perf_event_open(2)`; a cgroup's tasks are counted on a CPU only. `None` if the slot is nothing.
+    pub(super) fn target(self, cgroup: Option<&Cgroup>) -> Option<OpenTarget<'_>> {
+        Some(match (self.tid, self.cpu, cgroup) {
+            (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
+            (Some(tid), Some(cpu), None) => OpenTarget::TaskOnCpu(tid, cpu),
+            (Some(tid), None, _) => OpenTarget::Task(tid),
+            (None, Some(cpu), None) => OpenTarget::Cpu(cpu),
+            (None, None, _) => return None,
+        })
+    }
+
+    /// Whether the kernel would open this here, disabled and for nobody's use.
+    ///
+    /// # Errors
+    /// What the kernel said instead.
+    pub(super) fn opens(self, attr: &Attr) -> io::Result<()> {
+        let mut attr = attr.clone();
+        attr.set(Flag::Disabled, true);
+        attr.set(Flag::EnableOnExec, false);
+        let target = self.target(None).ok_or(io::ErrorKind::InvalidInput)?;
+        EventFd::open(&attr, target, None).map(drop)
     }
 }
 

@@ -107,7 +107,8 @@ impl Error {
         Self { kernel: Some(kernel.into()), ..Self::new(doing) }
     }
 
-    /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and well.
+    /// Writing our output failed. A closed pipe is the reader's right: the program then ends quietly and
+    /// well.
     pub fn output(what: impl fmt::Display, kernel: io::Error) -> Self {
         if kernel.kind() == io::ErrorKind::BrokenPipe {
             return Self { quiet: true, ..Self::new("").exit(Exit::Done) };

@@ -1,4 +1,5 @@
-//! The one mouth: everything pmc says about itself (errors, warnings, notes) leaves here, on stderr, with one prefix.
+//! The one mouth: everything pmc says about itself (errors, warnings, notes) leaves here, on stderr, with one
+//! prefix.
 //!
 //! Receives values and finished sentences; decides whether they are printed (`--quiet`) and cleans them of
 //! control characters, since a command name, a path or a comm may be part of them. Nothing here can

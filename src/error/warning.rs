@@ -1,7 +1,8 @@
-//! What makes a result less than what was asked for, or other than might be expected: a variant a hazard, whose text ends in
-//! what to do about it where anything can be done.
+//! What makes a result less than what was asked for, or other than might be expected: a variant a hazard,
+//! whose text ends in what to do about it where anything can be done.
 //!
-//! Receives the facts from whoever met the hazard; [`say`](super::say) prints it, and says once what holds throughout.
+//! Receives the facts from whoever met the hazard; [`say`](super::say) prints it, and says once what holds
+//! throughout.
 
 use std::fmt;
 

@@ -18,7 +18,6 @@ mod freebsd;
 pub mod glob;
 mod guess;
 pub mod listing;
-mod modifiers;
 mod probe;
 mod qualify;
 mod resolve;
@@ -80,11 +79,9 @@ pub struct EventSpec {
     /// given to the kernel, for which the same bits mean something else.
     pub persistent: bool,
     /// `G`, `H`, `guest` or `host` chose between host and guests.
-    pub sides_chosen: bool,
+    pub exclusion_chosen: bool,
     /// `S`: in a sample, the values of the group are read too.
     pub sample_read: bool,
-    /// `b`: counted by a BPF program that several users share.
-    pub bpf_counter: bool,
     /// The filter expression that belongs to the event's meaning, for tracepoints.
     pub filter: Option<String>,
     /// What else the qualifiers asked for.
@@ -128,36 +125,20 @@ impl Tool {
 /// Qualifiers that concern opening, not counting. `None` and `false`: not said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qualifiers {
-    /// `call-graph=MODE`, as written.
+    /// `call-graph=MODE`: `fp`, `dwarf`, `lbr` or `no`.
     pub call_graph: Option<String>,
     /// `stack-size=BYTES`.
     pub stack_size: Option<u32>,
     /// `max-stack=FRAMES`.
     pub max_stack: Option<u16>,
-    /// `descendants`: follow the children, existing ones too.
-    pub descendants: bool,
-    /// `no-inherit`/`inherit` (perf terms).
+    /// `inherit`/`no-inherit` (perf terms), `descendants`: children that are started from then on are counted too, or not.
     pub inherit: Option<bool>,
-    /// `log-cswitch`: the increment at each context switch.
-    pub log_cswitch: bool,
-    /// `log-exit`: the sum of each process when it exits.
-    pub log_exit: bool,
-    /// `percore`: summed over the hardware threads of a core.
-    pub percore: bool,
     /// `overwrite`/`no-overwrite`.
     pub overwrite: Option<bool>,
     /// `time`/`time=0`.
     pub time: Option<bool>,
-    /// `branch_type=WORD`, as written.
-    pub branch_type: Option<String>,
-    /// `nr=N`: stop after so many events.
-    pub max_events: Option<u64>,
-    /// `aux-output`.
-    pub aux_output: Option<bool>,
-    /// `aux-sample-size=BYTES`.
-    pub aux_sample_size: Option<u32>,
-    /// `@NAME` and `@NAME=VALUE`: words for the PMU's driver, without the `@`.
-    pub driver: Vec<String>,
+    /// `branch_type=WORDS`: bits of `branch_sample_type`.
+    pub branch_type: Option<u64>,
 }
 
 impl EventSpec {
@@ -178,12 +159,17 @@ impl EventSpec {
             uncore: false,
             core_cpus: None,
             persistent: false,
-            sides_chosen: false,
+            exclusion_chosen: false,
             sample_read: false,
-            bpf_counter: false,
             filter: None,
             qualifiers: Qualifiers::default(),
         }
+    }
+
+    /// A generic event of the kernel under its own name, whatever the machine.
+    pub fn generic(kind: u32, config: u64) -> Self {
+        let name = crate::abi::generic::name_of(kind, config);
+        Self::kernel(name.map_or_else(|| format!("{kind}:{config:#x}"), str::to_owned), kind, config)
     }
 
     /// An event of the kernel. As perf does, guests are left out unless the text asks for them.

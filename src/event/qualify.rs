@@ -1,8 +1,14 @@
-//! Qualifiers: what FreeBSD writes behind an event, `cycles,usr,cmask=1`.
+//! What stands behind an event: modifiers (`:u`) and FreeBSD's qualifiers (`,usr,cmask=1`).
 //!
-//! Receives the terms that `syntax` found behind an event or a group; changes specs. Some are modifiers in words
-//! ([`letters_of`]), some are terms that every event takes, and some are fields of the event's PMU: for those a generic event becomes
-//! the code that the machine's core PMU lists for it, because a generic request has no fields:
+//! Receives the letters and terms that `syntax` found behind an event or a group; changes specs by perf's rules:
+//!
+//! * The first of `u k h` leaves out all three levels, then each letter takes its own back in; so with `G` and `H`.
+//! * Letters on an event replace what it had by default: without `u`, `p` or `H`, guests are counted too. Letters on a
+//!   group add to what its members have.
+//!
+//! Some qualifiers are modifiers in words ([`letters_of`]), some are terms that every event takes, and some are fields of the
+//! event's PMU: for those a generic event becomes the code that the machine's core PMU lists for it, because a generic request
+//! has no fields:
 //!
 //! ```text
 //! instructions,cmask=1   type 0, config 1  ──events/instructions: event=0xc0──►  type 4, config 0x10000c0
@@ -14,6 +20,123 @@ use super::{EventSpec, Source, probe, terms};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
 use crate::host::Host;
+
+/// What each letter means; shown when a letter is wrong.
+const LETTERS: &str = "u user, k kernel, h hypervisor, I not idle, G guest, H host, p (to ppp) precise, P most precise, \
+     S read with the leader, D pinned, e exclusive, W weak group, R not regrouped";
+
+/// Checked letters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Modifiers<'a>(&'a str);
+
+impl<'a> Modifiers<'a> {
+    /// Checks the letters.
+    pub(super) fn read(word: Word<'a>) -> Result<Self> {
+        let mut precise = 0;
+        for (at, letter) in word.text.char_indices() {
+            let span = word.at + at..word.at + at + letter.len_utf8();
+            if !super::syntax::MODIFIERS.contains(letter) {
+                return Err(Fault::at(&span, format!("`{letter}` is no modifier")).expected(LETTERS));
+            }
+            if letter == 'b' {
+                return Err(Fault::at(&span, "`b` would change nothing yet")
+                    .why("pmc does not count by BPF programs")
+                    .try_this("leave it out: the kernel counts the event for each who asks"));
+            }
+            precise += u32::from(letter == 'p');
+            if letter != 'p' && word.text[..at].contains(letter) {
+                return Err(Fault::at(&span, format!("the modifier `{letter}` is there twice")));
+            }
+            if precise > 3 {
+                return Err(Fault::at(&span, "a fourth `p`: there are three levels of precision")
+                    .expected("p (constant skid), pp (requested zero skid) or ppp (zero skid)"));
+            }
+        }
+        Ok(Self(word.text))
+    }
+
+    /// Letters that are known to be right.
+    pub(super) fn trusted(letters: &'a str) -> Self {
+        Self(letters)
+    }
+
+    pub(super) fn has(self, letter: char) -> bool {
+        self.0.contains(letter)
+    }
+
+    /// Applies the letters of the event itself, which replace its defaults.
+    pub(super) fn replace(self, spec: &mut EventSpec) {
+        if let Source::Kernel(attr) = &mut spec.source {
+            for flag in [
+                Flag::ExcludeUser,
+                Flag::ExcludeKernel,
+                Flag::ExcludeHv,
+                Flag::ExcludeHost,
+                Flag::ExcludeGuest,
+                Flag::ExcludeIdle,
+            ] {
+                attr.set(flag, false);
+            }
+            attr.set_precise_ip(0);
+        }
+        self.add(spec);
+    }
+
+    /// Applies letters that add to what the event has: those of its group, and qualifiers.
+    pub(super) fn add(self, spec: &mut EventSpec) {
+        spec.levels_chosen |= self.0.contains(['u', 'k', 'h']);
+        spec.precise_max |= self.has('P');
+        spec.sample_read |= self.has('S');
+        let Source::Kernel(attr) = &mut spec.source else { return };
+        let mut levels =
+            [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeHv].iter().any(|&f| attr.get(f));
+        let mut exclusion = spec.exclusion_chosen;
+        let mut precise = 0;
+        for letter in self.0.chars() {
+            match letter {
+                'u' | 'k' | 'h' => {
+                    if !levels {
+                        for flag in [Flag::ExcludeUser, Flag::ExcludeKernel, Flag::ExcludeHv] {
+                            attr.set(flag, true);
+                        }
+                        levels = true;
+                    }
+                    let own = match letter {
+                        'u' => Flag::ExcludeUser,
+                        'k' => Flag::ExcludeKernel,
+                        _ => Flag::ExcludeHv,
+                    };
+                    attr.set(own, false);
+                    if letter == 'u' && !exclusion {
+                        attr.set(Flag::ExcludeGuest, true);
+                    }
+                }
+                'G' | 'H' => {
+                    if !exclusion {
+                        attr.set(Flag::ExcludeHost, true);
+                        attr.set(Flag::ExcludeGuest, true);
+                        exclusion = true;
+                    }
+                    attr.set(if letter == 'G' { Flag::ExcludeGuest } else { Flag::ExcludeHost }, false);
+                }
+                'I' => attr.set(Flag::ExcludeIdle, true),
+                'p' => {
+                    precise += 1;
+                    if !exclusion {
+                        attr.set(Flag::ExcludeGuest, true);
+                    }
+                }
+                'D' => attr.set(Flag::Pinned, true),
+                'e' => attr.set(Flag::Exclusive, true),
+                _ => {}
+            }
+        }
+        if precise > 0 {
+            attr.set_precise_ip(attr.precise_ip().saturating_add(precise).min(3));
+        }
+        spec.exclusion_chosen = exclusion;
+    }
+}
 
 /// The modifiers that qualifiers say in words.
 pub(super) fn letters_of(qualifiers: &[Term<'_>]) -> Result<String> {
@@ -65,9 +188,7 @@ pub(super) fn qualify(host: &Host, specs: &mut [EventSpec], qualifiers: &[Term<'
 
 fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> Result<()> {
     match qualifier.name.text {
-        "descendants" => spec.qualifiers.descendants = on,
-        "log-cswitch" => spec.qualifiers.log_cswitch = on,
-        "log-exit" => spec.qualifiers.log_exit = on,
+        "descendants" => spec.qualifiers.inherit = Some(on),
         "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}
         "retprobe" if on => {
             let uprobe = spec.attr().is_some_and(|attr| attr.config1_text().is_some());
@@ -78,7 +199,6 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
             probe::returning(host, spec, &qualifier.span())?;
         }
         "retprobe" => {}
-        "percore" => spec.qualifiers.percore = on,
         "precise" => {
             let level = qualifier.value.and_then(|v| number(v.text)).filter(|&level| level <= 3).ok_or_else(
                 || {
@@ -88,7 +208,7 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
             )?;
             if let Source::Kernel(attr) = &mut spec.source {
                 attr.set_precise_ip(level as u8);
-                if level > 0 && !spec.sides_chosen {
+                if level > 0 && !spec.exclusion_chosen {
                     attr.set(Flag::ExcludeGuest, true);
                 }
             }

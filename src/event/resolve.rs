@@ -13,7 +13,7 @@
 //! ```
 
 use super::error::{Fault, ParseError, Result};
-use super::modifiers::Modifiers;
+use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
 use super::{EventGroup, EventSpec, Source, Tool, freebsd, glob, guess, probe, qualify, terms};
 use crate::abi::attr::{Flag, kind};

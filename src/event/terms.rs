@@ -11,9 +11,10 @@
 //! Values of one field given twice are OR-ed, as perf does it.
 
 use super::error::{Fault, Result, Span};
-use super::syntax::{Term, number, numbered_word, plain_digits};
+use super::syntax::{self, Term, number, numbered_word, plain_digits};
 use super::{EventSpec, Source};
 use crate::abi::attr::kind;
+use crate::abi::branch_sample_type;
 use crate::abi::generic;
 use crate::host::Host;
 use crate::host::pmu::Pmu;
@@ -33,17 +34,16 @@ pub(super) const COMMON: &[&str] = &[
     "call-graph",
     "stack-size",
     "max-stack",
-    "nr",
     "inherit",
     "no-inherit",
     "overwrite",
     "no-overwrite",
-    "percore",
-    "aux-output",
-    "aux-sample-size",
     "metric-id",
     "cpu",
 ];
+
+/// What `call-graph=` may say.
+const CALL_GRAPHS: [&str; 4] = ["fp", "dwarf", "lbr", "no"];
 
 /// A term after events were replaced by what they stand for.
 #[derive(Debug)]
@@ -99,6 +99,7 @@ impl TermValue {
 
 /// Applies a term that means the same on every event; `false` if it is none of those.
 pub(super) fn common(spec: &mut EventSpec, term: &Term<'_>) -> Result<bool> {
+    syntax::heeded(term)?;
     set_common(spec, &TermValue::written(term))
 }
 
@@ -109,25 +110,33 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
         // perf labels metrics' events with it; the label changes nothing here.
         "metric-id" => drop(term.word()?),
         "time" => told.time = Some(term.flag()?),
-        "call-graph" => told.call_graph = Some(term.word()?),
-        "branch_type" => told.branch_type = Some(term.word()?),
+        "call-graph" => {
+            let word = term.word()?;
+            if !CALL_GRAPHS.contains(&word.as_str()) {
+                return Err(Fault::at(&term.span, format!("no call graph is made by `{word}`"))
+                    .expected(CALL_GRAPHS.join(", ")));
+            }
+            told.call_graph = Some(word);
+        }
+        "branch_type" => {
+            let words = term.word()?;
+            let filter = branch_sample_type::filter(&words).map_err(|word| {
+                let names = branch_sample_type::FILTERS.map(|(name, _)| name);
+                Fault::at(&term.span, format!("no branches are called `{word}`"))
+                    .expected(names.join(", "))
+                    .meant(word, names)
+            })?;
+            told.branch_type = Some(filter);
+        }
         "stack-size" => told.stack_size = Some(term.needed(u64::from(u32::MAX))? as u32),
         "max-stack" => told.max_stack = Some(term.needed(u64::from(u16::MAX))? as u16),
-        "nr" => told.max_events = Some(term.needed(u64::MAX)?),
         "inherit" => told.inherit = Some(term.flag()?),
         "no-inherit" => told.inherit = Some(!term.flag()?),
         "overwrite" => told.overwrite = Some(term.flag()?),
         "no-overwrite" => told.overwrite = Some(!term.flag()?),
-        "percore" => told.percore = term.flag()?,
-        "aux-output" => told.aux_output = Some(term.flag()?),
-        "aux-sample-size" => told.aux_sample_size = Some(term.needed(u64::from(u32::MAX))? as u32),
         "cpu" => {
             let list = term.word()?;
             spec.cpus = Some(cpu_list(&list, &term.span)?);
-        }
-        name if name.starts_with('@') => {
-            let value = term.value.as_ref().map_or(String::new(), |v| format!("={v}"));
-            told.driver.push(format!("{}{value}", &name[1..]));
         }
         name => {
             let word = match name {
@@ -198,6 +207,9 @@ pub(super) fn cpu_list(text: &str, span: &Span) -> Result<crate::host::CpuList> 
 pub(super) fn pmu_event(pmu: &Pmu, terms: &[Term<'_>], name: &str, hybrid: bool) -> Result<EventSpec> {
     let mut spec = EventSpec::kernel(name, pmu.kind, 0);
     place(&mut spec, pmu);
+    for term in terms.iter().filter(|term| pmu.format(term.name.text).is_none()) {
+        syntax::heeded(term)?;
+    }
     for term in expand(pmu, terms, &mut spec)? {
         if !set_common(&mut spec, &term)? {
             set(pmu, &mut spec, &term, hybrid)?;

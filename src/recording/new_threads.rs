@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use super::plan::{SamplePlan, Scope};
 use super::targets::{explain, make_room, slots, threads};
-use crate::counter::rings::{Refused, Rings};
+use crate::counter::rings::Rings;
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -46,7 +46,7 @@ pub(super) fn attach(
                 opened += 1;
                 make_room(rings.descriptors(opened * places.len()))?;
                 for slot in places {
-                    rings.open_late(slot, pages).map_err(|refused: Box<Refused>| explain(*refused, host))?;
+                    rings.open_late(slot, pages).map_err(|refusal| explain(*refusal, host))?;
                 }
             }
             known.push(thread);

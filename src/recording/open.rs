@@ -11,22 +11,22 @@ use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
 use super::targets::{explain, make_room, slots, threads};
 use super::{launch, new_threads};
-use crate::abi::attr::{Attr, Flag, kind};
-use crate::counter::counter_set::TargetSlot;
+use crate::abi::attr::kind;
+use crate::counter::Mode;
 use crate::counter::facts::Facts;
-use crate::counter::refusal::{self, Asked, Call};
+use crate::counter::open::{self as door, Fallback};
+use crate::counter::refusal::Refusal;
+use crate::counter::request::sampling::{CallGraph, Rate};
 use crate::counter::reservation::Policy;
-use crate::counter::rings::{Refused, RingOptions, Rings, pages_of};
-use crate::counter::sampling::{CallGraph, Rate};
-use crate::counter::target::Cgroup;
+use crate::counter::rings::{RingOptions, Rings, pages_of};
+use crate::counter::target::{Cgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
-use crate::sys::credentials::{Capability, Credentials};
-use crate::sys::perf::{OpenTarget, probe};
+use crate::sys::credentials::{Credentials, LinuxCapability};
+use crate::sys::page_size;
 use crate::sys::process::Held;
-use crate::sys::{errno, page_size};
 use crate::units;
 
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
@@ -37,14 +37,11 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
         groups.extend(parser.parse(text)?);
     }
     if plan.events.is_empty() {
-        match hardware() {
+        match door::cycles(Mode::TaskSampling) {
             Ok(()) => groups = parser.parse("cycles:P")?,
-            Err(error) => {
+            Err(refusal) => {
                 groups = parser.parse("cpu-clock")?;
-                let attr = Attr::new(kind::HARDWARE, 0);
-                let facts = Facts::own(host);
-                let refusal = refusal::explain(&error, &Asked::opening(&attr, OpenTarget::Task(0)), &facts);
-                say::warn(&Warning::NoCycles { why: refusal.cause });
+                say::warn(&Warning::NoCycles { why: refusal.explain(&Facts::own(host)).cause });
             }
         }
     }
@@ -63,17 +60,6 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     let single = cgroups.len() == 1;
     let of = |index: usize| if single { cgroups.first() } else { cgroups.get(index) }.cloned();
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
-}
-
-/// Whether the kernel samples cycles at all here. Being refused for lack of privilege means that it does.
-fn hardware() -> std::io::Result<()> {
-    let mut attr = Attr::new(kind::HARDWARE, 0);
-    attr.set_freq(1000);
-    attr.set(Flag::ExcludeKernel, true);
-    match probe(&attr, OpenTarget::Task(0)) {
-        Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
-        other => other,
-    }
 }
 
 /// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then, unless
@@ -129,17 +115,12 @@ pub(crate) fn open(
         watermark: (size / plan.wakes_at).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;
-    let refused = |refused: Box<Refused>| explain(*refused, host);
+    let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
     make_room(rings.descriptors(slots.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
-        let bytes = (pages as u64 + 1) * page_size() as u64;
-        rings.map(pages).map_err(|error| {
-            let attr = Attr::default();
-            let asked = Asked { call: Call::Map { bytes }, ..Asked::opening(&attr, OpenTarget::Task(0)) };
-            refusal::explain(&error, &asked, &Facts::own(host)).into_error("mapping the rings")
-        })
+        rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))
     };
     // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
     let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
@@ -216,7 +197,7 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let useful = RING.min(RINGS / rings).max(page);
     let credentials = Credentials::own();
     let paranoid: i32 = host.number("/proc/sys/kernel/perf_event_paranoid").unwrap_or(2);
-    if paranoid < 0 || credentials.has(Capability::IpcLock) {
+    if paranoid < 0 || credentials.has(LinuxCapability::IpcLock) {
         return useful.next_power_of_two() / if useful.is_power_of_two() { 1 } else { 2 };
     }
     let each: u64 = host.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(516);
@@ -260,11 +241,11 @@ fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
 
 /// What the user should know of what could not be had.
 fn say_fallbacks(rings: &Rings) {
-    for (spec, given_up) in rings.concessions() {
-        if given_up.user_only {
+    for (spec, given_up) in rings.given_up() {
+        if given_up.has(Fallback::UserOnly) {
             say::warn(&Warning::UserModeOnly { doing: "sampling" });
         }
-        if given_up.all_sides {
+        if given_up.has(Fallback::HostGuestExclusion) {
             say::warn(&Warning::GuestsTogether { event: spec.name.clone() });
         }
     }

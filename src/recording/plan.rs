@@ -6,8 +6,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::counter::request::sampling::SampleOptions;
 use crate::counter::reservation::Policy;
-use crate::counter::sampling::SampleOptions;
 use crate::host::CpuList;
 
 /// Whom to measure.

@@ -5,16 +5,13 @@
 
 use super::launch;
 use super::plan::{SamplePlan, Scope};
-use crate::counter::counter_set::TargetSlot;
 use crate::counter::facts::Facts;
-use crate::counter::refusal::{self, Asked};
-use crate::counter::rings::Refused;
-use crate::counter::target;
+use crate::counter::refusal::Refusal;
+use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::limits;
-use crate::sys::perf::{OpenTarget, probe};
 use crate::sys::process::Held;
 
 /// The threads that are recorded and run already.
@@ -58,18 +55,7 @@ pub(super) fn make_room(descriptors: u64) -> Result<()> {
     })
 }
 
-pub(super) fn explain(refused: Refused, host: &Host) -> Error {
-    let Refused { error, name, attr, slot, group_before } = refused;
-    let place = match (slot.tid, slot.cpu) {
-        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
-        (Some(tid), None) => OpenTarget::Task(tid),
-        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or(0)),
-    };
-    let culprit = refusal::culprit(&attr, |less| probe(less, place).is_ok());
-    let asked = Asked { group_before, culprit, ..Asked::opening(&attr, place) };
-    let on = match (slot.tid, slot.cpu) {
-        (None, Some(cpu)) => format!(" on CPU {cpu}"),
-        _ => String::new(),
-    };
-    refusal::explain(&error, &asked, &Facts::own(host)).into_error(format!("sampling {name}{on}"))
+pub(super) fn explain(refusal: Refusal, host: &Host) -> Error {
+    let doing = format!("sampling {}{}", refusal.event, refusal.on_cpu());
+    refusal.isolate().explain(&Facts::own(host)).into_error(doing)
 }

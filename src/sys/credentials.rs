@@ -8,7 +8,7 @@ use std::fs;
 /// Capabilities that the kernel's perf code asks about (`linux/capability.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Capability {
+pub enum LinuxCapability {
     /// Traces any process: lifts the access check on a target.
     SysPtrace = 19,
     /// Everything that `CAP_PERFMON` allows, on kernels before 5.8 the only way.
@@ -21,7 +21,7 @@ pub enum Capability {
     Perfmon = 38,
 }
 
-impl Capability {
+impl LinuxCapability {
     /// The kernel's name.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,18 +94,18 @@ impl Credentials {
     }
 
     /// Whether this capability is in effect (in the process's own user namespace).
-    pub fn has(&self, capability: Capability) -> bool {
+    pub fn has(&self, capability: LinuxCapability) -> bool {
         self.capabilities >> capability as u8 & 1 == 1
     }
 
     /// Whether the kernel lifts `perf_event_paranoid` for us: `CAP_PERFMON` or `CAP_SYS_ADMIN` in the first user namespace.
     pub fn perfmon(&self) -> bool {
-        !self.user_namespace && (self.has(Capability::Perfmon) || self.has(Capability::SysAdmin))
+        !self.user_namespace && (self.has(LinuxCapability::Perfmon) || self.has(LinuxCapability::SysAdmin))
     }
 
     /// Whether the kernel lets us lock ring memory beyond the allowances.
     pub fn ipc_lock(&self) -> bool {
-        !self.user_namespace && self.has(Capability::IpcLock)
+        !self.user_namespace && self.has(LinuxCapability::IpcLock)
     }
 }
 
@@ -143,15 +143,15 @@ mod tests {
     fn capabilities_are_read_bit_by_bit() {
         let who = Credentials::from_status(STATUS, "         0          0 4294967295\n");
         assert_eq!((who.uid, who.seccomp, who.user_namespace), (1000, Seccomp::Filter, false));
-        assert!(who.has(Capability::Perfmon) && who.has(Capability::IpcLock));
-        assert!(!who.has(Capability::SysAdmin));
+        assert!(who.has(LinuxCapability::Perfmon) && who.has(LinuxCapability::IpcLock));
+        assert!(!who.has(LinuxCapability::SysAdmin));
         assert!(who.perfmon() && who.ipc_lock());
     }
 
     #[test]
     fn capabilities_of_a_child_user_namespace_do_not_count() {
         let who = Credentials::from_status(STATUS, "0 1000 1\n");
-        assert!(who.user_namespace && who.has(Capability::Perfmon) && !who.perfmon() && !who.ipc_lock());
+        assert!(who.user_namespace && who.has(LinuxCapability::Perfmon) && !who.perfmon() && !who.ipc_lock());
     }
 
     #[test]

@@ -5,11 +5,11 @@
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use perf_event_open_sys as kernel;
 
-use crate::abi::attr::{Attr, Flag};
+use crate::abi::Attr;
 
 /// Where an event counts: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy)]
@@ -139,11 +139,16 @@ impl EventFd {
         checked(unsafe { kernel::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd() as _) })
     }
 
-    /// Stops (or lets go on) the writing into the ring that is mapped on this event, while counting goes on.
+    /// Stops the writing into the ring that is mapped on this event, while counting goes on; it goes on when the guard is
+    /// dropped.
     ///
     /// # Errors
-    /// What the kernel said to the ioctl: `EINVAL` where no ring is mapped.
-    pub fn pause(&self, on: bool) -> io::Result<()> {
+    /// The kernel's: `EINVAL` where no ring is mapped.
+    pub fn pause(&self) -> io::Result<Paused<'_>> {
+        self.pause_output(true).map(|()| Paused { event: self })
+    }
+
+    fn pause_output(&self, on: bool) -> io::Result<()> {
         // SAFETY: the descriptor is ours, the argument a plain number.
         checked(unsafe { kernel::ioctls::PAUSE_OUTPUT(self.fd.as_raw_fd(), u32::from(on)) })
     }
@@ -164,17 +169,26 @@ impl AsFd for EventFd {
     }
 }
 
-fn checked(result: c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// An event whose ring the kernel does not write to: what it takes to read a backward one.
+#[derive(Debug)]
+pub struct Paused<'e> {
+    event: &'e EventFd,
 }
 
-/// Whether the kernel would open this event for our own process, disabled; the event is closed at once.
-///
-/// # Errors
-/// What the kernel said instead.
-pub fn probe(attr: &Attr, place: OpenTarget<'_>) -> io::Result<()> {
-    let mut attr = attr.clone();
-    attr.set(Flag::Disabled, true);
-    attr.set(Flag::EnableOnExec, false);
-    EventFd::open(&attr, place, None).map(drop)
+impl Paused<'_> {
+    /// Whether this event is the one.
+    pub(super) fn is(&self, event: RawFd) -> bool {
+        self.event.fd.as_raw_fd() == event
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        // What cannot be resumed stays silent, and is found so by the reader of the ring.
+        let _ = self.event.pause_output(false);
+    }
+}
+
+fn checked(result: c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -18,7 +18,7 @@
 
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ use perf_event_open_sys::bindings::perf_event_mmap_page;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::page_size;
-use super::perf::EventFd;
+use super::perf::{EventFd, Paused};
 
 /// Which way the kernel writes, and what it does when the ring is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct Ring {
     /// Bytes of the ring: a power of two.
     size: u64,
     direction: Direction,
+    /// The event that it is mapped on.
+    event: RawFd,
     /// Forward: how far we have read. Backward: the head at the last reading.
     tail: u64,
 }
@@ -72,7 +74,14 @@ impl Ring {
         // SAFETY: the kernel chooses the place, so nothing that exists is replaced.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, event.as_fd(), 0) }?;
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, bytes, size: (pages * page) as u64, direction, tail: 0 })
+        Ok(Self {
+            start,
+            bytes,
+            size: (pages * page) as u64,
+            direction,
+            event: event.as_fd().as_raw_fd(),
+            tail: 0,
+        })
     }
 
     /// Bytes of the ring, without its header page.
@@ -125,18 +134,25 @@ impl Ring {
     }
 
     /// Shows what a backward ring holds to `take`, newest first, as one or two slices. The last record may be cut off, where
-    /// newer ones were written over it. The event must be paused ([`EventFd::pause`]) and stay so meanwhile. What an
-    /// earlier call has shown is not shown again. Bytes shown.
+    /// newer ones were written over it. What an earlier call has shown is not shown again. Bytes shown: none if another
+    /// event than this ring's is paused.
     ///
     /// # Errors
     /// What `take` says.
-    pub fn snapshot<E>(&mut self, take: impl FnOnce(&[&[u8]]) -> Result<(), E>) -> Result<u64, E> {
+    pub fn snapshot<E>(
+        &mut self,
+        paused: &Paused<'_>,
+        take: impl FnOnce(&[&[u8]]) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        if !paused.is(self.event) {
+            return Ok(0);
+        }
         let head = self.head();
         // The head runs downwards from 0: what was written since then lies between it and where it was.
         let len = self.tail.wrapping_sub(head).min(self.size);
         if len > 0 && self.direction == Direction::Backward {
-            // SAFETY: the event is paused (the caller's duty), so the kernel writes nothing; were it not, bytes of records
-            // might change while they are read, which readers of foreign memory bear (no value of them is an invalid one).
+            // SAFETY: `paused` says that the kernel has stopped writing into this ring, and lets it go on only when it is
+            // dropped, after the slices.
             let (first, second) = unsafe { self.slices(head, len) };
             match second {
                 [] => take(&[first])?,
@@ -256,14 +272,14 @@ mod tests {
         let Some(event) = faults(true) else { return };
         let mut ring = Ring::map(&event, 1, Direction::Backward).unwrap();
         touch(2000);
-        event.pause(true).unwrap();
+        let paused = event.pause().unwrap();
         let mut records = 0;
-        let shown = ring.snapshot(|slices| {
+        let shown = ring.snapshot(&paused, |slices| {
             records = count(slices);
             Ok::<(), ()>(())
         });
         assert_eq!(shown, Ok(ring.size()));
         assert_eq!(records as u64, ring.size() / 24);
-        assert_eq!(ring.snapshot(|_| Ok::<(), ()>(())), Ok(0));
+        assert_eq!(ring.snapshot(&paused, |_| Ok::<(), ()>(())), Ok(0));
     }
 }

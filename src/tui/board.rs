@@ -1,12 +1,13 @@
-//! Between the screen and whoever has samples: the board that answers lie on, and the thread that takes the screen's jobs.
+//! Between the screen and whoever has samples: the board that answers lie on, and the thread that takes the
+//! screen's jobs.
 //!
 //! ```text
 //!    screen ── EngineHandle ── Job ──> serve: the engine's job thread
 //!      ^                                        |        engine's other threads
 //!      '── wake ── Board: what is new <── put ──'────────────────'
 //! ```
-//! Decides which of several jobs that wait are still done: of questions, functions' histories and functions' code only the
-//! last. Leaves to the engine how it answers.
+//! Decides which of several jobs that wait are still done: of questions, functions' histories and functions'
+//! code only the last. Leaves to the engine how it answers.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -90,7 +91,8 @@ impl Board {
     }
 }
 
-/// The screen's end of it. The engine's job thread ends when the handle and all clones of its sender are gone.
+/// The screen's end of it. The engine's job thread ends when the handle and all clones of its sender are
+/// gone.
 #[derive(Debug)]
 pub struct EngineHandle {
     pub(super) board: Arc<Board>,

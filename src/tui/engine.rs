@@ -1,7 +1,8 @@
 //! What the screen asks for and what it is given: the contract between the screen and whoever has samples.
 //!
-//! An engine (a recording that is being read, the live view) does its work in threads of its own, so that the screen never
-//! waits. What is new lies on the [`Board`](super::board::Board); the [`Waker`] says so, so that nobody looks at a clock.
+//! An engine (a recording that is being read, the live view) does its work in threads of its own, so that the
+//! screen never waits. What is new lies on the [`Board`](super::board::Board); the [`Waker`] says so, so that
+//! nobody looks at a clock.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -136,7 +137,8 @@ impl Waker {
     }
 }
 
-/// Whoever has samples. Lives in its job thread ([`board::serve`](super::board::serve)), so its work may take its time.
+/// Whoever has samples. Lives in its job thread ([`board::serve`](super::board::serve)), so its work may take
+/// its time.
 pub trait Engine {
     /// Another question from now on.
     fn ask(&mut self, query: Query);

@@ -1,7 +1,7 @@
 //! The screen: tables, trees, flame graphs and code, to be walked through with keys and the mouse.
 //!
-//! Receives answers from the [`Board`] of an [`Engine`] and what is typed; decides what is shown and what is asked next. Knows no samples and
-//! no files: `report` and `top` bring engines of their own.
+//! Receives answers from the [`Board`] of an [`Engine`] and what is typed; decides what is shown and what is
+//! asked next. Knows no samples and no files: `report` and `top` bring engines of their own.
 //!
 //! ```text
 //!   keyboard thread ──┐
@@ -56,7 +56,8 @@ pub(crate) enum Message {
     Stop,
 }
 
-/// Where an engine's wakings arrive. Make it first, give the [`Waker`] to the engine's [`Board`], then [`run`].
+/// Where an engine's wakings arrive. Make it first, give the [`Waker`] to the engine's [`Board`], then
+/// [`run`].
 #[derive(Debug)]
 pub struct Inbox {
     waker: Waker,
@@ -97,7 +98,8 @@ pub enum End {
     Failed(Error),
 }
 
-/// Shows the screen until it ends, on the terminal that standard input and output are. `first` is what is asked first.
+/// Shows the screen until it ends, on the terminal that standard input and output are. `first` is what is
+/// asked first.
 ///
 /// # Errors
 /// When the terminal cannot be read or written.

@@ -1,7 +1,8 @@
 //! Short tables: columns side by side without lines between them, as wide as what they hold.
 //!
-//! Receives cells that are safe to print; `comfy-table` decides widths and where a last column that is too wide for the
-//! terminal goes on. Not for tables of thousands of rows: those have a writer of their own, which is twenty times as fast.
+//! Receives cells that are safe to print; `comfy-table` decides widths and where a last column that is too
+//! wide for the terminal goes on. Not for tables of thousands of rows: those have a writer of their own,
+//! which is twenty times as fast.
 
 use std::io::{self, Write};
 
@@ -28,7 +29,8 @@ pub(super) const fn right(gap: u16, least: u16) -> ColumnShape {
     ColumnShape { gap, least, to_right: true }
 }
 
-/// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most `width` columns.
+/// Writes rows of as many cells as there are shapes; the last column is wrapped where a line has at most
+/// `width` columns.
 ///
 /// # Errors
 /// Those of `out`.

@@ -7,8 +7,8 @@ use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_accepted::Accepted;
 use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
-use crate::counter::counter_set::Levels;
-use crate::counter::sampling::{self, SampleOptions};
+use crate::counter::Levels;
+use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
 use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, Rotation, SamplePlan, Scope};
@@ -242,7 +242,7 @@ fn fields(typed: &Record) -> u64 {
 }
 
 fn branches(text: &str) -> Result<u64> {
-    sampling::branch_filter(text).map_err(|word| {
+    branch_sample_type::filter(text).map_err(|word| {
         let names: Vec<&str> = branch_sample_type::FILTERS.iter().map(|(name, _)| *name).collect();
         Error::usage(format!("-j {text}: `{word}` is no kind of branch"))
             .try_this(format!("one of: {}", names.join(", ")))

@@ -18,13 +18,11 @@ use std::ffi::OsString;
 
 use self::plan::Plan;
 use self::printer::Printer;
-use self::shown::{Machine, Shown, Span, why};
+use self::shown::{Machine, Shown, Span};
 use self::wanted::Wanted;
-use crate::abi::attr::{Attr, kind};
 use crate::cli;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
-use crate::counter::refusal::{self, Asked};
 use crate::counter::reservation::Watcher;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
@@ -38,7 +36,6 @@ use crate::recording::launch;
 use crate::recording::plan::Course;
 use crate::recording::reservation::reserve;
 use crate::sys::errno;
-use crate::sys::perf::OpenTarget;
 use crate::sys::process::{self, Ended, Held};
 use crate::sys::signal::{self, Signals};
 use crate::units;
@@ -81,13 +78,6 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         machine: &machine,
     };
     if plan.repeat.versus.is_empty() { session.repeat() } else { session.versus() }
-}
-
-/// One line instead of a row of `<not supported>`.
-fn no_hardware(error: &std::io::Error, machine: &Machine<'_>) -> String {
-    let attr = Attr::new(kind::HARDWARE, 0);
-    let refusal = refusal::explain(error, &Asked::opening(&attr, OpenTarget::Task(0)), machine.facts());
-    format!("no cycles, instructions, branches: {}", refusal.cause)
 }
 
 /// Two hardware events fit on any PMU; beyond that, where there is a PMU, the kernel is asked.
@@ -399,25 +389,22 @@ struct Follower<'a> {
 impl Observer for Follower<'_> {
     /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
     fn opened(&mut self, set: &CounterSet) -> Result<()> {
-        let refused =
-            || set.specs().zip(set.fates()).filter_map(|(spec, fate)| Some((spec, fate.refused.as_ref()?)));
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
-        let fatal = refused().find(|(_, r)| r.error.raw_os_error().is_some_and(hopeless)).or_else(|| {
+        let fatal = set.refusals().flatten().find(|r| r.errno.is_some_and(hopeless)).or_else(|| {
             let nothing = set.is_empty() && set.specs().len() > 0;
-            refused().find(|(_, r)| nothing && r.error.raw_os_error().is_some_and(denied))
+            set.refusals().flatten().find(|r| nothing && r.errno.is_some_and(denied))
         });
-        if let Some((spec, refused)) = fatal {
-            let place = match (refused.slot.tid, refused.slot.cpu) {
-                (None, Some(cpu)) => format!(" on CPU {cpu}"),
-                _ => String::new(),
-            };
-            return Err(why(refused, self.machine).into_error(format!("opening {}{place}", spec.name)));
+        if let Some(refusal) = fatal {
+            let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
+            return Err(refusal.clone().isolate().explain(self.machine.facts()).into_error(doing));
         }
         if let Some(error) = &self.wanted.no_hardware {
-            self.printer.warn(Warning::NoHardware { why: no_hardware(error, self.machine) });
+            let why = error.explain(self.machine.facts()).cause;
+            self.printer
+                .warn(Warning::NoHardware { why: format!("no cycles, instructions, branches: {why}") });
         }
-        if set.fates().any(|fate| fate.user_only) {
+        if set.user_only().any(|only| only) {
             self.printer.warn(Warning::UserModeOnly { doing: "counting" });
         }
         if set.broken_groups() > 0 && self.plan.verbose > 0 {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::stat::Stat;
-use crate::counter::counter_set::Levels;
+use crate::counter::Levels;
 use crate::counter::reservation::Policy;
 use crate::counter::target;
 use crate::error::{Error, Result};

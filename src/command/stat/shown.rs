@@ -5,20 +5,18 @@
 
 use std::cell::OnceCell;
 
-use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
-use crate::counter::counter_set::{CounterSet, Reading, Refused, TargetSlot};
+use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::facts::Facts;
-use crate::counter::refusal::{self, Asked, Refusal};
+use crate::counter::refusal::{self, Explanation, Refusal};
 use crate::counter::reservation::LockFile;
+use crate::counter::target::TargetSlot;
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::host::process::Thread;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
 use crate::profile::tally::{Join, Tally};
-use crate::sys::errno;
-use crate::sys::perf::{self, OpenTarget};
 use crate::units::Count;
 
 /// The machine, read only as far as a result needs it.
@@ -102,11 +100,12 @@ impl Shown {
             aggregation,
             scale,
         };
-        let names: Vec<&str> = set.specs().map(|spec| spec.name.as_str()).collect();
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
-        for (index, (spec, fate)) in set.specs().zip(set.fates()).enumerate() {
+        let events = set.specs().zip(set.refusals()).zip(set.user_only());
+        for (index, ((spec, refusal), only_user)) in events.enumerate() {
             let cgroup = cgroups.get(index).and_then(|c| c.as_deref());
-            let reason = fate.refused.as_ref().map(|refused| reason(refused, &names, machine));
+            let explain = |refusal: &Refusal| refusal.clone().isolate().explain(machine.facts());
+            let reason = refusal.map(|refusal| reason(explain(refusal)));
             let join = if spec.takes_turns() { Join::Turns } else { Join::Parts };
             let known = spec.merge.filter(|_| !no_merge).map(|number| (number, cgroup));
             if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
@@ -129,9 +128,9 @@ impl Shown {
                 _ => (spec.scale, spec.unit.clone()),
             };
             shown.events.push(Event {
-                name: if fate.user_only { user_only(&spec.name) } else { spec.name.clone() },
+                name: if only_user { user_only(&spec.name) } else { spec.name.clone() },
                 role: Some(role),
-                level: level(spec, fate.user_only),
+                level: level(spec, only_user),
                 scale,
                 unit,
                 snapshot: spec.snapshot,
@@ -231,38 +230,12 @@ impl Shown {
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
             return Reason::new("nothing ran there while it was counted", "");
         }
-        let refusal = refusal::never_ran(attr, machine.facts());
-        Reason { errno: None, cause: refusal.cause, remedy: refusal.remedy }
+        reason(refusal::never_ran(attr, machine.facts()))
     }
 }
 
-/// Why the kernel would not have an event, from facts; where it said no more than EINVAL, by trying what it takes.
-pub(super) fn why(refused: &Refused, machine: &Machine<'_>) -> Refusal {
-    let place = match (refused.slot.tid, refused.slot.cpu) {
-        (Some(tid), None) => OpenTarget::Task(tid),
-        (Some(tid), Some(cpu)) => OpenTarget::TaskOnCpu(tid, cpu),
-        (None, cpu) => OpenTarget::Cpu(cpu.unwrap_or_default()),
-    };
-    let place_now = if refused.slot.tid.is_some() { OpenTarget::Task(0) } else { place };
-    let alone = |attr: &Attr| perf::probe(attr, place_now).is_ok();
-    // Only these two leave it open which part of the request is meant.
-    let says_no_more = matches!(refused.error.raw_os_error(), Some(errno::EINVAL | errno::EOPNOTSUPP));
-    let worth_trying = says_no_more && refused.group_before == 0;
-    let culprit = worth_trying.then(|| refusal::culprit(&refused.attr, alone)).flatten();
-    let asked = Asked { group_before: refused.group_before, culprit, ..Asked::opening(&refused.attr, place) };
-    refusal::explain(&refused.error, &asked, machine.facts())
-}
-
-fn reason(refused: &Refused, names: &[&str], machine: &Machine<'_>) -> Reason {
-    if let Some(leader) = refused.leader {
-        let leader = names.get(leader).copied().unwrap_or("the first");
-        return Reason::new(
-            format!("the leader of its group, {leader}, cannot be counted"),
-            "count it without the braces",
-        );
-    }
-    let refusal = why(refused, machine);
-    Reason { errno: refusal.errno_name(), cause: refusal.cause, remedy: refusal.remedy }
+fn reason(why: Explanation) -> Reason {
+    Reason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
 }
 
 /// perf's name for an event that had to do without the kernel.

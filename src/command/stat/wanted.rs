@@ -2,11 +2,12 @@
 //!
 //! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
 
-use std::io;
 use std::rc::Rc;
 
 use super::plan::{Cgroups, Plan, What};
-use crate::abi::attr::{Attr, Flag, kind};
+use crate::counter::Mode;
+use crate::counter::open::cycles;
+use crate::counter::refusal::Refusal;
 use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
@@ -15,8 +16,6 @@ use crate::profile::expression::Definition;
 use crate::profile::{expression, named, topdown};
 use crate::recording::launch;
 use crate::recording::plan::Scope;
-use crate::sys::errno;
-use crate::sys::perf::{OpenTarget, probe};
 
 /// What will be counted.
 pub(super) struct Wanted {
@@ -24,8 +23,8 @@ pub(super) struct Wanted {
     pub(super) metrics: Vec<Definition>,
     /// The top-down analysis is asked for, and its events are there.
     pub(super) topdown: bool,
-    /// The default set had to do without hardware events, since the machine has no counters: what the kernel said.
-    pub(super) no_hardware: Option<io::Error>,
+    /// The default set had to do without hardware events, since the machine has no counters: how cycles were refused.
+    pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
 impl Wanted {
@@ -54,7 +53,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         chosen.groups.extend(parser.parse(text)?);
     }
     if events.is_empty() && !null && !only_metrics {
-        no_hardware = hardware().err();
+        no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         for text in default_set(*detailed, whole_cpus, no_hardware.is_none(), host) {
             chosen.groups.extend(parser.parse(text)?);
@@ -119,18 +118,6 @@ impl Chosen {
 
     fn events(&self) -> impl Iterator<Item = &EventSpec> {
         self.groups.iter().flat_map(|group| &group.events)
-    }
-}
-
-/// Whether the kernel counts cycles at all here. Asked for user mode, which needs the least privilege: the kernel looks at
-/// that first, and being refused for lack of it says nothing about counters.
-fn hardware() -> io::Result<()> {
-    let mut cycles = Attr::new(kind::HARDWARE, 0);
-    cycles.set(Flag::ExcludeKernel, true);
-    cycles.set(Flag::ExcludeHv, true);
-    match probe(&cycles, OpenTarget::Task(0)) {
-        Err(error) if matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)) => Ok(()),
-        other => other,
     }
 }
 

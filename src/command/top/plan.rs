@@ -5,14 +5,15 @@
 
 use std::time::Duration;
 
-use crate::abi::{Attr, attr, sample_type};
+use crate::abi::sample_type;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
 use crate::command::plan::{listed, sort_key};
 use crate::command::sampling_options;
-use crate::counter::counter_set::Levels;
-use crate::counter::sampling::{CallGraph, SampleOptions};
+use crate::counter::Levels;
+use crate::counter::open;
+use crate::counter::request::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::profile::sampled::table::Only;
@@ -22,9 +23,8 @@ use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::SampleQuery;
 use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
+use crate::sys::clock;
 use crate::sys::credentials::Credentials;
-use crate::sys::perf::{OpenTarget, probe};
-use crate::sys::{clock, errno};
 use crate::view::report::{Form, Layout, Shape, Unit};
 
 /// What `pmc top` does.
@@ -233,7 +233,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     if let Scope::Cpus(cpus) = &scope
         && is_default
-        && !may_sample(cpus.iter().next().unwrap_or(0))
+        && !open::may_sample(cpus.iter().next().unwrap_or(0))
     {
         let user = Credentials::own().uid;
         say::warn(&Warning::OwnProcessesOnly);
@@ -306,15 +306,4 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         verbose: typed.verbose > 0,
         ..SamplePlan::on(scope, options)
     })
-}
-
-/// Whether whole CPUs may be sampled by this user at all.
-fn may_sample(cpu: u32) -> bool {
-    let mut attr = Attr::new(attr::kind::SOFTWARE, 0);
-    attr.set_freq(1000);
-    attr.set(attr::Flag::ExcludeKernel, true);
-    match probe(&attr, OpenTarget::Cpu(cpu)) {
-        Err(error) => !matches!(error.raw_os_error(), Some(errno::EACCES | errno::EPERM)),
-        Ok(()) => true,
-    }
 }

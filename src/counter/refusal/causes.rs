@@ -4,58 +4,57 @@
 
 use super::RefusalKind::*;
 use super::privilege::{access, perm};
-use super::{Asked, Call, Explained, Feature, explained};
+use super::{Call, Explained, Feature, Refusal, explained};
 use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::{Facts, KnownPmu};
 use crate::sys::credentials::Seccomp;
 use crate::sys::errno;
-use crate::sys::perf::OpenTarget;
 
 /// The row of this errno.
-pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
+pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
     // A CPU that is not there is the reason whatever the kernel says of it.
-    if asked.call == Call::Open
-        && let Some(explained) = asked.place.cpu().and_then(|cpu| missing_cpu(cpu, facts))
+    if refusal.call == Call::Open
+        && let Some(explained) = refusal.slot.cpu.and_then(|cpu| missing_cpu(cpu, facts))
     {
         return explained;
     }
     match number {
-        errno::ENOENT => noent(asked, facts),
-        errno::EINVAL => inval(asked, facts),
+        errno::ENOENT => noent(refusal, facts),
+        errno::EINVAL => inval(refusal, facts),
         errno::E2BIG => explained(
             BadRequest,
-            format!("this kernel does not know a field in use: the request has {} bytes", asked.attr.size()),
+            format!("this kernel does not know a field in use: the request has {} bytes", refusal.attr.size()),
             "leave out config3, config4 and the terms that use them, or take a newer kernel",
         ),
-        errno::EACCES => access(asked, facts),
-        errno::EPERM => perm(asked, facts),
+        errno::EACCES => access(refusal, facts),
+        errno::EPERM => perm(refusal, facts),
         errno::ESRCH => explained(
             NotFound,
-            match asked.place.task() {
+            match refusal.slot.tid {
                 Some(tid) => format!("there is no thread {tid}, or it has ended"),
                 None => "the process has ended".to_owned(),
             },
             "look for the process with ps -eL",
         ),
-        errno::EBADF => match asked.place {
-            OpenTarget::CgroupOnCpu(..) => explained(
+        errno::EBADF => match (refusal.slot.cpu, refusal.group_before) {
+            (Some(_), 0) => explained(
                 BadRequest,
                 "the directory is not a cgroup that perf can count",
                 "name a cgroup of the unified hierarchy below /sys/fs/cgroup, or of the perf_event controller",
             ),
             _ => explained(BadRequest, "the group leader is no perf event", ""),
         },
-        errno::EOPNOTSUPP => notsupp(asked, facts),
-        errno::EBUSY => match asked.call {
+        errno::EOPNOTSUPP => notsupp(refusal, facts),
+        errno::EBUSY => match refusal.call {
             Call::Map { .. } => explained(Busy, "the ring of this event is in use by another one", ""),
             _ => explained(
                 Busy,
-                format!("{} is in exclusive use by somebody else", pmu_words(asked.attr, facts)),
+                format!("{} is in exclusive use by somebody else", pmu_words(&refusal.attr, facts)),
                 "pmc info names the processes with open perf events: end the other measurement first",
             ),
         },
-        errno::ENODEV => nodev(asked, facts),
+        errno::ENODEV => nodev(refusal, facts),
         errno::EMFILE => explained(
             OutOfDescriptors,
             match facts.open_files {
@@ -69,9 +68,8 @@ pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             "the whole machine has no descriptor left",
             "raise it: sysctl fs.file-max",
         ),
-        errno::ENOSPC => match (asked.call, asked.attr.kind()) {
-            (Call::Read, _) => explained(BadRequest, "the buffer is smaller than the group", ""),
-            (_, kind::BREAKPOINT) => explained(
+        errno::ENOSPC => match refusal.attr.kind() {
+            kind::BREAKPOINT => explained(
                 Busy,
                 "every breakpoint register of the CPU is in use",
                 "use fewer mem: events (x86 has four registers), or end the debugger that holds them",
@@ -80,7 +78,7 @@ pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
         },
         errno::EOVERFLOW => explained(
             BadRequest,
-            match (asked.attr.sample_max_stack(), facts.settings.max_stack) {
+            match (refusal.attr.sample_max_stack(), facts.settings.max_stack) {
                 (asked, Some(most)) if asked > 0 => {
                     format!("{asked} frames were asked for, and kernel.perf_event_max_stack is {most}")
                 }
@@ -88,9 +86,8 @@ pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
             },
             "ask for fewer frames, or raise kernel.perf_event_max_stack",
         ),
-        errno::ENOSYS => nosys(asked, facts),
-        errno::ECHILD => explained(Other, "the group of an inheriting process has changed while it was read", "read again"),
-        errno::ENOMEM => match asked.call {
+        errno::ENOSYS => nosys(refusal, facts),
+        errno::ENOMEM => match refusal.call {
             Call::Map { bytes } => explained(
                 OutOfMemory,
                 format!("the kernel has no {bytes} bytes for a ring"),
@@ -100,7 +97,6 @@ pub(super) fn of(number: i32, asked: &Asked<'_>, facts: &Facts) -> Explained {
         },
         errno::EFAULT => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
         errno::EINTR | errno::EAGAIN => explained(Busy, "the kernel was interrupted in setting the event up", "try again"),
-        errno::ENOTTY => explained(NoCapability, "this kernel does not know the control operation", "take a newer kernel"),
         errno::ENXIO => explained(NoHardware, "the device behind the event is absent or switched off", ""),
         _ => explained(Other, "the kernel gives no reason, and nothing known about this machine explains it", ""),
     }
@@ -118,13 +114,13 @@ fn missing_cpu(cpu: u32, facts: &Facts) -> Option<Explained> {
 }
 
 /// Nobody serves this type, or its server lacks the event.
-fn noent(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    let attr = asked.attr;
+fn noent(refusal: &Refusal, facts: &Facts) -> Explained {
+    let attr = &refusal.attr;
     let pmu = facts.pmu_of(attr);
     match (attr.kind(), pmu) {
         (kind::HARDWARE | kind::HW_CACHE | kind::RAW, None) => no_core_pmu(attr, facts),
         (kind::HARDWARE | kind::HW_CACHE | kind::RAW, Some(pmu)) => {
-            if let Some(other) = wrong_core(pmu, asked.place.cpu(), facts) {
+            if let Some(other) = wrong_core(pmu, refusal.slot.cpu, facts) {
                 return other;
             }
             let what =
@@ -147,7 +143,7 @@ fn noent(asked: &Asked<'_>, facts: &Facts) -> Explained {
         ),
         (kind::BREAKPOINT, _) => explained(NoHardware, "this kernel or CPU has no hardware breakpoints", ""),
         (_, Some(pmu)) => {
-            if let Some(other) = wrong_core(pmu, asked.place.cpu(), facts) {
+            if let Some(other) = wrong_core(pmu, refusal.slot.cpu, facts) {
                 return other;
             }
             match attr.config1_text() {
@@ -225,16 +221,9 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explain
 }
 
 /// Something in the request does not fit.
-fn inval(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    let attr = asked.attr;
-    if asked.call == Call::Control {
-        return explained(
-            BadRequest,
-            "the kernel cannot do this to an event of this kind, or cannot parse the filter",
-            "",
-        );
-    }
-    if let Some(feature) = asked.culprit {
+fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
+    let attr = &refusal.attr;
+    if let Some(feature) = refusal.culprit {
         let kind = if feature == Feature::NewFields { BadRequest } else { NoCapability };
         return explained(kind, feature.cause(), feature.remedy());
     }
@@ -253,14 +242,14 @@ fn inval(asked: &Asked<'_>, facts: &Facts) -> Explained {
     } else if attr.period() >> 63 == 1 {
         return explained(BadRequest, "the period is beyond 2^63", "choose a smaller period");
     }
-    if let (Some(pmu), Some(_)) = (pmu.filter(|pmu| pmu.cpumask.is_some()), asked.place.task()) {
+    if let (Some(pmu), Some(_)) = (pmu.filter(|pmu| pmu.cpumask.is_some()), refusal.slot.tid) {
         return explained(
             BadRequest,
             format!("the PMU `{}` counts for a whole package or device and cannot follow a task", pmu.name),
             "count system-wide: -a, or -C with a list of CPUs",
         );
     }
-    if asked.group_before > 0 {
+    if refusal.group_before > 0 {
         if attr.get(Flag::Pinned) || attr.get(Flag::Exclusive) {
             return explained(
                 BadRequest,
@@ -272,7 +261,7 @@ fn inval(asked: &Asked<'_>, facts: &Facts) -> Explained {
             NoHardware,
             format!(
                 "the group does not fit on the PMU at once: {} events were taken, this one not",
-                asked.group_before
+                refusal.group_before
             ),
             "split the group, or write :W so that it is opened singly when it does not fit",
         );
@@ -324,11 +313,11 @@ fn inval(asked: &Asked<'_>, facts: &Facts) -> Explained {
 }
 
 /// The PMU lacks something.
-fn notsupp(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    if let Some(feature) = asked.culprit {
+fn notsupp(refusal: &Refusal, facts: &Facts) -> Explained {
+    if let Some(feature) = refusal.culprit {
         return explained(NoCapability, feature.cause(), feature.remedy());
     }
-    let (attr, pmu) = (asked.attr, pmu_words(asked.attr, facts));
+    let (attr, pmu) = (&refusal.attr, pmu_words(&refusal.attr, facts));
     for feature in [Feature::BranchStack, Feature::Precise, Feature::Sampling] {
         let used = match feature {
             Feature::BranchStack => attr.branch_sample_type() != 0,
@@ -349,8 +338,8 @@ fn notsupp(asked: &Asked<'_>, facts: &Facts) -> Explained {
 }
 
 /// The CPU or the driver has gone.
-fn nodev(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    match (asked.place.cpu(), facts.pmu_of(asked.attr)) {
+fn nodev(refusal: &Refusal, facts: &Facts) -> Explained {
+    match (refusal.slot.cpu, facts.pmu_of(&refusal.attr)) {
         (cpu, Some(pmu)) => wrong_core(pmu, cpu, facts).unwrap_or_else(|| {
             explained(
                 NoHardware,
@@ -361,13 +350,13 @@ fn nodev(asked: &Asked<'_>, facts: &Facts) -> Explained {
         (Some(cpu), None) => {
             explained(CpuOffline, format!("CPU {cpu} went off line, or has no such PMU"), "")
         }
-        (None, None) => no_core_pmu(asked.attr, facts),
+        (None, None) => no_core_pmu(&refusal.attr, facts),
     }
 }
 
 /// No such call: no perf events, or hidden.
-fn nosys(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    if asked.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
+fn nosys(refusal: &Refusal, facts: &Facts) -> Explained {
+    if refusal.attr.sample_stack_user() > 0 && facts.settings.paranoid.is_some() {
         return explained(
             NoCapability,
             "this architecture's kernel cannot copy user stacks",

@@ -3,7 +3,7 @@
 //! Receives a refused request and a closure that tries another one; hands on the feature without which the kernel accepts.
 //! The errno of a refused attr does not say which of its bits is wrong; this does, and nothing is guessed.
 
-use crate::abi::attr::Flag;
+use crate::abi::attr::{Flag, WORDS};
 use crate::abi::{Attr, sample_type};
 
 /// A part of a request that can be left out.
@@ -82,7 +82,7 @@ impl Feature {
             }
             Self::Exclusive => without.set(Flag::Exclusive, false),
             Self::NewFields => {
-                for word in FIRST_NEW_WORD..crate::abi::attr::WORDS {
+                for word in FIRST_NEW_WORD..WORDS {
                     without.set_word(word, 0);
                 }
                 for flag in
@@ -134,6 +134,6 @@ impl Feature {
 const FIRST_NEW_WORD: usize = 15;
 
 /// The feature without which `opens` accepts the request; `None` if no single one decides.
-pub fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<Feature> {
+pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<Feature> {
     Feature::ALL.into_iter().find(|feature| feature.left_out(attr).is_some_and(|attr| opens(&attr)))
 }

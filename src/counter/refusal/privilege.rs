@@ -4,14 +4,14 @@
 //! Source: `perf_allow_*` and `perf_check_permission` of the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
-use super::{Asked, Call, Explained, explained};
+use super::{Call, Explained, Refusal, explained};
 use crate::abi::attr::{Flag, kind};
 use crate::counter::facts::Facts;
 use crate::sys::credentials::Seccomp;
 
 /// The paranoid level, ptrace access, or a security module.
-pub(super) fn access(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    let attr = asked.attr;
+pub(super) fn access(refusal: &Refusal, facts: &Facts) -> Explained {
+    let attr = &refusal.attr;
     let who = who(facts);
     let Some(level) = facts.settings.paranoid else {
         return explained(
@@ -31,7 +31,7 @@ pub(super) fn access(asked: &Asked<'_>, facts: &Facts) -> Explained {
             raise(2),
         );
     }
-    if asked.place.task().is_none() && !allowed.cpu_wide {
+    if refusal.slot.tid.is_none() && !allowed.cpu_wide {
         return explained(
             NoPrivilege,
             format!("{level_is}: counting all that runs on a CPU needs 0 or lower, or privilege, and {who}"),
@@ -63,7 +63,7 @@ pub(super) fn access(asked: &Asked<'_>, facts: &Facts) -> Explained {
             raise(-1),
         );
     }
-    if let Some(tid) = asked.place.task().filter(|&tid| tid != 0)
+    if let Some(tid) = refusal.slot.tid.filter(|&tid| tid != 0)
         && !facts.credentials.perfmon()
     {
         let yama = match facts.settings.ptrace_scope {
@@ -86,8 +86,8 @@ pub(super) fn access(asked: &Asked<'_>, facts: &Facts) -> Explained {
 }
 
 /// A filter, a lock, or an old kernel's way to say "no privilege".
-pub(super) fn perm(asked: &Asked<'_>, facts: &Facts) -> Explained {
-    if let Call::Map { bytes } = asked.call {
+pub(super) fn perm(refusal: &Refusal, facts: &Facts) -> Explained {
+    if let Call::Map { bytes } = refusal.call {
         let allowance = match facts.settings.mlock_kb {
             Some(kb) => format!("kernel.perf_event_mlock_kb is {kb} for each CPU"),
             None => "the allowance is used up".to_owned(),
@@ -108,7 +108,7 @@ pub(super) fn perm(asked: &Asked<'_>, facts: &Facts) -> Explained {
             "start the container with --cap-add PERFMON, or with a seccomp profile that allows perf_event_open",
         );
     }
-    if asked.attr.kind() == kind::BREAKPOINT && !facts.credentials.perfmon() {
+    if refusal.attr.kind() == kind::BREAKPOINT && !facts.credentials.perfmon() {
         return explained(
             NoPrivilege,
             format!("a breakpoint in the kernel needs privilege, and {}", who(facts)),
@@ -123,7 +123,7 @@ pub(super) fn perm(asked: &Asked<'_>, facts: &Facts) -> Explained {
         );
     }
     // Kernels before 4.8 said EPERM where they now say EACCES, and tracepoint data still has it.
-    access(asked, facts)
+    access(refusal, facts)
 }
 
 /// Kernel lockdown and SELinux, if in force.

@@ -1,7 +1,6 @@
 //! Every errno of the table on saved machines, and a few from the kernel that runs the tests.
 
 use super::*;
-use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::host::{Host, saved};
 use crate::sys::credentials::{Credentials, Seccomp};
@@ -23,21 +22,34 @@ fn facts(machine: &str, who: Credentials) -> Facts {
     Facts::read(&saved(machine), who)
 }
 
-fn refused(errno: &str, asked: &Asked<'_>, facts: &Facts) -> Refusal {
-    let refusal = explain(&io::Error::from_raw_os_error(number(errno)), asked, facts);
+/// A single event, and where it shall count; the answer is still open.
+fn opening(attr: &Attr, slot: TargetSlot) -> Refusal {
+    Refusal::new("event", attr.clone(), slot, &io::Error::from_raw_os_error(0))
+}
+
+fn refused(errno: &str, asked: &Refusal, facts: &Facts) -> Explanation {
+    let refusal = Refusal { errno: Some(number(errno)), ..asked.clone() }.explain(facts);
     assert_eq!(refusal.errno_name(), Some(errno));
     assert!(!refusal.cause.is_empty() && !refusal.cause.ends_with('.'), "{:?}", refusal.cause);
     refusal
 }
 
 #[track_caller]
-fn says(refusal: &Refusal, kind: RefusalKind, cause: &str, remedy: &str) {
+fn says(refusal: &Explanation, kind: RefusalKind, cause: &str, remedy: &str) {
     assert_eq!(refusal.kind, kind, "{refusal:?}");
     assert!(refusal.cause.contains(cause), "{cause:?} not in {refusal:?}");
     assert!(refusal.remedy.contains(remedy), "{remedy:?} not in {refusal:?}");
 }
 
-const OWN: OpenTarget<'static> = OpenTarget::Task(0);
+const OWN: TargetSlot = TargetSlot::OURSELVES;
+
+fn cpu(cpu: u32) -> TargetSlot {
+    TargetSlot { tid: None, cpu: Some(cpu) }
+}
+
+fn thread(tid: u32) -> TargetSlot {
+    TargetSlot { tid: Some(tid), cpu: None }
+}
 
 fn cycles() -> Attr {
     Attr::new(kind::HARDWARE, 0)
@@ -46,7 +58,7 @@ fn cycles() -> Attr {
 #[test]
 fn hardware_events_without_a_pmu() {
     let asked = cycles();
-    let refusal = refused("ENOENT", &Asked::opening(&asked, OWN), &facts("vm-without-pmu", root()));
+    let refusal = refused("ENOENT", &opening(&asked, OWN), &facts("vm-without-pmu", root()));
     says(
         &refusal,
         RefusalKind::NoHardware,
@@ -57,7 +69,7 @@ fn hardware_events_without_a_pmu() {
 
     let mut bare = facts("vm-without-pmu", root());
     (bare.virtual_machine, bare.hypervisor) = (false, None);
-    let refusal = refused("ENOENT", &Asked::opening(&asked, OWN), &bare);
+    let refusal = refused("ENOENT", &opening(&asked, OWN), &bare);
     says(&refusal, RefusalKind::NoHardware, "has registered no PMU for the cores", "dmesg");
 
     let error = refusal.into_error("opening cycles").to_string();
@@ -77,12 +89,12 @@ fn events_that_the_pmu_lacks() {
         (Attr::new(kind::HARDWARE, 44 << 32), "PMU of type 44"),
     ] {
         // The last asks for a PMU by the upper half of config: it is not there.
-        let refusal = refused("ENOENT", &Asked::opening(&attr, OWN), &server);
+        let refusal = refused("ENOENT", &opening(&attr, OWN), &server);
         says(&refusal, RefusalKind::NoHardware, cause, "pmc ");
     }
     let mut probe = Attr::new(8, 0);
     probe.set_config1_text(c"/no/such/file".to_owned());
-    let refusal = refused("ENOENT", &Asked::opening(&probe, OWN), &facts("hybrid", root()));
+    let refusal = refused("ENOENT", &opening(&probe, OWN), &facts("hybrid", root()));
     says(&refusal, RefusalKind::BadRequest, "no file /no/such/file", "full path");
 }
 
@@ -91,7 +103,7 @@ fn the_other_kind_of_core() {
     let hybrid = facts("hybrid", root());
     let attr = Attr::new(kind::HARDWARE, 10 << 32);
     for errno in ["ENOENT", "ENODEV"] {
-        let refusal = refused(errno, &Asked::opening(&attr, OpenTarget::Cpu(2)), &hybrid);
+        let refusal = refused(errno, &opening(&attr, cpu(2)), &hybrid);
         says(
             &refusal,
             RefusalKind::NoHardware,
@@ -105,9 +117,9 @@ fn the_other_kind_of_core() {
 fn cpus_that_are_not_there() {
     let server = facts("two-sockets", root());
     let attr = cycles();
-    for (cpu, cause) in [(3, "CPU 3 is off line"), (99, "CPU 99 does not exist")] {
+    for (number, cause) in [(3, "CPU 3 is off line"), (99, "CPU 99 does not exist")] {
         for errno in ["EINVAL", "ENODEV"] {
-            let refusal = refused(errno, &Asked::opening(&attr, OpenTarget::Cpu(cpu)), &server);
+            let refusal = refused(errno, &opening(&attr, cpu(number)), &server);
             says(&refusal, RefusalKind::CpuOffline, cause, "0-2,4-7");
         }
     }
@@ -116,9 +128,8 @@ fn cpus_that_are_not_there() {
 #[test]
 fn requests_that_do_not_fit() {
     let server = facts("two-sockets", root());
-    let refuse = |attr: &Attr, group_before| {
-        refused("EINVAL", &Asked { group_before, ..Asked::opening(attr, OWN) }, &server)
-    };
+    let refuse =
+        |attr: &Attr, group_before| refused("EINVAL", &opening(attr, OWN).after(group_before), &server);
 
     let mut fast = cycles();
     fast.set_freq(200_000);
@@ -164,7 +175,7 @@ fn the_feature_found_by_trying_is_named() {
     // A PMU that filters no levels, as the kernel's core checks it.
     let found = culprit(&attr, |attr| !attr.get(Flag::ExcludeKernel));
     assert_eq!(found, Some(Feature::Levels));
-    let asked = Asked { culprit: found, ..Asked::opening(&attr, OpenTarget::Cpu(0)) };
+    let asked = Refusal { culprit: found, ..opening(&attr, cpu(0)) };
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
@@ -177,7 +188,7 @@ fn sampling_without_an_interrupt() {
     sampling.set_period(1000);
     let server = facts("two-sockets", root());
     says(
-        &refused("EOPNOTSUPP", &Asked::opening(&sampling, OpenTarget::Cpu(0)), &server),
+        &refused("EOPNOTSUPP", &opening(&sampling, cpu(0)), &server),
         RefusalKind::NoCapability,
         "`power` has no interrupt",
         "cpu-clock",
@@ -186,7 +197,7 @@ fn sampling_without_an_interrupt() {
     precise.set_period(1000);
     precise.set_precise_ip(3);
     says(
-        &refused("EOPNOTSUPP", &Asked::opening(&precise, OWN), &server),
+        &refused("EOPNOTSUPP", &opening(&precise, OWN), &server),
         RefusalKind::NoCapability,
         "precise sampling of level 3",
         "one p less",
@@ -194,7 +205,7 @@ fn sampling_without_an_interrupt() {
     let mut branches = cycles();
     branches.set_branch_sample_type(8);
     says(
-        &refused("EOPNOTSUPP", &Asked::opening(&branches, OWN), &server),
+        &refused("EOPNOTSUPP", &opening(&branches, OWN), &server),
         RefusalKind::NoCapability,
         "no branch stack",
         "dwarf",
@@ -204,11 +215,10 @@ fn sampling_without_an_interrupt() {
 #[test]
 fn the_paranoid_level_explains() {
     let asked = cycles();
-    let refuse = |machine, who, attr: &Attr, place| {
-        refused("EACCES", &Asked::opening(attr, place), &facts(machine, who))
-    };
+    let refuse =
+        |machine, who, attr: &Attr, place| refused("EACCES", &opening(attr, place), &facts(machine, who));
     says(
-        &refuse("two-sockets", user(), &asked, OpenTarget::Cpu(0)),
+        &refuse("two-sockets", user(), &asked, cpu(0)),
         RefusalKind::NoPrivilege,
         "perf_event_paranoid is 2: counting all that runs on a CPU needs 0",
         "sysctl kernel.perf_event_paranoid=0",
@@ -227,7 +237,7 @@ fn the_paranoid_level_explains() {
     );
     let contained = Credentials { user_namespace: true, ..root() };
     says(
-        &refuse("two-sockets", contained, &asked, OpenTarget::Cpu(0)),
+        &refuse("two-sockets", contained, &asked, cpu(0)),
         RefusalKind::NoPrivilege,
         "root is so in a user namespace only",
         "",
@@ -236,7 +246,7 @@ fn the_paranoid_level_explains() {
     let mut in_user = cycles();
     in_user.set(Flag::ExcludeKernel, true);
     says(
-        &refuse("two-sockets", user(), &in_user, OpenTarget::Task(1)),
+        &refuse("two-sockets", user(), &in_user, thread(1)),
         RefusalKind::NoPrivilege,
         "thread 1 belongs to another user",
         "run as its user",
@@ -253,7 +263,7 @@ fn the_paranoid_level_explains() {
     let mut enforcing = facts("two-sockets", root());
     enforcing.selinux = true;
     says(
-        &refused("EACCES", &Asked::opening(&asked, OWN), &enforcing),
+        &refused("EACCES", &opening(&asked, OWN), &enforcing),
         RefusalKind::NoPrivilege,
         "SELinux",
         "ausearch",
@@ -266,27 +276,17 @@ fn filters_and_locks_explain() {
     let filtered = Credentials { seccomp: Seccomp::Filter, ..root() };
     let server = facts("two-sockets", filtered.clone());
     says(
-        &refused("EPERM", &Asked::opening(&asked, OWN), &server),
+        &refused("EPERM", &opening(&asked, OWN), &server),
         RefusalKind::NoPrivilege,
         "seccomp",
         "--cap-add PERFMON",
     );
-    says(
-        &refused("ENOSYS", &Asked::opening(&asked, OWN), &server),
-        RefusalKind::NoPerfEvents,
-        "seccomp",
-        "sandbox",
-    );
+    says(&refused("ENOSYS", &opening(&asked, OWN), &server), RefusalKind::NoPerfEvents, "seccomp", "sandbox");
     let mut locked = facts("two-sockets", root());
     locked.lockdown = Some("confidentiality".to_owned());
-    says(
-        &refused("EPERM", &Asked::opening(&asked, OWN), &locked),
-        RefusalKind::NoPrivilege,
-        "locked down",
-        "boot",
-    );
+    says(&refused("EPERM", &opening(&asked, OWN), &locked), RefusalKind::NoPrivilege, "locked down", "boot");
 
-    let ring = Asked { call: Call::Map { bytes: 1 << 20 }, ..Asked::opening(&asked, OWN) };
+    let ring = Refusal { call: Call::Map { bytes: 1 << 20 }, ..opening(&asked, OWN) };
     says(
         &refused("EPERM", &ring, &facts("two-sockets", user())),
         RefusalKind::OutOfMemory,
@@ -294,7 +294,7 @@ fn filters_and_locks_explain() {
         "-m",
     );
     says(
-        &refused("ENOSYS", &Asked::opening(&asked, OWN), &facts("no-such-machine", root())),
+        &refused("ENOSYS", &opening(&asked, OWN), &facts("no-such-machine", root())),
         RefusalKind::NoPerfEvents,
         "without perf events",
         "",
@@ -308,39 +308,23 @@ fn the_rest_of_the_table() {
     let attr = cycles();
     let mut deep = cycles();
     deep.set_sample_max_stack(500);
-    let (watch, asked) = (Attr::new(kind::BREAKPOINT, 0), Asked::opening(&attr, OWN));
+    let (watch, asked) = (Attr::new(kind::BREAKPOINT, 0), opening(&attr, OWN));
     for (errno, asked, kind, cause, remedy) in [
-        ("E2BIG", asked, RefusalKind::BadRequest, "does not know a field", "config3"),
-        (
-            "ESRCH",
-            Asked::opening(&attr, OpenTarget::Task(999_999)),
-            RefusalKind::NotFound,
-            "no thread 999999",
-            "ps",
-        ),
-        ("EBADF", asked, RefusalKind::BadRequest, "group leader", ""),
-        ("EBUSY", asked, RefusalKind::Busy, "exclusive use", "pmc info"),
-        ("EBUSY", Asked { call: Call::Map { bytes: 1 }, ..asked }, RefusalKind::Busy, "ring", ""),
-        ("ENODEV", asked, RefusalKind::NoHardware, "does not answer", ""),
-        ("EMFILE", asked, RefusalKind::OutOfDescriptors, "all 1024 descriptors", "ulimit -n"),
-        ("ENFILE", asked, RefusalKind::OutOfDescriptors, "whole machine", "fs.file-max"),
-        ("ENOSPC", Asked::opening(&watch, OWN), RefusalKind::Busy, "breakpoint register", "four"),
-        (
-            "ENOSPC",
-            Asked { call: Call::Read, ..asked },
-            RefusalKind::BadRequest,
-            "smaller than the group",
-            "",
-        ),
-        ("EOVERFLOW", Asked::opening(&deep, OWN), RefusalKind::BadRequest, "500 frames", "max_stack"),
-        ("ECHILD", Asked { call: Call::Read, ..asked }, RefusalKind::Other, "changed", "again"),
-        ("ENOMEM", asked, RefusalKind::OutOfMemory, "memory", "fewer"),
-        ("EFAULT", asked, RefusalKind::Other, "pmc's own", ""),
-        ("EINTR", asked, RefusalKind::Busy, "interrupted", "again"),
-        ("ENOTTY", Asked { call: Call::Control, ..asked }, RefusalKind::NoCapability, "control", "newer"),
-        ("EINVAL", Asked { call: Call::Control, ..asked }, RefusalKind::BadRequest, "filter", ""),
-        ("ENXIO", asked, RefusalKind::NoHardware, "absent", ""),
-        ("EXDEV", asked, RefusalKind::Other, "no reason", ""),
+        ("E2BIG", asked.clone(), RefusalKind::BadRequest, "does not know a field", "config3"),
+        ("ESRCH", opening(&attr, thread(999_999)), RefusalKind::NotFound, "no thread 999999", "ps"),
+        ("EBADF", asked.clone(), RefusalKind::BadRequest, "group leader", ""),
+        ("EBUSY", asked.clone(), RefusalKind::Busy, "exclusive use", "pmc info"),
+        ("EBUSY", Refusal { call: Call::Map { bytes: 1 }, ..asked.clone() }, RefusalKind::Busy, "ring", ""),
+        ("ENODEV", asked.clone(), RefusalKind::NoHardware, "does not answer", ""),
+        ("EMFILE", asked.clone(), RefusalKind::OutOfDescriptors, "all 1024 descriptors", "ulimit -n"),
+        ("ENFILE", asked.clone(), RefusalKind::OutOfDescriptors, "whole machine", "fs.file-max"),
+        ("ENOSPC", opening(&watch, OWN), RefusalKind::Busy, "breakpoint register", "four"),
+        ("EOVERFLOW", opening(&deep, OWN), RefusalKind::BadRequest, "500 frames", "max_stack"),
+        ("ENOMEM", asked.clone(), RefusalKind::OutOfMemory, "memory", "fewer"),
+        ("EFAULT", asked.clone(), RefusalKind::Other, "pmc's own", ""),
+        ("EINTR", asked.clone(), RefusalKind::Busy, "interrupted", "again"),
+        ("ENXIO", asked.clone(), RefusalKind::NoHardware, "absent", ""),
+        ("EXDEV", asked.clone(), RefusalKind::Other, "no reason", ""),
     ] {
         says(&refused(errno, &asked, &server), kind, cause, remedy);
     }
@@ -360,37 +344,36 @@ fn counters_that_were_never_free() {
 /// The kernel that runs the test must say what the table expects of it.
 #[test]
 fn this_kernel_agrees() {
-    use crate::sys::perf::probe;
     let facts = Facts::own(&Host::live());
     let mut own_process = Attr::new(kind::SOFTWARE, 1);
     own_process.set(Flag::ExcludeKernel, true);
-    if probe(&own_process, OWN).is_err() {
+    if OWN.opens(&own_process).is_err() {
         return;
     }
-    let explain_probe = |attr: &Attr, place| {
-        let error = probe(attr, place).expect_err("refused");
-        explain(&error, &Asked::opening(attr, place), &facts)
+    let explain_trial = |attr: &Attr, place: TargetSlot| {
+        let error = place.opens(attr).expect_err("refused");
+        Refusal::new("event", attr.clone(), place, &error).explain(&facts)
     };
     let user_mode = |kind, config| {
         let mut attr = Attr::new(kind, config);
         attr.set(Flag::ExcludeKernel, true);
         attr
     };
-    let no_software = explain_probe(&user_mode(kind::SOFTWARE, 99), OWN);
+    let no_software = explain_trial(&user_mode(kind::SOFTWARE, 99), OWN);
     says(&no_software, RefusalKind::NoHardware, "no software event number 99", "");
     assert_eq!(no_software.errno_name(), Some("ENOENT"));
 
-    let nobody = explain_probe(&own_process, OpenTarget::Task(4_194_303));
+    let nobody = explain_trial(&own_process, thread(4_194_303));
     says(&nobody, RefusalKind::NotFound, "4194303", "");
 
-    let no_cpu = explain_probe(&own_process, OpenTarget::TaskOnCpu(0, 9999));
+    let no_cpu = explain_trial(&own_process, TargetSlot { tid: Some(0), cpu: Some(9999) });
     says(&no_cpu, RefusalKind::CpuOffline, "CPU 9999", "");
 
-    let no_pmu = explain_probe(&user_mode(0x7fff_0000, 0), OWN);
+    let no_pmu = explain_trial(&user_mode(0x7fff_0000, 0), OWN);
     says(&no_pmu, RefusalKind::NoHardware, "no PMU of type", "");
 
     if facts.core_pmus().count() == 0 {
-        let refusal = explain_probe(&user_mode(kind::HARDWARE, 0), OWN);
+        let refusal = explain_trial(&user_mode(kind::HARDWARE, 0), OWN);
         assert_eq!((refusal.errno_name(), refusal.kind), (Some("ENOENT"), RefusalKind::NoHardware));
     }
 }

@@ -11,9 +11,9 @@
 use std::os::fd::BorrowedFd;
 
 use super::output::{Output, Totals};
+use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Instance, Rings};
-use crate::counter::sampling::CallGraph;
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;

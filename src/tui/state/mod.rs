@@ -1,5 +1,5 @@
-//! What the screen shows, and what each key makes of it. Pure: keys, clicks and answers go in, effects come out; no
-//! terminal, no clock, no samples.
+//! What the screen shows, and what each key makes of it. Pure: keys, clicks and answers go in, effects come
+//! out; no terminal, no clock, no samples.
 //!
 //! ```text
 //!   key ─┐
@@ -322,7 +322,8 @@ impl State {
         rows.into_iter().find_map(|row| table::function(profile, row))
     }
 
-    /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined into.
+    /// The function whose code the cursor's line lies in: for an inlined function the one that it is inlined
+    /// into.
     fn outer_function(&self) -> Option<FunctionRef> {
         let node = match self.pane {
             Pane::Tree => self.stacks.node(),
@@ -357,7 +358,8 @@ impl State {
     /// What the flame graph's width stands for.
     pub fn flame_total(&self, event: &Event, tree: &Tree) -> u64 {
         let roots: u64 = tree.roots.iter().map(|root| tree.nodes[*root as usize].total.period).sum();
-        // A tree of one function is as wide as the function; a whole one shows what small branches were left out.
+        // A tree of one function is as wide as the function; a whole one shows what small branches were left
+        // out.
         if self.answer.as_ref().is_some_and(|answer| answer.query.root.is_some()) {
             return roots;
         }

@@ -1,6 +1,7 @@
 //! The call tree as lines: which branches are open, which line the cursor is on.
 //!
-//! Receives a [`Tree`]; hands on visible lines. Nodes are known again in the next answer by the names on their path.
+//! Receives a [`Tree`]; hands on visible lines. Nodes are known again in the next answer by the names on
+//! their path.
 
 use std::hash::Hasher;
 
@@ -204,7 +205,8 @@ impl Stacks {
         self.rebuild(tree, height);
     }
 
-    /// The next node that matches, opened or not, in the order of the whole tree, behind the cursor (or before it).
+    /// The next node that matches, opened or not, in the order of the whole tree, behind the cursor (or
+    /// before it).
     pub fn find(
         &self,
         profile: &Profile,

@@ -1,7 +1,7 @@
 //! The table of functions: which rows are shown in which order, where the cursor is, which rows are marked.
 //!
-//! Receives an answer's rows; decides their order and what the filter leaves. Rows are known again in the next answer by
-//! their words, so the cursor stays on its function while numbers change.
+//! Receives an answer's rows; decides their order and what the filter leaves. Rows are known again in the
+//! next answer by their words, so the cursor stays on its function while numbers change.
 
 use std::hash::Hasher;
 

@@ -1,5 +1,5 @@
-//! How wide the columns of the table of functions are on this screen, and which of them stands at a column of it: the pane
-//! draws by it, and a click on the heading is looked up in it.
+//! How wide the columns of the table of functions are on this screen, and which of them stands at a column of
+//! it: the pane draws by it, and a click on the heading is looked up in it.
 
 use super::State;
 use super::table::FunctionColumn;

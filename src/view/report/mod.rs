@@ -1,7 +1,7 @@
 //! `pmc report` as text, separated fields, CSV and JSON.
 //!
-//! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. Computes no shares of its own beyond
-//! asking the profile for them.
+//! Receives a [`Profile`] and a [`Layout`]; decides words, widths and order of columns. Computes no shares of
+//! its own beyond asking the profile for them.
 
 mod chains;
 mod ends;
@@ -200,7 +200,8 @@ fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<
     profile.events.iter().filter(|member| member.leader == index).collect()
 }
 
-/// The lines of a table, above the limit: in the leader's order, then what only others have. With their number before `rows` cut it.
+/// The lines of a table, above the limit: in the leader's order, then what only others have. With their
+/// number before `rows` cut it.
 fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
     let mut lines: Vec<Line<'a>> = Vec::new();
     let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();

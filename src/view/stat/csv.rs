@@ -3,8 +3,8 @@
 //! ```text
 //! [time,][place,[cpus,]]value,unit,event[,cgroup][,variance%],running ns,share %,metric,metric unit
 //! ```
-//! Receives [`Counts`]; decides only quoting: a field that holds the separator, a quote or a line end is quoted as in RFC 4180
-//! (perf prints it bare, which no reader can take apart).
+//! Receives [`Counts`]; decides only quoting: a field that holds the separator, a quote or a line end is
+//! quoted as in RFC 4180 (perf prints it bare, which no reader can take apart).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -30,7 +30,8 @@ pub fn write(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io::Res
     derived(out, counts, style)
 }
 
-/// Writes the titles of the columns of `--metric-only`: once, before the run or the first interval. Other modes have no titles.
+/// Writes the titles of the columns of `--metric-only`: once, before the run or the first interval. Other
+/// modes have no titles.
 ///
 /// # Errors
 /// What `out` says.

@@ -5,8 +5,8 @@
 //! interval      {"time_s": ..., "rows": [...]},
 //! end       ], "total": {"elapsed_s": ..., "rows": [...], "runs": [...]}, "warnings": [...]}
 //! ```
-//! Receives [`Counts`]; intervals are written as they come, so that a long run needs no memory. The schema is in
-//! `docs/output-formats.md`; a field may be added, none is renamed or removed without a new format number.
+//! Receives [`Counts`]; intervals are written as they come, so that a long run needs no memory. The schema is
+//! in `docs/output-formats.md`; a field may be added, none is renamed or removed without a new format number.
 
 use std::io::{self, Write};
 

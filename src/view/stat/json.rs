@@ -5,8 +5,8 @@
 //!  "event" : "task-clock", "cgroup" : "/", "variance" : 1.23, "event-runtime" : 50299670, "pcnt-running" : 100.00,
 //!  "metric-value" : 1.006010, "metric-unit" : "CPUs utilized"}
 //! ```
-//! Counts are strings there, since perf writes them so; [`super::document`] has numbers. Strings are escaped (perf does not),
-//! and each metric of an event is an object of its own.
+//! Counts are strings there, since perf writes them so; [`super::document`] has numbers. Strings are escaped
+//! (perf does not), and each metric of an event is an object of its own.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,8 @@
 //! `--metric-only`: one line a place, one column a metric, no counts.
 //!
-//! perf leaves rates and "CPUs utilized" out of its columns; CSV and JSON do the same, the table for people keeps the CPUs.
-//! A column is there when any row has a value for it, or would have one had the event been counted.
+//! perf leaves rates and "CPUs utilized" out of its columns; CSV and JSON do the same, the table for people
+//! keeps the CPUs. A column is there when any row has a value for it, or would have one had the event been
+//! counted.
 
 use std::io::{self, Write};
 

@@ -13,8 +13,8 @@
 //!      try: …
 //!  ^ 18 columns, unit, event [cgroup], # metric, variance, share
 //! ```
-//! Receives [`Counts`]; decides widths and what is worth a note. Names are cleaned; columns are aligned by the width
-//! they take on a terminal.
+//! Receives [`Counts`]; decides widths and what is worth a note. Names are cleaned; columns are aligned by
+//! the width they take on a terminal.
 
 use std::io::{self, Write};
 
@@ -196,7 +196,8 @@ impl<'a> CountTable<'a> {
         format!("{}{:width$}", place::columns(self.counts, &self.counts.rows[row], None), "")
     }
 
-    /// ` #    0.486 CPUs utilized`, as wide as perf has it; `~` marks a ratio whose parts were counted at different times.
+    /// ` #    0.486 CPUs utilized`, as wide as perf has it; `~` marks a ratio whose parts were counted at
+    /// different times.
     fn metric(&mut self, metric: &Metric) -> String {
         self.notes.inexact |= metric.inexact;
         let mark = if metric.inexact { " #~" } else { " # " };

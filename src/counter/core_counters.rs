@@ -15,16 +15,19 @@
 //! Then the same group is enabled for a moment, smaller and smaller until the kernel can put it on: that many
 //! are free. This is NetBSD's `pmc_get_num_counters`, and its busy state, without a table of CPUs.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use super::facts::{Facts, KnownPmu};
-use crate::abi::attr::{Flag, kind};
-use crate::abi::{Attr, read_format};
+use super::refusal::Refusal;
+use super::request::{Flags, Levels, Mode, Request, Start, allocate};
+use super::target::TargetSlot;
+use crate::abi::attr::kind;
+use crate::abi::generic;
+use crate::event::EventSpec;
 use crate::host::CpuList;
 use crate::sys::arch::{self, CoreCounters};
 use crate::sys::header_page::HeaderPage;
-use crate::sys::perf::{EventFd, OpenTarget};
+use crate::sys::perf::EventFd;
 use crate::units::Count;
 
 /// The counters of one kind of core.
@@ -55,20 +58,6 @@ pub struct Probed {
     pub event: &'static str,
 }
 
-/// The generic hardware events, by the kernel's numbers.
-pub const GENERIC: [&str; 10] = [
-    "cycles",
-    "instructions",
-    "cache-references",
-    "cache-misses",
-    "branches",
-    "branch-misses",
-    "bus-cycles",
-    "stalled-cycles-frontend",
-    "stalled-cycles-backend",
-    "ref-cycles",
-];
-
 /// Events that no CPU has wired to a counter of their own come first; instructions usually are.
 const GENERAL_EVENTS: [u64; 7] = [5, 4, 2, 3, 7, 8, 1];
 
@@ -83,7 +72,7 @@ const MOMENT: Duration = Duration::from_micros(300);
 
 /// What an event does, as its times say (NetBSD: `pmc_counter_isconfigured`, `pmc_counter_isrunning`).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum State {
+pub enum CounterState {
     /// It is not enabled, or its task did not run.
     Idle,
     /// On a counter all the time.
@@ -94,7 +83,7 @@ pub enum State {
     Waiting,
 }
 
-impl State {
+impl CounterState {
     /// From two readings of the same event.
     pub fn between(earlier: Count, later: Count) -> Self {
         let passed = later.since(earlier);
@@ -136,38 +125,35 @@ fn core_unit(pmu: &KnownPmu, facts: &Facts) -> CoreUnit {
     let hybrid = facts.core_pmus().count() > 1;
     let generic = |number: u64| {
         let named = if hybrid { u64::from(pmu.kind) << 32 } else { 0 };
-        request(kind::HARDWARE, named | number)
+        request(named | number).ok()
     };
     CoreUnit {
         pmu: pmu.name.clone(),
         cpus: pmu.cpus.clone(),
         claimed: arch::counters(),
         probed: probe(&generic),
-        width: GENERAL_EVENTS.iter().find_map(|&number| width(&generic(number))),
+        width: GENERAL_EVENTS.iter().find_map(|&number| width(generic(number)?)),
     }
 }
 
-/// A request of our own process in user mode, which is what most users may have.
-fn request(kind: u32, config: u64) -> Attr {
-    let mut attr = Attr::new(kind, config);
-    attr.set(Flag::Disabled, true);
-    attr.set(Flag::ExcludeKernel, true);
-    attr.set(Flag::ExcludeHv, true);
-    attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
-    attr
+/// A hardware event of our own process in user mode, which is what most users may have.
+fn request(config: u64) -> Result<Request, Box<Refusal>> {
+    let spec = EventSpec::generic(kind::HARDWARE, config);
+    let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None)?;
+    request.levels(Levels::User);
+    Ok(request)
 }
 
 /// The event that fills the most counters tells how many there are.
-fn probe(generic: &impl Fn(u64) -> Attr) -> Option<Probed> {
-    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be
-    // counted with the rest.
+fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
+    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be counted with the rest.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
     for &number in others.iter().chain(std::iter::once(instructions)) {
         if number == *instructions && best.is_some() {
             break;
         }
-        let group = fill(&generic(number), MOST_COUNTERS);
+        let group = fill(&generic(number)?, MOST_COUNTERS);
         if group.len() > best.as_ref().map_or(0, |(_, group)| group.len()) {
             best = Some((number, group));
         }
@@ -176,50 +162,45 @@ fn probe(generic: &impl Fn(u64) -> Attr) -> Option<Probed> {
     let leader = group.first()?;
     let mut fixed = Vec::new();
     for &own in FIXED_EVENTS.iter().filter(|&&own| own != number) {
-        fixed.extend(EventFd::open(&member(&generic(own)), OpenTarget::Task(0), Some(leader)));
+        fixed.extend(member(&generic(own)?, leader));
     }
     let (general, fixed) = (group.len(), fixed.len());
     drop(group);
-    let free = (1..=general).rev().find(|&size| takes(&fill(&generic(number), size)));
+    let request = generic(number)?;
+    let free = (1..=general).rev().find(|&size| takes(&fill(&request, size)));
     Some(Probed {
         general: general as u32,
         fixed: fixed as u32,
         free: Some(free.unwrap_or(0) as u32),
-        event: GENERIC.get(number as usize).copied().unwrap_or("raw"),
+        event: generic::name_of(kind::HARDWARE, number).unwrap_or("raw"),
     })
 }
 
 /// Opens copies of an event in one pinned group until the kernel refuses; at most `most`.
-fn fill(attr: &Attr, most: usize) -> Vec<EventFd> {
+///
+/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never comes: the Arm
+/// driver leaves out of its reckoning events that are disabled otherwise, and would take one more than it has.
+fn fill(request: &Request, most: usize) -> Vec<EventFd> {
+    let mut leader = request.clone();
+    leader.pinned(true);
+    leader.start(Start::Exec);
     let mut group: Vec<EventFd> = Vec::new();
     while group.len() < most {
         let opened = match group.first() {
-            None => EventFd::open(&leader(attr), OpenTarget::Task(0), None),
-            Some(first) => EventFd::open(&member(attr), OpenTarget::Task(0), Some(first)),
+            None => leader.open(TargetSlot::OURSELVES, None, None).ok(),
+            Some(first) => member(request, first),
         };
-        match opened {
-            Ok(event) => group.push(event),
-            Err(_) => break,
-        }
+        let Some(event) = opened else { break };
+        group.push(event);
     }
     group
 }
 
-/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never
-/// comes: the Arm driver leaves out of its reckoning events that are disabled otherwise, and would take one
-/// more than it has.
-fn leader(attr: &Attr) -> Attr {
-    let mut attr = attr.clone();
-    attr.set(Flag::Pinned, true);
-    attr.set(Flag::EnableOnExec, true);
-    attr
-}
-
-/// Members follow their leader.
-fn member(attr: &Attr) -> Attr {
-    let mut attr = attr.clone();
-    attr.set(Flag::Disabled, false);
-    attr
+/// One more member, which follows its leader.
+fn member(request: &Request, leader: &EventFd) -> Option<EventFd> {
+    let mut member = request.clone();
+    member.start(Start::AtOnce);
+    member.open(TargetSlot::OURSELVES, None, Some(leader)).ok()
 }
 
 /// Whether the kernel can put this pinned group on the hardware now: if not, its leader reads nothing.
@@ -234,27 +215,29 @@ fn takes(group: &[EventFd]) -> bool {
 }
 
 /// The width that the shared page tells while the event is on a counter.
-fn width(attr: &Attr) -> Option<u16> {
-    let event = EventFd::open(attr, OpenTarget::Task(0), None).ok()?;
+fn width(mut request: Request) -> Option<u16> {
+    let event = request.open(TargetSlot::OURSELVES, None, None).ok()?;
     let page = HeaderPage::map(&event).ok()?;
     event.enable(false).ok()?;
     spin(MOMENT);
     Some(page.read().width).filter(|&bits| bits > 0)
 }
 
-/// Opens an event of our own process in user mode, lets it run for a moment and says what it did.
+/// Opens a generic hardware event of our own process in user mode, lets it run for a moment and says what it did.
 ///
 /// # Errors
-/// The kernel's, if it cannot be opened.
-pub fn trial(number: u64) -> io::Result<State> {
-    let event = EventFd::open(&request(kind::HARDWARE, number), OpenTarget::Task(0), None)?;
-    let before = reading(&event)?;
-    event.enable(false)?;
+/// The refusal, if it cannot be opened.
+pub fn trial(number: u64) -> Result<CounterState, Box<Refusal>> {
+    let mut request = request(number)?;
+    let event = request.open(TargetSlot::OURSELVES, None, None)?;
+    let failed = |error| Refusal::new(request.event(), request.attr().clone(), TargetSlot::OURSELVES, &error);
+    let before = reading(&event).map_err(failed)?;
+    event.enable(false).map_err(failed)?;
     spin(MOMENT);
-    Ok(State::between(before, reading(&event)?))
+    Ok(CounterState::between(before, reading(&event).map_err(failed)?))
 }
 
-fn reading(event: &EventFd) -> io::Result<Count> {
+fn reading(event: &EventFd) -> std::io::Result<Count> {
     let mut words = [0; 3];
     event.read(&mut words)?;
     Ok(Count { value: words[0], enabled_ns: words[1], running_ns: words[2] })
@@ -275,10 +258,10 @@ mod tests {
     #[test]
     fn times_tell_the_state() {
         let at = |enabled_ns, running_ns| Count { value: 0, enabled_ns, running_ns };
-        assert_eq!(State::between(at(5, 5), at(5, 5)), State::Idle);
-        assert_eq!(State::between(at(5, 5), at(15, 15)), State::Running);
-        assert_eq!(State::between(at(5, 5), at(15, 5)), State::Waiting);
-        assert_eq!(State::between(at(0, 0), at(10, 4)), State::Shared(0.4));
+        assert_eq!(CounterState::between(at(5, 5), at(5, 5)), CounterState::Idle);
+        assert_eq!(CounterState::between(at(5, 5), at(15, 15)), CounterState::Running);
+        assert_eq!(CounterState::between(at(5, 5), at(15, 5)), CounterState::Waiting);
+        assert_eq!(CounterState::between(at(0, 0), at(10, 4)), CounterState::Shared(0.4));
     }
 
     /// On a machine with a core PMU that counts, both witnesses must agree on the general counters.
@@ -299,13 +282,18 @@ mod tests {
     /// is as large as asked.
     #[test]
     fn groups_grow_until_the_kernel_refuses() {
-        let attr = request(kind::SOFTWARE, 1);
-        let group = fill(&attr, 5);
+        let request = |config| {
+            let spec = EventSpec::generic(kind::SOFTWARE, config);
+            let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None).unwrap();
+            request.levels(Levels::User);
+            request
+        };
+        let group = fill(&request(1), 5);
         if group.is_empty() {
             return;
         }
         assert_eq!(group.len(), 5);
         assert!(takes(&group), "software events are always taken");
-        assert!(fill(&request(kind::SOFTWARE, 99), 5).is_empty());
+        assert!(fill(&request(99), 5).is_empty());
     }
 }

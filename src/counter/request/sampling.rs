@@ -1,9 +1,8 @@
 //! What a sampling event asks of the kernel: its text and the recorder's options become a `perf_event_attr`,
 //! by perf's rules.
 //!
-//! Receives an [`EventSpec`] with its place in its group, and [`SampleOptions`]; hands on the request, and
-//! the steps by which it is given up piece by piece when a kernel will not have it whole ([`Concessions`]).
-//! Opens nothing.
+//! Receives an [`EventSpec`] with its place in its group, and [`SampleOptions`]; hands on the
+//! request. Opens nothing.
 //!
 //! Which record an event takes beside its samples:
 //!
@@ -12,15 +11,13 @@
 //! the others    samples only
 //! ```
 
-use std::io;
-
-use super::counter_set::Levels;
-use super::{Allocated, Flags, Mode, allocate};
+use super::{Flags, Levels, Mode, Request, Start, allocate, set_levels, set_start};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::DUMMY;
 use crate::abi::{Attr, branch_sample_type, read_format, sample_type};
+use crate::counter::refusal::Refusal;
 use crate::event::{EventSpec, Source};
-use crate::sys::{arch, errno};
+use crate::sys::arch;
 
 /// How often a sample is taken, for events whose text does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +96,36 @@ pub struct SampleOptions {
     pub time: bool,
 }
 
+/// perf's own: four thousand samples a second with their times, of children too, without stacks.
+impl Default for SampleOptions {
+    fn default() -> Self {
+        Self {
+            rate: Rate::Default,
+            call_graph: None,
+            max_stack: None,
+            kernel_callchains: false,
+            user_callchains: false,
+            fields: 0,
+            period: None,
+            data_mappings: false,
+            branches: None,
+            intr_regs: None,
+            user_regs: None,
+            clock: None,
+            namespaces: false,
+            cgroups: false,
+            switches: false,
+            stat: false,
+            running_time: false,
+            no_samples: false,
+            levels: Levels::AsWritten,
+            inherit: true,
+            backward: false,
+            time: true,
+        }
+    }
+}
+
 /// An event's part in the recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SampleRole {
@@ -124,18 +151,26 @@ pub struct SampleRole {
 ///
 /// # Errors
 /// As [`allocate`]: what is no event of the kernel's cannot be sampled.
-pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> io::Result<Allocated> {
+pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> Result<Request, Box<Refusal>> {
     let mode = if role.system { Mode::SystemSampling } else { Mode::TaskSampling };
-    let flags = Flags { descendants: options.inherit, ..Flags::default() };
+    let stacks = stacks(spec, options);
+    let flags = Flags { descendants: options.inherit, callchain: stacks.is_some(), ..Flags::default() };
+    // Which CPU is known when it is opened: the request is the same for all.
     let mut request = allocate(spec, mode, flags, role.system.then_some(0))?;
-    let attr = request.attr_mut();
+    let attr = &mut request.whole;
+    set_start(
+        attr,
+        match (role.leads, role.on_exec) {
+            (false, _) => Start::AtOnce,
+            (true, false) => Start::Enabled,
+            (true, true) => Start::Exec,
+        },
+    );
     attr.set(Flag::SampleIdAll, true);
-    attr.set(Flag::Disabled, role.leads);
-    attr.set(Flag::EnableOnExec, role.leads && role.on_exec);
     attr.set(Flag::Watermark, true);
     attr.set_wakeup(role.watermark.max(1));
-    let mut fields = sample_type::IP | sample_type::TID | options.fields;
-    let mut read_format = read_format::ID | read_format::LOST;
+    let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
+    let mut reads = read_format::ID | read_format::LOST;
     rate(options, attr, &mut fields);
     if options.no_samples {
         attr.set_freq(0);
@@ -156,19 +191,21 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
         fields |= sample_type::READ;
         if role.grouped {
             // The kernel reads a group only as it stands: not with what children have added.
-            read_format |= read_format::GROUP;
+            reads |= read_format::GROUP;
             attr.set(Flag::Inherit, false);
         }
     }
-    call_graph(spec, options, attr, &mut fields);
+    if let Some(stacks) = stacks {
+        call_graph(spec, options, stacks, attr, &mut fields);
+    }
     branches(spec, options, attr, &mut fields);
     registers(options, attr, &mut fields);
     if options.stat {
-        read_format |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
+        reads |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
         attr.set(Flag::InheritStat, true);
     }
     if options.running_time {
-        read_format |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
+        reads |= read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING;
     }
     if options.cgroups {
         fields |= sample_type::CGROUP;
@@ -183,17 +220,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
     if spec.precise_max {
         attr.set_precise_ip(3);
     }
-    match options.levels {
-        Levels::AsWritten => {}
-        Levels::User => {
-            attr.set(Flag::ExcludeKernel, true);
-            attr.set(Flag::ExcludeUser, false);
-        }
-        Levels::Kernel => {
-            attr.set(Flag::ExcludeKernel, false);
-            attr.set(Flag::ExcludeUser, true);
-        }
-    }
+    set_levels(attr, options.levels);
     attr.set(Flag::WriteBackward, spec.qualifiers.overwrite.unwrap_or(options.backward));
     match options.period {
         Some(true) => fields |= sample_type::PERIOD,
@@ -208,7 +235,8 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
         attr.set(Flag::Freq, false);
     }
     attr.set_sample_type(fields);
-    attr.set_read_format(read_format);
+    attr.set_read_format(reads);
+    request.attr.clone_from(&request.whole);
     Ok(request)
 }
 
@@ -216,7 +244,7 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> i
 ///
 /// # Errors
 /// As [`request`].
-pub fn tracker(options: &SampleOptions, role: SampleRole) -> io::Result<Allocated> {
+pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, Request), Box<Refusal>> {
     let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
     attr.set_period(1);
     let spec = EventSpec::new("dummy:HG", Source::Kernel(attr));
@@ -246,12 +274,13 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> io::Result<Allocate
         ..role
     };
     let mut request = request(&spec, &SampleOptions { data_mappings, ..plain }, role)?;
-    let attr = request.attr_mut();
-    attr.set_period(1);
-    // It runs from the start: nothing that happens while we look around shall be missed.
-    attr.set(Flag::Disabled, false);
-    attr.set_read_format(attr.read_format() & !read_format::GROUP);
-    Ok(request)
+    request.change(|attr| {
+        attr.set_period(1);
+        // It runs from the start: nothing that happens while we look around shall be missed.
+        set_start(attr, Start::AtOnce);
+        attr.set_read_format(attr.read_format() & !read_format::GROUP);
+    });
+    Ok((spec, request))
 }
 
 /// The event's text decides; what a tracepoint or breakpoint has by itself (each time) yields to the options.
@@ -271,20 +300,26 @@ fn rate(options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
     }
 }
 
-fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
-    let written = spec.qualifiers.call_graph.as_deref();
+/// Where the event's call chains come from: its text decides, then the options.
+fn stacks(spec: &EventSpec, options: &SampleOptions) -> Option<CallGraph> {
     let size = |otherwise| spec.qualifiers.stack_size.unwrap_or(otherwise);
-    let chosen = match (written, options.call_graph) {
+    match (spec.qualifiers.call_graph.as_deref(), options.call_graph) {
         (Some("no"), _) => None,
         (Some("lbr"), _) => Some(CallGraph::Lbr),
-        (Some("dwarf"), Some(CallGraph::Dwarf(bytes))) => Some(CallGraph::Dwarf(size(bytes))),
+        (Some("dwarf") | None, Some(CallGraph::Dwarf(bytes))) => Some(CallGraph::Dwarf(size(bytes))),
         (Some("dwarf"), _) => Some(CallGraph::Dwarf(size(DEFAULT_STACK))),
         (Some(_), _) => Some(CallGraph::Fp),
-        (None, Some(CallGraph::Dwarf(bytes))) => Some(CallGraph::Dwarf(size(bytes))),
         (None, chosen) => chosen,
-    };
-    let Some(chosen) = chosen else { return };
-    *fields |= sample_type::CALLCHAIN;
+    }
+}
+
+fn call_graph(
+    spec: &EventSpec,
+    options: &SampleOptions,
+    chosen: CallGraph,
+    attr: &mut Attr,
+    fields: &mut u64,
+) {
     if let Some(frames) = spec.qualifiers.max_stack.or(options.max_stack) {
         attr.set_sample_max_stack(frames);
     }
@@ -316,8 +351,7 @@ fn call_graph(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields
 }
 
 fn branches(spec: &EventSpec, options: &SampleOptions, attr: &mut Attr, fields: &mut u64) {
-    let written = spec.qualifiers.branch_type.as_deref().and_then(|text| branch_filter(text).ok());
-    if let Some(filter) = written.or(options.branches) {
+    if let Some(filter) = spec.qualifiers.branch_type.or(options.branches) {
         *fields |= sample_type::BRANCH_STACK;
         attr.set_branch_sample_type(filter);
     }
@@ -354,125 +388,13 @@ fn track(options: &SampleOptions, attr: &mut Attr, data_mappings: bool) {
     attr.set(Flag::ContextSwitch, options.switches);
 }
 
-/// The filters of `-j`: names with commas between them; without a kind of branch, any.
-///
-/// # Errors
-/// The word that is none.
-pub fn branch_filter(text: &str) -> Result<u64, String> {
-    let mut mask = 0;
-    for word in text.split(',') {
-        let known =
-            branch_sample_type::FILTERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
-        mask |= known.ok_or_else(|| word.to_owned())?.1;
-    }
-    Ok(if mask & !branch_sample_type::LEVELS == 0 { mask | branch_sample_type::ANY } else { mask })
-}
-
-/// What was given up so that the kernel takes an event.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Concessions {
-    /// Only user mode, since this user may not see the kernel.
-    pub user_only: bool,
-    /// `precise_ip` had to be lower by so much.
-    pub less_precise: u8,
-    /// Host and guests together.
-    pub all_sides: bool,
-    /// Steps of [`NEWER`] that the kernel does not know.
-    pub older: u8,
-}
-
-/// What pmc asks for on its own account, the newest first: given up in this order.
-const NEWER: [fn(&mut Attr); 4] = [
-    // Linux 6.0
-    |attr| attr.set_read_format(attr.read_format() & !read_format::LOST),
-    // Linux 5.12
-    |attr| {
-        attr.set(Flag::BuildId, false);
-        let fields = attr.sample_type();
-        if fields & sample_type::WEIGHT_STRUCT != 0 {
-            attr.set_sample_type(fields & !sample_type::WEIGHT_STRUCT | sample_type::WEIGHT);
-        }
-    },
-    // Linux 5.1
-    |attr| {
-        attr.set(Flag::Ksymbol, false);
-        attr.set(Flag::BpfEvent, false);
-        attr.set_branch_sample_type(attr.branch_sample_type() & !branch_sample_type::HW_INDEX);
-    },
-    // Linux 3.16
-    |attr| attr.set(Flag::CommExec, false),
-];
-
-impl Concessions {
-    /// The request without what was given up.
-    pub fn apply(self, attr: &mut Attr) {
-        if self.user_only {
-            attr.set(Flag::ExcludeKernel, true);
-            attr.set(Flag::ExcludeHv, true);
-        }
-        if self.all_sides {
-            attr.set(Flag::ExcludeGuest, false);
-            attr.set(Flag::ExcludeHost, false);
-        }
-        attr.set_precise_ip(attr.precise_ip().saturating_sub(self.less_precise));
-        NEWER.iter().take(self.older.into()).for_each(|give_up| give_up(attr));
-    }
-
-    /// The next thing to give up after this answer to `attr` (which has all of the present concessions);
-    /// `None` when there is nothing left.
-    pub fn next(self, error: &io::Error, attr: &Attr, spec: &EventSpec) -> Option<Self> {
-        let number = error.raw_os_error()?;
-        let sees_kernel = !attr.get(Flag::ExcludeKernel) && !attr.get(Flag::ExcludeUser);
-        if number == errno::EACCES && sees_kernel {
-            return Some(Self { user_only: true, ..self });
-        }
-        if !matches!(number, errno::EINVAL | errno::EOPNOTSUPP | errno::E2BIG | errno::ENOENT | errno::ENODEV)
-        {
-            return None;
-        }
-        if spec.precise_max && attr.precise_ip() > 0 {
-            return Some(Self { less_precise: self.less_precise + 1, ..self });
-        }
-        if number == errno::EINVAL && !self.all_sides && !spec.sides_chosen && attr.get(Flag::ExcludeGuest) {
-            return Some(Self { all_sides: true, ..self });
-        }
-        if matches!(number, errno::EINVAL | errno::E2BIG) && usize::from(self.older) < NEWER.len() {
-            return Some(Self { older: self.older + 1, ..self });
-        }
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::Host;
 
     fn options() -> SampleOptions {
-        SampleOptions {
-            rate: Rate::Default,
-            call_graph: None,
-            max_stack: None,
-            kernel_callchains: false,
-            user_callchains: false,
-            fields: 0,
-            period: None,
-            data_mappings: false,
-            branches: None,
-            intr_regs: None,
-            user_regs: None,
-            clock: None,
-            namespaces: false,
-            cgroups: false,
-            switches: false,
-            stat: false,
-            running_time: false,
-            no_samples: false,
-            levels: Levels::AsWritten,
-            inherit: true,
-            backward: false,
-            time: true,
-        }
+        SampleOptions::default()
     }
 
     fn attr(text: &str, options: &SampleOptions, role: SampleRole) -> Attr {
@@ -519,39 +441,8 @@ mod tests {
         for flag in [Flag::Mmap2, Flag::Comm, Flag::Task, Flag::BuildId] {
             assert!(tracks.get(flag) && !other.get(flag), "{flag:?}");
         }
-        let alone = tracker(&options(), SampleRole { with_id: true, ..SampleRole::default() }).unwrap();
+        let (_, alone) = tracker(&options(), SampleRole { with_id: true, ..SampleRole::default() }).unwrap();
         assert!(!alone.attr().get(Flag::Disabled) && alone.attr().get(Flag::Mmap2));
         assert_ne!(alone.attr().sample_type() & sample_type::IDENTIFIER, 0);
-    }
-
-    #[test]
-    fn branch_kinds_have_names() {
-        assert_eq!(branch_filter("any_call,u"), Ok(1 << 4 | branch_sample_type::USER));
-        assert_eq!(branch_filter("u"), Ok(branch_sample_type::ANY | branch_sample_type::USER));
-        assert_eq!(branch_filter("any,sideways"), Err("sideways".to_owned()));
-    }
-
-    #[test]
-    fn what_is_given_up_ends() {
-        let spec = crate::event::parse("cycles:P", &Host::live()).unwrap()[0].events[0].clone();
-        let refused = io::Error::from_raw_os_error(errno::EINVAL);
-        let mut given_up = Concessions::default();
-        let mut steps = 0;
-        loop {
-            let mut request =
-                request(&spec, &options(), SampleRole { tracks: true, ..SampleRole::default() }).unwrap();
-            given_up.apply(request.attr_mut());
-            match given_up.next(&refused, request.attr(), &spec) {
-                Some(more) => given_up = more,
-                None => break,
-            }
-            steps += 1;
-        }
-        assert!((4..12).contains(&steps), "{steps}");
-        assert_eq!((given_up.less_precise, usize::from(given_up.older)), (3, NEWER.len()));
-        let denied = io::Error::from_raw_os_error(errno::EACCES);
-        let attr = attr("cpu-clock", &options(), SampleRole::default());
-        let next = Concessions::default().next(&denied, &attr, &spec);
-        assert!(next.is_some_and(|next| next.user_only));
     }
 }

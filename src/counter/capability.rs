@@ -1,0 +1,344 @@
+//! What works on this machine for this user: every use of pmc is tried with the requests that it makes.
+//!
+//! Receives [`Facts`], a tracepoint's id, and a [`Kernel`] to try requests on (the real one, or a test's); hands on a
+//! [`Capability`] for each use. Nothing is concluded from settings alone: they only explain what the kernel refused.
+//!
+//! ```text
+//! software event --opens--> ring --mapped--> hardware event --opens--> works
+//!      | | in user mode only    | in small only        | refused
+//!      | +--> limited: kernel mode missing             +--> limited: hardware events missing
+//!      | refused                +--> limited: large rings missing
+//!      v
+//!    not
+//! ```
+
+use super::facts::Facts;
+use super::refusal::{Explanation, Refusal};
+use super::request::sampling::{self, CallGraph, DEFAULT_STACK, Rate, SampleOptions, SampleRole};
+use super::request::{Flags, Levels, Mode, Request, allocate};
+use super::target::TargetSlot;
+use crate::abi::attr::kind;
+use crate::abi::branch_sample_type;
+use crate::abi::generic::{CPU_CLOCK, CPU_CYCLES};
+use crate::event::EventSpec;
+use crate::sys::header_page::HeaderPage;
+use crate::sys::page_size;
+use crate::sys::perf::EventFd;
+
+/// Whether a use works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ability {
+    /// All of it.
+    Works,
+    /// With something missing.
+    Limited,
+    /// Not at all.
+    Not,
+}
+
+/// What became of one use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capability {
+    /// What one would type.
+    pub command: &'static str,
+    /// What it is good for.
+    pub purpose: &'static str,
+    /// Whether it works.
+    pub ability: Ability,
+    /// What is missing (empty: all of it), and why.
+    pub missing: Vec<(&'static str, Explanation)>,
+}
+
+/// Takes requests, as the kernel does.
+pub trait Kernel {
+    /// Opens an event, maps a ring of so many pages if that is not 0, and lets both go.
+    ///
+    /// # Errors
+    /// The refusal of the call that failed.
+    fn accepts(
+        &mut self,
+        request: &mut Request,
+        slot: TargetSlot,
+        ring_pages: usize,
+    ) -> Result<(), Box<Refusal>>;
+}
+
+/// The kernel that runs us. Closing a tracepoint takes it some 35 ms, so those stay open as long as this lives.
+#[derive(Debug, Default)]
+pub struct ThisKernel {
+    held: Vec<EventFd>,
+}
+
+impl ThisKernel {
+    /// Whether a tracepoint is held open.
+    pub fn is_slow_to_close(&self) -> bool {
+        !self.held.is_empty()
+    }
+}
+
+impl Kernel for ThisKernel {
+    fn accepts(
+        &mut self,
+        request: &mut Request,
+        slot: TargetSlot,
+        ring_pages: usize,
+    ) -> Result<(), Box<Refusal>> {
+        let event = request.open(slot, None, None)?;
+        if ring_pages > 0
+            && let Err(error) = HeaderPage::map_with_ring(&event, ring_pages)
+        {
+            return Err(ring_refused(request, ring_pages, &error));
+        }
+        if request.attr().kind() == kind::TRACEPOINT {
+            self.held.push(event);
+        }
+        Ok(())
+    }
+}
+
+fn ring_refused(request: &Request, pages: usize, error: &std::io::Error) -> Box<Refusal> {
+    let bytes = (pages as u64 + 1) * page_size() as u64;
+    Box::new(Refusal::of_ring(request.event(), request.attr().clone(), bytes, error))
+}
+
+/// What a use does with its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Count,
+    Sample,
+    CopyStack,
+    Branches,
+    Tracepoint,
+}
+
+/// Where a use counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Own,
+    Others,
+    Cpus,
+}
+
+/// The uses that are tried.
+const USES: [(&str, &str, Use, Scope); 9] = [
+    ("stat", "count a command", Use::Count, Scope::Own),
+    ("stat -p", "count another user's process", Use::Count, Scope::Others),
+    ("stat -a", "count all CPUs", Use::Count, Scope::Cpus),
+    ("stat -e sched:*", "count tracepoints", Use::Tracepoint, Scope::Own),
+    ("record", "sample a command", Use::Sample, Scope::Own),
+    ("record -a", "sample all CPUs", Use::Sample, Scope::Cpus),
+    ("record --call-graph dwarf", "stacks without frame pointers", Use::CopyStack, Scope::Own),
+    ("record -b", "taken branches", Use::Branches, Scope::Own),
+    ("top", "watch all CPUs", Use::Sample, Scope::Cpus),
+];
+
+/// Pages of the ring that sampling asks for: what `perf_event_mlock_kb` allows by default with 4 KiB pages.
+const RING_PAGES: usize = 128;
+/// Pages of the smallest useful ring.
+const SMALL_RING_PAGES: usize = 8;
+/// Samples a second asked for.
+const FREQUENCY: u64 = 1000;
+
+/// Tries every use. `tracepoint`: the id of a common one, or why there is none.
+pub fn capabilities(
+    kernel: &mut dyn Kernel,
+    facts: &Facts,
+    tracepoint: &Result<u64, Explanation>,
+) -> Vec<Capability> {
+    USES.iter()
+        .map(|&(command, purpose, use_, scope)| {
+            let mut trial = UseTrial { kernel, facts, use_, scope, missing: Vec::new() };
+            let usable = match (use_, tracepoint) {
+                (Use::Tracepoint, Err(why)) => trial.lacks("", why.clone()),
+                (Use::Tracepoint, Ok(id)) => trial.opens("", kind::TRACEPOINT, *id),
+                (Use::Branches, _) => trial.opens("", kind::HARDWARE, CPU_CYCLES),
+                _ => trial.climb(),
+            };
+            let ability = match (usable, trial.missing.is_empty()) {
+                (false, _) => Ability::Not,
+                (true, false) => Ability::Limited,
+                (true, true) => Ability::Works,
+            };
+            Capability { command, purpose, ability, missing: trial.missing }
+        })
+        .collect()
+}
+
+struct UseTrial<'a> {
+    kernel: &'a mut dyn Kernel,
+    facts: &'a Facts,
+    use_: Use,
+    scope: Scope,
+    missing: Vec<(&'static str, Explanation)>,
+}
+
+impl UseTrial<'_> {
+    /// The way drawn above; `false` if not even its beginning can be gone.
+    fn climb(&mut self) -> bool {
+        let mut clock = match self.request(kind::SOFTWARE, CPU_CLOCK) {
+            Ok(clock) => clock,
+            Err(refusal) => return self.refused("", &refusal),
+        };
+        let slot = self.slot();
+        if let Err(refusal) = self.kernel.accepts(&mut clock, slot, 0) {
+            return self.refused("", &refusal);
+        }
+        let samples = matches!(self.use_, Use::Sample | Use::CopyStack);
+        if samples && let Err(large) = self.kernel.accepts(&mut clock, slot, RING_PAGES) {
+            if let Err(small) = self.kernel.accepts(&mut clock, slot, SMALL_RING_PAGES) {
+                return self.refused("", &small);
+            }
+            self.refused("large rings", &large);
+        }
+        if let Some(refusal) = clock.kernel_refusal(slot) {
+            self.refused("kernel mode", &refusal);
+        }
+        self.opens("hardware events", kind::HARDWARE, CPU_CYCLES);
+        true
+    }
+
+    fn opens(&mut self, missing: &'static str, kind: u32, config: u64) -> bool {
+        let slot = self.slot();
+        let opened = self.request(kind, config).and_then(|mut one| self.kernel.accepts(&mut one, slot, 0));
+        opened.map_or_else(|refusal| self.refused(missing, &refusal), |()| true)
+    }
+
+    fn refused(&mut self, missing: &'static str, refusal: &Refusal) -> bool {
+        self.lacks(missing, refusal.explain(self.facts))
+    }
+
+    fn lacks(&mut self, missing: &'static str, why: Explanation) -> bool {
+        self.missing.push((missing, why));
+        false
+    }
+
+    fn slot(&self) -> TargetSlot {
+        match self.scope {
+            Scope::Own => TargetSlot::OURSELVES,
+            Scope::Others => TargetSlot { tid: Some(1), cpu: None },
+            Scope::Cpus => TargetSlot { tid: None, cpu: Some(self.facts.online.first().unwrap_or(0)) },
+        }
+    }
+
+    /// The request that the use makes for this event.
+    fn request(&self, kind: u32, config: u64) -> Result<Request, Box<Refusal>> {
+        let spec = EventSpec::generic(kind, config);
+        let (system, cpu) = (self.scope == Scope::Cpus, self.slot().cpu);
+        if matches!(self.use_, Use::Count | Use::Tracepoint) {
+            let mode = if system { Mode::SystemCounting } else { Mode::TaskCounting };
+            return allocate(&spec, mode, Flags::default(), cpu);
+        }
+        let allowed = self.facts.settings.max_sample_rate.unwrap_or(FREQUENCY);
+        let branches = branch_sample_type::USER | branch_sample_type::ANY;
+        let options = SampleOptions {
+            rate: Rate::Frequency(allowed.clamp(1, FREQUENCY)),
+            call_graph: match self.use_ {
+                Use::CopyStack => Some(CallGraph::Dwarf(DEFAULT_STACK)),
+                Use::Branches => None,
+                _ => Some(CallGraph::Fp),
+            },
+            branches: (self.use_ == Use::Branches).then_some(branches),
+            levels: if self.use_ == Use::Branches { Levels::User } else { Levels::AsWritten },
+            inherit: false,
+            ..SampleOptions::default()
+        };
+        sampling::request(&spec, &options, SampleRole { leads: true, system, ..SampleRole::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::Attr;
+    use crate::abi::attr::Flag;
+    use crate::counter::refusal::RefusalKind;
+    use crate::host::saved;
+    use crate::sys::credentials::Credentials;
+    use crate::sys::errno;
+
+    /// A kernel that answers by a rule.
+    struct Rule<F>(F);
+
+    impl<F: FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>> Kernel for Rule<F> {
+        fn accepts(
+            &mut self,
+            request: &mut Request,
+            slot: TargetSlot,
+            ring: usize,
+        ) -> Result<(), Box<Refusal>> {
+            request.negotiate(slot, false, |attr| {
+                (self.0)(attr, slot, 0).map_err(std::io::Error::from_raw_os_error)
+            })?;
+            let mapped = if ring > 0 { (self.0)(request.attr(), slot, ring) } else { Ok(()) };
+            mapped.map_err(|errno| ring_refused(request, ring, &std::io::Error::from_raw_os_error(errno)))
+        }
+    }
+
+    fn tried(
+        machine: &str,
+        uid: u32,
+        rule: impl FnMut(&Attr, TargetSlot, usize) -> Result<(), i32>,
+    ) -> Vec<Capability> {
+        let bits = if uid == 0 { u64::MAX } else { 0 };
+        let facts =
+            Facts::read(&saved(machine), Credentials { uid, capabilities: bits, ..Credentials::default() });
+        capabilities(&mut Rule(rule), &facts, &Ok(77))
+    }
+
+    fn of<'a>(all: &'a [Capability], command: &str) -> &'a Capability {
+        all.iter().find(|one| one.command == command).unwrap()
+    }
+
+    #[test]
+    fn a_kernel_that_takes_all() {
+        let all = tried("two-sockets", 0, |_, _, _| Ok(()));
+        assert!(all.iter().all(|one| one.ability == Ability::Works), "{all:?}");
+    }
+
+    #[test]
+    fn a_machine_without_hardware_counters() {
+        let all = tried("vm-without-pmu", 0, |attr, _, _| {
+            if attr.kind() == kind::HARDWARE { Err(errno::ENOENT) } else { Ok(()) }
+        });
+        let stat = of(&all, "stat");
+        assert_eq!(stat.ability, Ability::Limited);
+        assert_eq!(stat.missing[0].0, "hardware events");
+        assert!(stat.missing[0].1.cause.contains("virtual machine"));
+        assert_eq!(of(&all, "record -b").ability, Ability::Not);
+        assert_eq!(of(&all, "stat -e sched:*").ability, Ability::Works);
+    }
+
+    #[test]
+    fn a_user_at_paranoid_2() {
+        let all = tried("two-sockets", 1000, |attr, slot, _| {
+            let own = slot == TargetSlot::OURSELVES;
+            if own && attr.get(Flag::ExcludeKernel) { Ok(()) } else { Err(errno::EACCES) }
+        });
+        let stat = of(&all, "stat");
+        assert_eq!(stat.ability, Ability::Limited);
+        assert_eq!(stat.missing.len(), 1);
+        assert_eq!(stat.missing[0].0, "kernel mode");
+        for command in ["stat -a", "top", "stat -p"] {
+            let one = of(&all, command);
+            assert_eq!(one.ability, Ability::Not, "{command}");
+            assert_eq!(one.missing[0].1.kind, RefusalKind::NoPrivilege);
+        }
+        assert_eq!(of(&all, "record").ability, Ability::Limited);
+    }
+
+    #[test]
+    fn a_user_without_ring_memory() {
+        let all =
+            tried(
+                "two-sockets",
+                1000,
+                |_, _, ring| {
+                    if ring > SMALL_RING_PAGES { Err(errno::EPERM) } else { Ok(()) }
+                },
+            );
+        let record = of(&all, "record");
+        assert_eq!((record.ability, record.missing[0].0), (Ability::Limited, "large rings"));
+        assert!(record.missing[0].1.remedy.contains("-m"));
+        assert_eq!(of(&all, "stat").ability, Ability::Works);
+    }
+}

@@ -1,0 +1,267 @@
+//! What is asked of the kernel: the one author of a `perf_event_attr` after `event`.
+//!
+//! Receives an [`EventSpec`] (what the event's text decides), a [`Mode`], [`Flags`] and the CPU of a system mode; checks what FreeBSD's
+//! `pmc_allocate(3)` checks, and hands on a [`Request`]: complete for counting here, for sampling in [`sampling`]. Opens
+//! nothing: [`super::open`] does, and may give up parts of the request on the way.
+
+pub mod sampling;
+
+use super::open::GivenUp;
+use super::refusal::{Refusal, RefusalKind};
+use crate::abi::attr::Flag;
+use crate::abi::{Attr, read_format, sample_type};
+use crate::event::{EventSpec, Source};
+use crate::sys::errno;
+
+/// What a counter counts, and whether it samples: FreeBSD's four modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything on a CPU, counting (`PMC_MODE_SC`).
+    SystemCounting,
+    /// Everything on a CPU, sampling (`PMC_MODE_SS`).
+    SystemSampling,
+    /// A thread, counting (`PMC_MODE_TC`).
+    TaskCounting,
+    /// A thread, sampling (`PMC_MODE_TS`).
+    TaskSampling,
+}
+
+impl Mode {
+    pub(super) fn samples(self) -> bool {
+        matches!(self, Self::SystemSampling | Self::TaskSampling)
+    }
+
+    fn is_system(self) -> bool {
+        matches!(self, Self::SystemCounting | Self::SystemSampling)
+    }
+}
+
+/// What else is asked of a counter (`PMC_F_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// Children started later are counted too (`inherit`).
+    pub descendants: bool,
+    /// The increment is logged at each context switch; counting tasks only. Not done yet: refused.
+    pub log_cswitch: bool,
+    /// The sum is logged when a process exits; counting tasks only. Not done yet: refused.
+    pub log_exit: bool,
+    /// Samples carry call chains; sampling only.
+    pub callchain: bool,
+}
+
+/// Which privilege levels are counted where the event's text does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Levels {
+    /// As the events say.
+    #[default]
+    AsWritten,
+    /// `--all-user`.
+    User,
+    /// `--all-kernel`.
+    Kernel,
+}
+
+/// When an event begins to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// When it is enabled.
+    Enabled,
+    /// When the task executes a command, or is enabled before.
+    Exec,
+    /// When it is opened; a member of a group when its leader does.
+    AtOnce,
+}
+
+/// A checked request, ready to be opened on any number of targets.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The event's name, for whoever has to say that it was refused.
+    pub(super) event: String,
+    /// All that is asked for.
+    pub(super) whole: Attr,
+    /// The same without what the kernel would not have: what is put to it next.
+    pub(super) attr: Attr,
+    pub(super) given_up: GivenUp,
+    /// `P`: the highest precision that can be had.
+    pub(super) precise_max: bool,
+    /// The text chose between host and guests.
+    pub(super) exclusion_chosen: bool,
+}
+
+/// Checks a request and completes its `perf_event_attr`: for counting as it will be opened, for sampling but for what
+/// [`sampling::request`] adds. Nothing is opened yet.
+///
+/// `cpu` is the CPU of a system mode, and must be `None` for task modes, as in `pmc_allocate(3)`.
+///
+/// # Errors
+/// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not the kernel's;
+/// `EOPNOTSUPP` for the two logs of FreeBSD, which nobody writes yet; `ENXIO` for the persistent PMU of 2013, whose flag bit
+/// means something else to a mainline kernel. What only the kernel knows (hardware, privilege) is refused when it is opened.
+pub fn allocate(
+    spec: &EventSpec,
+    mode: Mode,
+    flags: Flags,
+    cpu: Option<u32>,
+) -> Result<Request, Box<Refusal>> {
+    let refuse = |errno, kind, cause: &str, remedy: &str| {
+        let attr = spec.attr().cloned().unwrap_or_default();
+        Err(Box::new(Refusal::before_the_kernel(&spec.name, attr, errno, (kind, cause, remedy))))
+    };
+    let bad = |cause: &str, remedy: &str| refuse(errno::EINVAL, RefusalKind::BadRequest, cause, remedy);
+    let Source::Kernel(attr) = &spec.source else {
+        return bad("pmc itself measures it: no kernel event stands behind it", "count it: pmc stat -e …");
+    };
+    if spec.persistent {
+        return refuse(
+            errno::ENXIO,
+            RefusalKind::NoHardware,
+            "pmc cannot hold persistent events yet, and no mainline kernel has them",
+            "",
+        );
+    }
+    let logs = flags.log_cswitch || flags.log_exit;
+    match (mode.is_system(), cpu) {
+        (true, None) => return bad("counting a whole CPU needs the CPU's number", ""),
+        (false, Some(_)) => return bad("a counter of a task follows it to any CPU, and takes no number", ""),
+        _ if flags.callchain && !mode.samples() => return bad("only samples have call chains", ""),
+        _ if logs && mode != Mode::TaskCounting => return bad("only counts of tasks can be logged", ""),
+        _ if logs => {
+            let cause = "pmc writes no log of counts at context switches or exits yet";
+            return refuse(errno::EOPNOTSUPP, RefusalKind::NoCapability, cause, "");
+        }
+        _ => {}
+    }
+    let mut attr = attr.clone();
+    attr.set(Flag::Disabled, true);
+    attr.set(Flag::Inherit, spec.qualifiers.inherit.unwrap_or(flags.descendants));
+    if mode.samples() {
+        attr.set_sample_type(if flags.callchain { sample_type::CALLCHAIN } else { 0 });
+    } else {
+        // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling; perf's
+        // identifier costs nothing and tells its events from others'.
+        attr.set_period(0);
+        attr.set_sample_type(sample_type::IDENTIFIER);
+        attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);
+    }
+    Ok(Request {
+        event: spec.name.clone(),
+        whole: attr.clone(),
+        attr,
+        given_up: GivenUp::default(),
+        precise_max: spec.precise_max,
+        exclusion_chosen: spec.exclusion_chosen,
+    })
+}
+
+impl Request {
+    /// The event's name.
+    pub fn event(&self) -> &str {
+        &self.event
+    }
+
+    /// The request as the kernel took it, or will get it next.
+    pub fn attr(&self) -> &Attr {
+        &self.attr
+    }
+
+    /// Chooses the levels.
+    pub fn levels(&mut self, levels: Levels) {
+        self.change(|attr| set_levels(attr, levels));
+    }
+
+    /// Says when it begins.
+    pub fn start(&mut self, start: Start) {
+        self.change(|attr| set_start(attr, start));
+    }
+
+    /// The whole group is read at once, each value with its event's id.
+    pub fn read_as_group(&mut self, grouped: bool) {
+        const AS_GROUP: u64 = read_format::GROUP | read_format::ID;
+        self.change(|attr| {
+            let alone = attr.read_format() & !AS_GROUP;
+            attr.set_read_format(alone | if grouped { AS_GROUP } else { 0 });
+        });
+    }
+
+    /// On a counter all the time or in error (`pinned`); or sharing counters as anybody does.
+    pub fn pinned(&mut self, pinned: bool) {
+        self.change(|attr| {
+            attr.set(Flag::Pinned, pinned);
+            attr.set(Flag::Exclusive, false);
+        });
+    }
+
+    /// Changes what is asked for; what was given up stays given up.
+    pub(super) fn change(&mut self, change: impl Fn(&mut Attr)) {
+        change(&mut self.whole);
+        change(&mut self.attr);
+    }
+}
+
+fn set_levels(attr: &mut Attr, levels: Levels) {
+    let (user, kernel) = match levels {
+        Levels::AsWritten => return,
+        Levels::User => (true, false),
+        Levels::Kernel => (false, true),
+    };
+    attr.set(Flag::ExcludeUser, !user);
+    attr.set(Flag::ExcludeKernel, !kernel);
+}
+
+fn set_start(attr: &mut Attr, start: Start) {
+    attr.set(Flag::Disabled, start != Start::AtOnce);
+    attr.set(Flag::EnableOnExec, start == Start::Exec);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::attr::kind;
+
+    fn task_clock() -> EventSpec {
+        EventSpec::new("task-clock", Source::Kernel(Attr::new(kind::SOFTWARE, 1)))
+    }
+
+    #[test]
+    fn what_pmc_allocate_checks_is_checked() {
+        let spec = task_clock();
+        let refused = |mode, flags, cpu| {
+            let refusal = allocate(&spec, mode, flags, cpu).err()?;
+            assert_eq!(refusal.event, "task-clock");
+            refusal.errno
+        };
+        let none = Flags::default();
+        assert_eq!(refused(Mode::TaskCounting, none, None), None);
+        assert_eq!(refused(Mode::SystemCounting, none, Some(0)), None);
+        assert_eq!(refused(Mode::SystemCounting, none, None), Some(errno::EINVAL));
+        assert_eq!(refused(Mode::TaskCounting, none, Some(0)), Some(errno::EINVAL));
+        let callchain = Flags { callchain: true, ..none };
+        assert_eq!(refused(Mode::TaskCounting, callchain, None), Some(errno::EINVAL));
+        assert_eq!(refused(Mode::TaskSampling, callchain, None), None);
+        for log in [Flags { log_exit: true, ..none }, Flags { log_cswitch: true, ..none }] {
+            assert_eq!(refused(Mode::SystemCounting, log, Some(0)), Some(errno::EINVAL));
+            assert_eq!(refused(Mode::TaskCounting, log, None), Some(errno::EOPNOTSUPP));
+        }
+        let persistent = EventSpec { persistent: true, ..task_clock() };
+        let refusal = allocate(&persistent, Mode::TaskCounting, none, None).err().unwrap();
+        assert_eq!(
+            (refusal.errno, refusal.explain(&Default::default()).kind),
+            (Some(errno::ENXIO), RefusalKind::NoHardware)
+        );
+    }
+
+    #[test]
+    fn a_counting_request_has_no_period() {
+        let mut spec = task_clock();
+        if let Source::Kernel(attr) = &mut spec.source {
+            attr.set_period(1);
+        }
+        let mut request = allocate(&spec, Mode::TaskCounting, Flags::default(), None).unwrap();
+        request.start(Start::Exec);
+        request.levels(Levels::User);
+        let attr = request.attr();
+        assert_eq!((attr.period(), attr.sample_type()), (0, sample_type::IDENTIFIER));
+        assert!(attr.get(Flag::Disabled) && attr.get(Flag::EnableOnExec) && attr.get(Flag::ExcludeKernel));
+        assert!(!attr.get(Flag::Inherit));
+    }
+}
