@@ -4,7 +4,7 @@
 //! hands on the attr and the records of an ordinary call-chain recording. Knows nothing of unwinding.
 //!
 //! ```text
-//! | id'fier ip tid time (addr) … | read | nr, kernel part | raw | branches | regs | stack | weight (data_src) …
+//! | id'fier ip tid time (addr) … | read | nr, kernel part | raw | branches | regs | stack | weight (…)
 //!                              becomes
 //! | id'fier ip tid time        … | read | nr, the whole chain | raw | branches            | weight …
 //! ```

@@ -108,7 +108,8 @@ pub(super) struct Measurement {
 
 /// Measures from start to end.
 ///
-/// # Errors A command that cannot be started (status 126 or 127), what the kernel says of waiting and
+/// # Errors
+/// A command that cannot be started (status 126 or 127), what the kernel says of waiting and
 /// switching, and what the driven says.
 pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) -> Result<Measurement> {
     let Surroundings { host, course, held, mut threads, signals, mut control, stop, mut watcher } =

@@ -38,7 +38,8 @@ pub enum Kind {
 
 /// Takes a POSIX lock on byte 0, owned by this process.
 ///
-/// # Errors `EAGAIN` or `EACCES` when another's lock stands in the way; `EBADF` for a write lock on a file
+/// # Errors
+/// `EAGAIN` or `EACCES` when another's lock stands in the way; `EBADF` for a write lock on a file
 /// opened for reading.
 pub fn take(file: &File, kind: Kind) -> io::Result<()> {
     set(file, libc::F_SETLK, raw(kind))

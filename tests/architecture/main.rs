@@ -55,12 +55,11 @@ const FLOORS: &[(&str, &[&str])] = &[
             "terminal",
             "units",
             "text",
-            "address",
         ],
     ),
     ("cli", &[]),
     ("tui", &["view", "profile", "error", "terminal", "units", "text"]),
-    ("view", &["profile", "symbol", "session", "record", "abi", "units", "text"]),
+    ("view", &["profile", "symbol", "session", "record", "abi", "error", "units", "text"]),
     // The engines.
     (
         "recording",
@@ -71,7 +70,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     (
         "analysis",
-        &["profile", "symbol", "unwind", "session", "perfdata", "record", "abi", "error", "text", "address"],
+        &[
+            "profile", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error",
+            "text", "address",
+        ],
     ),
     ("profile", &["symbol", "session", "record", "abi", "error", "units", "text"]),
     // The measuring wing.
@@ -117,21 +119,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("memmap2", &["sys"]),
     (
         "std::fs",
-        &[
-            "command",
-            "view",
-            "recording",
-            "analysis",
-            "counter",
-            "event",
-            "host",
-            "symbol",
-            "perfdata",
-            "sys",
-        ],
+        &["command", "recording", "analysis", "counter", "event", "host", "symbol", "perfdata", "sys"],
     ),
     ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error"]),
-    ("std::thread", &["command", "tui", "recording", "counter"]),
+    ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
     ("std::env", &["command", "recording", "analysis", "counter", "symbol", "perfdata", "sys", "terminal"]),
     ("std::net", &["command", "record"]),
     // What people type and see.
@@ -166,7 +157,6 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "rustc_hash",
         &[
-            "command",
             "tui",
             "view",
             "recording",
@@ -187,7 +177,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 /// Numbers that `sys` hands out by libc's names: of errors, and of signals.
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// What several commands have in common, below `command`.
-const SHARED_BY_COMMANDS: &[&str] = &["browse", "plan", "progress", "sampling_options", "screen"];
+const SHARED_BY_COMMANDS: &[&str] = &["browse", "plan", "progress", "reasons", "sampling_options", "screen"];
 /// Commands that are still handed what was typed, and make no plan of it.
 const WITHOUT_PLAN: &[&str] = &[
     "command/info.rs",

@@ -196,7 +196,8 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Finds the lines of a source file by the path that the compiler wrote down; `None` where there is none to be had.
+/// Finds the lines of a source file by the path that the compiler wrote down; `None` where there is none to
+/// be had.
 pub type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 
 /// Lines of source files, and which was printed last for each thread: it is not printed twice in a row.
