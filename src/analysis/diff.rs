@@ -38,7 +38,7 @@ pub struct DiffRequest {
 
 /// A recording, added up.
 #[derive(Debug)]
-struct Side {
+struct DiffSide {
     file: diff::File,
     /// What is worth knowing about the file.
     notes: Vec<String>,
@@ -47,12 +47,12 @@ struct Side {
 
 /// Recordings, added up, with words in common.
 #[derive(Debug)]
-pub struct Sides {
-    all: Vec<Side>,
+pub struct DiffSides {
+    all: Vec<DiffSide>,
     texts: StringTable,
 }
 
-impl Sides {
+impl DiffSides {
     /// Reads the recordings.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ fn read(
     request: &DiffRequest,
     texts: &mut StringTable,
     progress: &dyn ProgressSink,
-) -> Result<Side> {
+) -> Result<DiffSide> {
     let session = Arc::new(Session::open(Reader::open(path)?)?);
     let has_tree = request.tree && has_chains(&session.reader);
     let asked = AnalysisRequest { callers: has_tree, ..request.analysis.clone() };
@@ -95,14 +95,14 @@ fn read(
     let profile = analysis.answer(named, &query).profile;
     *texts = profile.texts;
     let path = path.display().to_string();
-    Ok(Side {
+    Ok(DiffSide {
         notes: quality::notes(&session).iter().map(|note| format!("{path}: {note}")).collect(),
         file: diff::File { path, samples: analysis.sample_count(), lost: quality::lost(&session) },
         events: profile.events,
     })
 }
 
-fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: StringTable) -> Result<Comparison> {
+fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) -> Result<Comparison> {
     let mut notes: Vec<String> = sides.iter_mut().flat_map(|side| std::mem::take(&mut side.notes)).collect();
     let files: Vec<diff::File> = sides.iter().map(|side| side.file.clone()).collect();
     let in_others =
@@ -114,7 +114,7 @@ fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: StringTable) -> R
         }
     }
     if names.is_empty() {
-        let list = |side: &Side| {
+        let list = |side: &DiffSide| {
             let names: Vec<_> = side.events.iter().map(|event| clean(&event.name)).collect();
             names.join(", ")
         };
@@ -138,7 +138,7 @@ fn compare(mut sides: Vec<Side>, request: &DiffRequest, texts: StringTable) -> R
     let mut events = Vec::new();
     for name in names {
         // The first of that name: a recording with two of one name cannot say which is which.
-        let mut take = |side: &mut Side| {
+        let mut take = |side: &mut DiffSide| {
             let at = side.events.iter().position(|event| event.name == name)?;
             Some(side.events.remove(at))
         };

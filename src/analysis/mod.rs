@@ -30,15 +30,17 @@ use names::RecordingNames;
 pub use request::AnalysisRequest;
 use request::StackChanges;
 use symbols::Symbols;
-use unwinding::Unwinding;
+use unwinding::RecordingUnwinder;
 
 use crate::abi::sample_type;
 use crate::error::Result;
 use crate::perfdata::Reader;
-use crate::profile::sampled::query::{self, Source, Times};
+use crate::profile::sampled::quality::Ends;
+use crate::profile::sampled::query::{self, EventTotals, Times};
 use crate::profile::sampled::table::Input;
-use crate::profile::sampled::trust::Ends;
-use crate::profile::sampled::{Answer, Code, ModuleTrust, Profile, Query, StringTable, Trust, callers};
+use crate::profile::sampled::{
+    Answer, Code, DataQuality, ModuleQuality, Profile, Query, StringTable, callers,
+};
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
 use crate::session::{Resolved, Samples, Session, Value, resolver};
@@ -135,7 +137,7 @@ impl Analysis {
         let symbols = symbols_of(&session, &request.symbols)?;
         let (mut samples, ends) = {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = Unwinding::new(&session, &symbols, request.max_stack);
+            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack);
             let samples = samples::collect(&session, &wanted, Some(&unwinding), &|count| meter.more(count))?;
             (samples, unwinding.ends())
         };
@@ -198,14 +200,14 @@ impl Analysis {
             samples.change_stacks(&changes, &code, &texts);
         }
         let samples = self.samples.clone();
-        NamedSamples { samples, code, texts, modules: Vec::new(), trust: Trust::default() }
+        NamedSamples { samples, code, texts, modules: Vec::new(), trust: DataQuality::default() }
     }
 
     /// Finds out what the data and the names are worth. With `remedies`, what would bring missing names too:
     /// that may take longer than many a report.
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
         let AggregatedSamples { session, samples, resolved, ends, has_stacks, .. } = &*self.samples;
-        let counts = crate::profile::sampled::trust::quality(resolved, &named.code, &named.texts);
+        let counts = crate::profile::sampled::quality::count(resolved, &named.code, &named.texts);
         named.modules = quality::modules(session, &self.symbols, &counts);
         if remedies {
             quality::add_remedies(&mut named.modules, session, &self.symbols);
@@ -241,7 +243,7 @@ impl AggregatedSamples {
     }
 
     /// The events with their sums.
-    fn sources(&self) -> Vec<Source> {
+    fn events_totals(&self) -> Vec<EventTotals> {
         let reader = &self.session.reader;
         let groups = reader.features().groups.as_deref().unwrap_or_default();
         let leader = |index: usize| {
@@ -251,7 +253,7 @@ impl AggregatedSamples {
             };
             groups.iter().find(inside).map_or(index, |group| group.leader as usize)
         };
-        let source = |(index, event): (usize, &crate::perfdata::Event)| Source {
+        let source = |(index, event): (usize, &crate::perfdata::Event)| EventTotals {
             name: event.name(),
             leader: leader(index),
             total: self.samples.totals[index],
@@ -270,9 +272,9 @@ pub struct NamedSamples {
     /// The words of `code`.
     texts: StringTable,
     /// What is known of the modules, once that was assessed.
-    modules: Vec<ModuleTrust>,
+    modules: Vec<ModuleQuality>,
     /// What the data are worth, once that was assessed.
-    trust: Trust,
+    trust: DataQuality,
 }
 
 impl NamedSamples {
@@ -295,7 +297,7 @@ impl NamedSamples {
     }
 
     fn answer_with(&self, words: &RecordingNames<'_>, query: &Query, texts: StringTable) -> Answer {
-        query::answer(&self.input(words), &self.samples.sources(), query, texts)
+        query::answer(&self.input(words), &self.samples.events_totals(), query, texts)
     }
 
     fn input<'a>(&'a self, words: &'a RecordingNames<'_>) -> Input<'a> {

@@ -4,8 +4,8 @@
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
 use super::symbols::Symbols;
-use crate::profile::sampled::trust::{Ends, Quality};
-use crate::profile::sampled::{self, ModuleTrust};
+use crate::profile::sampled::quality::{Ends, StackCounts};
+use crate::profile::sampled::{self, ModuleQuality};
 use crate::session::{Samples, Session};
 
 /// Modules whose remedy is worked out.
@@ -25,28 +25,28 @@ pub fn notes(session: &Session) -> Vec<String> {
 }
 
 /// Modules with samples, most frames first.
-pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &Quality) -> Vec<ModuleTrust> {
-    let mut list: Vec<ModuleTrust> = quality
+pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &StackCounts) -> Vec<ModuleQuality> {
+    let mut list: Vec<ModuleQuality> = quality
         .modules
         .iter()
         .map(|(&module, &(frames, unnamed))| {
             let Some(module) = module else {
                 let missing = vec!["nothing was mapped at these addresses".to_owned()];
                 let name = sampled::code::UNKNOWN.to_owned();
-                return ModuleTrust {
+                return ModuleQuality {
                     path: name.clone(),
                     name,
                     frames,
                     unnamed,
                     missing,
-                    ..ModuleTrust::default()
+                    ..ModuleQuality::default()
                 };
             };
             let of = &session.history.modules()[module as usize];
             let trust = symbols.id(module).map(|id| symbols.symbolizer.quality(id)).unwrap_or_default();
             let shown =
                 |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
-            ModuleTrust {
+            ModuleQuality {
                 path: of.path.to_string_lossy().into_owned(),
                 name: of.short_name(),
                 build_id: of.build_id.as_ref().map(|id| crate::text::hex(id, "")),
@@ -66,10 +66,10 @@ pub(super) fn modules(session: &Session, symbols: &Symbols, quality: &Quality) -
 }
 
 /// Works out what would help the modules with most nameless frames: that may ask the package manager.
-pub(super) fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbols: &Symbols) {
+pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, symbols: &Symbols) {
     let frames: u64 = modules.iter().map(|module| module.frames).sum();
-    let matters = |module: &&mut ModuleTrust| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
-    let mut worst: Vec<&mut ModuleTrust> = modules.iter_mut().filter(matters).collect();
+    let matters = |module: &&mut ModuleQuality| module.unnamed > 0 && module.unnamed >= frames / REMEDY_FROM;
+    let mut worst: Vec<&mut ModuleQuality> = modules.iter_mut().filter(matters).collect();
     worst.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
     for module in worst.into_iter().take(REMEDIES) {
         let all = session.history.modules().iter().enumerate();
@@ -84,10 +84,10 @@ pub(super) fn add_remedies(modules: &mut [ModuleTrust], session: &Session, symbo
 pub(super) fn trust(
     session: &Session,
     samples: &Samples,
-    quality: &Quality,
+    quality: &StackCounts,
     ends: Ends,
     has_stacks: bool,
-) -> sampled::Trust {
+) -> sampled::DataQuality {
     let name = |module: u32| session.history.modules()[module as usize].short_name();
     let mut broken: Vec<(String, u64)> = quality
         .broken
@@ -98,7 +98,7 @@ pub(super) fn trust(
     broken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
-    sampled::Trust {
+    sampled::DataQuality {
         unwound_live: typed.iter().any(|word| word.contains("dwarf")) && ends.copied == 0,
         samples: samples.totals.iter().map(|total| total.samples).sum(),
         // The same losses told in two ways: by records, and by the counters themselves.

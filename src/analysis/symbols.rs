@@ -91,7 +91,7 @@ impl Symbols {
     pub fn query(&self, location: &Location) -> Option<(ModuleId, SymbolQuery)> {
         let id = self.id(location.module()?)?;
         let by_offset = self.symbolizer.module(id).kind.by_file_offset();
-        let query = if by_offset { FileOffset(location.place).into() } else { Avma(location.place).into() };
+        let query = if by_offset { FileOffset(location.offset).into() } else { Avma(location.offset).into() };
         Some((id, query))
     }
 

@@ -1,5 +1,5 @@
-//! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample first
-//! needs them.
+//! Unwinding for pass 2: each module's tables and each epoch's space are prepared once, when a sample
+//! first needs them.
 //!
 //! Receives the session's epochs and the symbolizer's files; hands on walkers, one a thread.
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
 use crate::address::Avma;
-use crate::profile::sampled::trust::Ends;
+use crate::profile::sampled::quality::Ends;
 use crate::record::Parts;
 use crate::session::{Epoch, History, Session, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
@@ -18,7 +18,7 @@ use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 const MOST_SPACES: usize = 256;
 
 /// The unwinder of a recording.
-pub struct Unwinding<'a> {
+pub struct RecordingUnwinder<'a> {
     history: &'a History,
     symbols: &'a Symbols,
     arch: Arch,
@@ -26,12 +26,12 @@ pub struct Unwinding<'a> {
     less_one: bool,
     tables: Vec<OnceLock<Option<Tables>>>,
     spaces: Mutex<FxHashMap<Epoch, std::sync::Arc<Space>>>,
-    ends: Mutex<Tally>,
+    ends: Mutex<EndCounts>,
 }
 
 /// How chains ended.
 #[derive(Default)]
-struct Tally {
+struct EndCounts {
     copied: u64,
     cut: u64,
     lost: u64,
@@ -40,7 +40,7 @@ struct Tally {
     no_tables: FxHashMap<Option<u32>, u64>,
 }
 
-impl<'a> Unwinding<'a> {
+impl<'a> RecordingUnwinder<'a> {
     /// The unwinder of a recording; `most` is the longest chain, in frames.
     pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
@@ -64,12 +64,12 @@ impl<'a> Unwinding<'a> {
 
     /// Why the stacks that were walked so far end; complete when the walkers are gone.
     pub fn ends(&self) -> Ends {
-        let tally = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |module: u32| self.history.modules()[module as usize].short_name();
         let mut no_tables: Vec<(Option<String>, u64)> =
-            tally.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
+            counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
         no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Ends { copied: tally.copied, cut: tally.cut, lost: tally.lost, long: tally.long, no_tables }
+        Ends { copied: counts.copied, cut: counts.cut, lost: counts.lost, long: counts.long, no_tables }
     }
 
     fn tables(&self, module: u32) -> Option<&Tables> {
@@ -99,7 +99,7 @@ impl<'a> Unwinding<'a> {
     }
 }
 
-impl Unwind for Unwinding<'_> {
+impl Unwind for RecordingUnwinder<'_> {
     fn walker(&self) -> Box<dyn Walk + '_> {
         Box::new(OneThread {
             shared: self,
@@ -107,18 +107,18 @@ impl Unwind for Unwinding<'_> {
             last: None,
             values: Vec::new(),
             chain: Vec::new(),
-            ends: Tally::default(),
+            ends: EndCounts::default(),
         })
     }
 }
 
 struct OneThread<'a> {
-    shared: &'a Unwinding<'a>,
+    shared: &'a RecordingUnwinder<'a>,
     walker: Walker,
     last: Option<(Epoch, std::sync::Arc<Space>)>,
     values: Vec<u64>,
     chain: Vec<Avma>,
-    ends: Tally,
+    ends: EndCounts,
 }
 
 impl Drop for OneThread<'_> {

@@ -156,7 +156,7 @@ impl Request {
     /// nothing.
     fn whole_without(&self, given_up: GivenUp) -> Attr {
         let mut attr = self.whole.clone();
-        if given_up.0[0] > 0 {
+        if given_up.has(Fallback::UserOnly) {
             (FALLBACKS[0].give_up)(&mut attr);
         }
         attr

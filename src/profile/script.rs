@@ -1,6 +1,6 @@
 //! Samples one by one, with names: what `pmc script` prints.
 //!
-//! Plain data: the command fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of
+//! Plain data: `analysis` fills in an [`Entry`] for each sample, a view prints it. [`Fields`] says what of
 //! it.
 
 /// What samples and other records hold, for those who print it.

@@ -1,7 +1,7 @@
-//! Who ran and what was mapped, at every moment of a recording.
+//! Who ran and what was mapped, at every time of a recording.
 //!
 //! Receives side-band records in the order of time; decides what fork, exec and overlapping mappings mean;
-//! answers, for any moment and in any order of asking: which space a process had, which name a thread had,
+//! answers, for any timestamp and in any order of asking: which space a process had, which name a thread had,
 //! what lay at an address.
 //!
 //! ```text
@@ -22,7 +22,7 @@ use crate::abi::{CpuMode, misc};
 use crate::address::{Avma, FileOffset, Mapping};
 use crate::record::{Comm, FileId, Ksymbol, Mmap, Namespaces, RawRecord, Record, Task};
 
-/// A moment of a recording: its time, or where its events have none, the place in the file.
+/// When in a recording: nanoseconds of its clock, or where its events have no times, the offset in its data.
 pub type Timestamp = u64;
 
 /// A stretch of a process's life, by number.
@@ -40,17 +40,18 @@ impl Epoch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommId(pub u32);
 
-/// Values that hold from a moment on. Most processes have two: from their fork, and from their exec.
+/// Values that hold from a timestamp on. Most processes have two: from their fork, and from their exec.
 type Timeline<T> = SmallVec<[(Timestamp, T); 2]>;
 
-/// What holds at a moment; before the first, the first.
+/// What holds at a timestamp; before the first, the first.
 fn at<T: Copy>(timeline: &Timeline<T>, timestamp: Timestamp) -> Option<T> {
     let after = timeline.partition_point(|(from, _)| *from <= timestamp);
     timeline.get(after.saturating_sub(1)).map(|(_, value)| *value)
 }
 
+/// What an epoch's addresses mean.
 #[derive(Debug, Clone, Copy)]
-struct EpochOf {
+struct EpochSpace {
     root: Root,
     /// What of the space no other epoch shares.
     own: Own,
@@ -74,7 +75,7 @@ pub struct TaskAbout {
 #[derive(Debug)]
 pub struct History {
     spaces: Spaces,
-    epochs: Vec<EpochOf>,
+    epochs: Vec<EpochSpace>,
     processes: FxHashMap<i32, Timeline<Epoch>>,
     /// All that is mapped, code or not, where the recorder was asked for that (`-d`).
     data: Option<FxHashMap<i32, Timeline<Epoch>>>,
@@ -94,7 +95,7 @@ pub struct History {
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
-        let nobody = |pid| EpochOf { root: Root::EMPTY, own: Own::NONE, pid, data: None, version: 0 };
+        let nobody = |pid| EpochSpace { root: Root::EMPTY, own: Own::NONE, pid, data: None, version: 0 };
         let mut history = Self {
             spaces: Spaces::default(),
             epochs: vec![nobody(-1), nobody(-1)],
@@ -123,7 +124,7 @@ impl History {
         let epoch = Epoch(self.epochs.len() as u32);
         let (own, data) = (self.spaces.own(), self.current_data(pid));
         self.versions = self.versions.wrapping_add(1);
-        self.epochs.push(EpochOf { root, own, pid, data, version: self.versions });
+        self.epochs.push(EpochSpace { root, own, pid, data, version: self.versions });
         self.processes.entry(pid).or_default().push((timestamp, epoch));
         epoch
     }
@@ -270,7 +271,7 @@ impl History {
 
     fn begin_data(&mut self, pid: i32, timestamp: Timestamp, root: Root) {
         let epoch = Epoch(self.epochs.len() as u32);
-        self.epochs.push(EpochOf { root, own: self.spaces.own(), pid, data: None, version: 0 });
+        self.epochs.push(EpochSpace { root, own: self.spaces.own(), pid, data: None, version: 0 });
         if let Some(data) = &mut self.data {
             data.entry(pid).or_default().push((timestamp, epoch));
         }
@@ -342,9 +343,9 @@ impl History {
         }
     }
 
-    /// Forgets what was before this moment, and the processes and threads of which `lives` says that they are
-    /// no more. Epochs get new numbers, which are handed back by the old ones: those that are not among them
-    /// must not be asked about any longer. Modules and names stay.
+    /// Forgets what was before this timestamp, and the processes and threads of which `lives` says that they
+    /// are no more. Epochs get new numbers, which are handed back by the old ones: those that are not among
+    /// them must not be asked about any longer. Modules and names stay.
     pub(super) fn forget(
         &mut self,
         before: Timestamp,
@@ -430,8 +431,8 @@ impl History {
         of(tid).or_else(|| of(pid))
     }
 
-    /// Since when a thread has its last name, and its process its last epoch: what is asked for later moments
-    /// has one answer.
+    /// Since when a thread has its last name, and its process its last epoch: what is asked for later
+    /// timestamps has one answer.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
         let last = |names: Option<&Timeline<CommId>>| {
             names.and_then(|names| names.last()).map_or(0, |(from, _)| *from)
@@ -445,7 +446,7 @@ impl History {
         self.tasks.iter().map(|(tid, about)| (*tid, *about))
     }
 
-    /// All names, by number; foreign bytes.
+    /// All names, by number; untrusted bytes.
     pub fn comms(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.comms.iter().map(|(_, comm)| comm)
     }
@@ -565,7 +566,7 @@ mod tests {
         assert_eq!(found(&h, 1, 20_000, 0x1800), "sh");
         assert_eq!(found(&h, 500, 20_000, 0x1800), "child");
         assert_eq!(found(&h, 400, 20_000, 0x1800), "-");
-        // Whoever began later than the moment is not judged yet.
+        // Whoever began later than the timestamp is not judged yet.
         assert_eq!(found(&h, 1000, 20_000, 0x1800), "child");
         map(&mut h, 20_001, 500, 0x1000, 0x1000, "/lib/new.so");
         assert_eq!(found(&h, 500, 20_001, 0x1800), "new.so");

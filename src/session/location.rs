@@ -1,4 +1,4 @@
-//! From an address to a module and a place in it.
+//! From an address to a module and an offset in it.
 //!
 //! Receives addresses as they were recorded, each with the epoch it was seen in; hands on [`Location`]s.
 //! Knows what of a raw chain is an address, and whose.
@@ -11,12 +11,12 @@ use crate::abi::CpuMode;
 use crate::address::Avma;
 use crate::record::{ChainEntry, Words};
 
-/// A place in the code. Many thousands of them are kept, so they are packed.
+/// Where in the code. Many thousands of them are kept, so they are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Offset in the file for modules that are files (and the vdso), else the address in memory. For a
     /// caller's frame it is one less than the return address, so that it lies in the call.
-    pub place: u64,
+    pub offset: u64,
     /// The complement of the address: the highest one is free.
     data: Option<NonZeroU64>,
     /// The number and one.
@@ -87,12 +87,12 @@ pub fn locate(history: &History, at: SampledAddress) -> Location {
     let data = NonZeroU64::new(!at.address).filter(|_| at.is_data);
     let is_known = matches!(at.level, CpuMode::User | CpuMode::Kernel);
     let Some(mapped) = history.find(at.epoch, Avma(address)).filter(|_| is_known) else {
-        return Location { place: address, data, module: None, level: at.level };
+        return Location { offset: address, data, module: None, level: at.level };
     };
     let by_offset = matches!(history.modules()[mapped.module as usize].kind, Kind::File | Kind::Vdso);
     let offset = mapped.mapping.file_offset(Avma(address)).filter(|_| by_offset);
     Location {
-        place: offset.map_or(address, |offset| offset.0),
+        offset: offset.map_or(address, |offset| offset.0),
         data,
         module: NonZeroU32::new(mapped.module.wrapping_add(1)),
         level: at.level,

@@ -8,7 +8,7 @@
 //! ```text
 //!   records --pass 1--> side-band, sorted by time --> History (epochs, names, modules)
 //!      |                                                 |
-//!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, place)
+//!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, offset)
 //! ```
 
 pub mod addresses;
@@ -82,9 +82,9 @@ pub struct Session {
     pub reads: Vec<ThreadCount>,
     /// Parts of call chains that came later than their samples.
     pub deferred: deferred::Deferred,
-    /// Paths of cgroups by their number; foreign bytes.
+    /// Paths of cgroups by their number; untrusted bytes.
     pub cgroups: FxHashMap<u64, Vec<u8>>,
-    /// Whether moments are times; else they are places in the file.
+    /// Whether timestamps are times; else they are offsets in the file.
     pub has_time: bool,
 }
 

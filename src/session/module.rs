@@ -35,7 +35,7 @@ pub enum Kind {
 pub struct Module {
     /// What it is.
     pub kind: Kind,
-    /// Path or bracketed word; foreign text.
+    /// Path or bracketed word; untrusted text.
     pub path: PathBuf,
     /// Its build-id, as far as the recording has one.
     pub build_id: Option<Vec<u8>>,

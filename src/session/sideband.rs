@@ -1,8 +1,8 @@
 //! Collecting everything that is not a sample, to be told to the history in the order of time.
 //!
 //! Rings of several CPUs lie one behind the other in a file, so a process's mapping may stand before the fork
-//! that made the process. The side-band is small: it is kept as bytes, sorted by moment (equal moments by
-//! place), and replayed.
+//! that made the process. The side-band is small: it is kept as bytes, sorted by timestamp (equal ones by
+//! offset), and replayed.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use crate::record::{Layouts, RawRecord, Record, kind};
 #[derive(Debug)]
 pub(super) struct Sideband {
     has_time: bool,
-    /// Bytes of records walked over: the moment where there are no times.
+    /// Bytes of records walked over: the timestamp where there are no times.
     position: u64,
     bytes: Vec<u8>,
     /// Timestamp, start in `bytes`.
@@ -108,7 +108,7 @@ impl Sideband {
 
     /// Replays everything.
     pub(super) fn finish(mut self, modules: Modules) -> Found {
-        // A place in `bytes` is unique: equal moments stay in the file's order.
+        // An offset in `bytes` is unique: equal timestamps stay in the file's order.
         self.order.sort_unstable();
         let mut history = History::new(modules);
         if self.has_data {

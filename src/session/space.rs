@@ -12,7 +12,7 @@
 //! ```
 //! Between two forks nobody asks for the versions in between: there a version grows in place ([`Own`]). The
 //! tree is a treap: each node has a random priority and stands above those with lower ones, which keeps it
-//! shallow whatever the addresses are (they are foreign input, the priorities are ours).
+//! shallow whatever the addresses are (they are untrusted input, the priorities are ours).
 
 use std::hash::{BuildHasher, RandomState};
 

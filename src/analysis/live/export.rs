@@ -143,7 +143,7 @@ fn ends(snapshot: &Snapshot) -> FxHashMap<u32, u64> {
     for location in snapshot.locations() {
         if let Some(module) = location.module() {
             let end = ends.entry(module).or_insert(0);
-            *end = location.place.max(*end);
+            *end = location.offset.max(*end);
         }
     }
     ends
@@ -181,9 +181,9 @@ impl Written<'_> {
     }
 
     fn address(&mut self, thread: Thread, location: &Location, out: &mut Encoder) -> u64 {
-        let Some(number) = location.module() else { return location.place };
-        let Some(module) = self.modules.get(number as usize) else { return location.place };
-        let place = location.place;
+        let Some(number) = location.module() else { return location.offset };
+        let Some(module) = self.modules.get(number as usize) else { return location.offset };
+        let place = location.offset;
         let page = page_size() as u64;
         let (addr, len, at, name) = match module.kind {
             Kind::File | Kind::Vdso => {

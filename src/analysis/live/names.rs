@@ -1,4 +1,4 @@
-//! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and
+//! NameRequests for locations, found by a thread of its own: whoever looks sees what is known by then, and
 //! never waits.
 //!
 //! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`NameTable`]). Decides how
@@ -141,7 +141,7 @@ pub fn start(options: NameOptions) -> Result<(NameRequests, NameLookup)> {
     };
     std::thread::Builder::new()
         .name("names".into())
-        // NameRequests are foreign, and taken apart here.
+        // Names are untrusted, and taken apart here.
         .stack_size(crate::symbol::lines::STACK)
         .spawn(move || finder.run(&come))
         .map_err(|error| Error::io("starting the thread for names", error))?;
@@ -214,7 +214,7 @@ impl NameTable {
     /// The stretch that a location lies in, and its call.
     fn stretch(&self, location: &Location) -> Option<(Range<u64>, u32)> {
         let stretches = self.stretches.get(&(location.module()?, location.level))?;
-        stretches.find(location.place).map(|(range, call)| (range, *call))
+        stretches.find(location.offset).map(|(range, call)| (range, *call))
     }
 
     /// Writes down what stands at a location. `around`: the places for which one call stands as it does for

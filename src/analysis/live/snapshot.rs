@@ -13,7 +13,7 @@ use super::names::{Followed, NameLookup};
 use crate::abi::CpuMode;
 use crate::host::Host;
 use crate::host::cpu::Topology;
-use crate::profile::sampled::query::{self, Source};
+use crate::profile::sampled::query::{self, EventTotals};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, FunctionRef, LiveHeader, Query, StringId, StringTable, Value};
 use crate::session::Location;
@@ -114,7 +114,7 @@ pub struct Snapshot {
     texts: StringTable,
     comms: Vec<String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
-    sources: Vec<Source>,
+    events_totals: Vec<EventTotals>,
     /// Periods of each event: in the kernel, in programs, idle.
     splits: Vec<(u64, u64, u64)>,
 }
@@ -149,13 +149,17 @@ impl SnapshotMaker {
             named.texts.clone()
         };
         let idle: FxHashSet<StringId> = IDLE.iter().filter_map(|name| texts.find(name)).collect();
-        let mut sources: Vec<Source> = self
+        let mut events_totals: Vec<EventTotals> = self
             .shared
             .events
             .iter()
-            .map(|event| Source { name: event.name.clone(), leader: event.leader, ..Source::default() })
+            .map(|event| EventTotals {
+                name: event.name.clone(),
+                leader: event.leader,
+                ..EventTotals::default()
+            })
             .collect();
-        let mut splits = vec![(0, 0, 0); sources.len()];
+        let mut splits = vec![(0, 0, 0); events_totals.len()];
         let mut rows = std::mem::take(&mut look.resolved.rows);
         rows.retain(|(key, value)| {
             let event = key.event as usize;
@@ -172,12 +176,12 @@ impl SnapshotMaker {
             *part += value.period;
             let is_shown = !is_idle || self.options.with_idle;
             if is_shown {
-                sources[event].total += *value;
+                events_totals[event].total += *value;
             }
             is_shown
         });
         look.resolved.rows = rows;
-        Snapshot { look, is_released: false, code, followed, texts, comms, cgroups, sources, splits }
+        Snapshot { look, is_released: false, code, followed, texts, comms, cgroups, events_totals, splits }
     }
 
     /// Answers from a snapshot.
@@ -191,7 +195,7 @@ impl SnapshotMaker {
             code: &snapshot.code,
             words: &words,
         };
-        query::answer(&input, &snapshot.sources, query, snapshot.texts.clone())
+        query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
     }
 
     /// The facts of the header, and the beginning of the next interval. `event`: which one the split is of.
@@ -207,7 +211,7 @@ impl SnapshotMaker {
         if self.shared.is_yielding() {
             notes.push("somebody else has reserved the hardware counters: not counted".to_owned());
         }
-        if counts.thinned > 0 {
+        if counts.downsampled > 0 {
             notes.push(
                 "there are too many different stacks: some rare ones stand for others (the ± is larger)"
                     .to_owned(),
@@ -330,7 +334,7 @@ impl Snapshot {
 
     /// All samples of each event.
     pub fn totals(&self) -> Vec<Value> {
-        self.sources.iter().map(|source| source.total).collect()
+        self.events_totals.iter().map(|source| source.total).collect()
     }
 
     /// The number of a word.

@@ -4,7 +4,7 @@ use super::{ScriptLine, Transcript};
 use crate::abi::attr::kind;
 use crate::abi::sample_type;
 use crate::analysis::names::RecordingNames;
-use crate::analysis::unwinding::Unwinding;
+use crate::analysis::unwinding::RecordingUnwinder;
 use crate::error::Result;
 use crate::profile::script::{Branch, Entry, Field};
 use crate::record::decode::DataSource;
@@ -38,7 +38,7 @@ impl Transcript<'_> {
     /// When the file cannot be read, or what `visit` says.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
-        let unwinding = Unwinding::new(session, &self.symbols, request.max_stack).like_perf();
+        let unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack).like_perf();
         let unwind = self.has_copies.then_some(&unwinding as &dyn Unwind);
         let is_of_data = |event: &crate::perfdata::Event| {
             request.everything

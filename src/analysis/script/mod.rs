@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::request::SampleSelection;
 use super::symbols::Symbols;
-use super::unwinding::Unwinding;
+use super::unwinding::RecordingUnwinder;
 use super::{ProgressSink, symbols_of};
 use crate::abi::sample_type;
 use crate::error::Result;
@@ -107,7 +107,7 @@ impl<'a> Transcript<'a> {
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = Unwinding::new(&session, &symbols, request.max_stack).like_perf();
+            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack).like_perf();
             addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|count| meter.more(count))?
         } else {
             Addresses::default()

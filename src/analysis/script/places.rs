@@ -36,7 +36,7 @@ pub(super) fn name(
         let module = location.module().map(|module| &history.modules()[module as usize]);
         let base = Place {
             address: question.address,
-            offset: location.place.wrapping_add(step),
+            offset: location.offset.wrapping_add(step),
             dso: module.map(|module| module.name_in_script()),
             in_kernel: question.level != CpuMode::User,
             ..Place::default()

@@ -5,7 +5,7 @@ mod plan;
 use std::io::{BufWriter, Write, stdout};
 
 use super::progress::Bars;
-use crate::analysis::diff::Sides;
+use crate::analysis::diff::DiffSides;
 use crate::error::{Error, Exit, Result};
 use crate::view;
 pub(super) use plan::Plan;
@@ -15,7 +15,7 @@ pub(super) use plan::Plan;
 /// # Errors
 /// When a recording cannot be read, no event is in two of them, or the output cannot be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
-    let sides = Sides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
+    let sides = DiffSides::load(&plan.request, &Bars).map_err(|error| match plan.names_both {
         true => error,
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
     })?;

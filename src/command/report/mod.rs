@@ -14,7 +14,7 @@ use crate::profile::sampled::{Profile, StringTable};
 use crate::session::Session;
 use crate::view;
 pub(super) use plan::Plan;
-use plan::{Header, Listing};
+use plan::{HeaderChoice, ListKind};
 
 /// Runs it.
 ///
@@ -27,10 +27,10 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     let written = |error| Error::output("the report", error);
-    if plan.header != Header::No {
+    if plan.header != HeaderChoice::No {
         view::header::write(&mut out, &header::of(&reader)).map_err(written)?;
     }
-    if plan.header != Header::Only {
+    if plan.header != HeaderChoice::Only {
         let session = Arc::new(Session::open(reader)?);
         if let Some(listing) = plan.listing {
             list(&mut out, &session, listing).map_err(written)?;
@@ -46,10 +46,12 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn list(out: &mut dyn Write, session: &Session, listing: Listing) -> io::Result<()> {
+fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> io::Result<()> {
     match listing {
-        Listing::Records => view::listings::stats(out, &tasks::record_counts(session), session.index.unknown),
-        Listing::Tasks { maps } => view::listings::tasks(out, &tasks::tasks(session, maps)),
+        ListKind::Records => {
+            view::listings::stats(out, &tasks::record_counts(session), session.index.unknown)
+        }
+        ListKind::Tasks { maps } => view::listings::tasks(out, &tasks::tasks(session, maps)),
     }
 }
 

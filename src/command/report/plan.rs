@@ -19,9 +19,9 @@ use crate::view::report::{Column, Form, Layout, Shape, Unit};
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
-    pub(super) header: Header,
+    pub(super) header: HeaderChoice,
     /// This is shown, and no profile.
-    pub(super) listing: Option<Listing>,
+    pub(super) listing: Option<ListKind>,
     /// What threads' counters said at their end is shown too.
     pub(super) thread_counts: bool,
     /// Nothing was typed that asks for text: a terminal shows the screen.
@@ -37,7 +37,7 @@ const PARENT: &str = "^sys_|^do_page_fault";
 
 /// Whether the header is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Header {
+pub(super) enum HeaderChoice {
     No,
     First,
     Only,
@@ -45,7 +45,7 @@ pub(super) enum Header {
 
 /// What is listed instead of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listing {
+pub(super) enum ListKind {
     /// The number of records of each kind.
     Records,
     /// Tasks, with their mappings or without.
@@ -149,13 +149,13 @@ impl Plan {
         Ok(Self {
             input: plan::input(typed.input.as_ref().or(typed.file.as_ref())),
             header: match (typed.header_only, typed.header) {
-                (true, _) => Header::Only,
-                (_, true) => Header::First,
-                _ => Header::No,
+                (true, _) => HeaderChoice::Only,
+                (_, true) => HeaderChoice::First,
+                _ => HeaderChoice::No,
             },
             listing: match (typed.stats, typed.tasks || typed.mmaps) {
-                (true, _) => Some(Listing::Records),
-                (_, true) => Some(Listing::Tasks { maps: typed.mmaps }),
+                (true, _) => Some(ListKind::Records),
+                (_, true) => Some(ListKind::Tasks { maps: typed.mmaps }),
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,

@@ -111,7 +111,7 @@ impl Code {
         };
         let symbol = match variable {
             Some((name, into)) => format!("{name}+{into:#x}"),
-            None => format!("{:#018x}", location.data().unwrap_or(location.place)),
+            None => format!("{:#018x}", location.data().unwrap_or(location.offset)),
         };
         self.calls.push(Call {
             dso: texts.add(&module.map_or_else(|| UNKNOWN.to_owned(), name)),

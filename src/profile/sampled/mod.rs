@@ -14,22 +14,22 @@ pub mod callers;
 pub mod code;
 mod live;
 mod place;
+pub mod quality;
 pub mod query;
 pub mod sort;
 pub mod strings;
 pub mod table;
 pub mod tree;
-pub mod trust;
 
 pub use crate::session::Value;
 pub use code::{Call, Code};
 pub use live::{FunctionRef, LiveHeader, PENDING};
+pub use quality::{DataQuality, ModuleQuality};
 pub use query::{Answer, Filter, Query};
 pub use sort::{Cell, SortKey};
 pub use strings::{StringId, StringTable};
 pub use table::Row;
 pub use tree::{Order, Tree};
-pub use trust::{ModuleTrust, Trust};
 
 /// Version of the JSON document; it grows when a field changes its meaning.
 pub const VERSION: u32 = 1;
@@ -46,9 +46,9 @@ pub struct Profile {
     /// One an event, in the order of the recording.
     pub events: Vec<Event>,
     /// What was seen of each module that has samples.
-    pub modules: Vec<ModuleTrust>,
+    pub modules: Vec<ModuleQuality>,
     /// What is known about the quality.
-    pub trust: Trust,
+    pub trust: DataQuality,
 }
 
 /// One event's part of a profile.

