@@ -9,11 +9,11 @@ use crate::sources::{BINARY, Tree};
 
 /// Where a path leads.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub(crate) struct Found {
     /// Modules that define or re-export what is named, in the order of the way.
-    pub through: Vec<usize>,
+    pub(crate) through: Vec<usize>,
     /// The path from the crate's name on, for what is not ours.
-    pub outside: Option<Vec<String>>,
+    pub(crate) outside: Option<Vec<String>>,
 }
 
 /// What is being looked up, so that names that stand for each other end.
@@ -21,7 +21,7 @@ type Seen = BTreeSet<(usize, Vec<String>)>;
 
 impl Tree {
     /// What a path stands for in this module; `None` for locals, generics and what the prelude has.
-    pub fn resolve(&self, module: usize, path: &[String]) -> Option<Found> {
+    pub(crate) fn resolve(&self, module: usize, path: &[String]) -> Option<Found> {
         let found = self.from(module, path, &mut Seen::new())?;
         // A word alone is a crate only where it was imported: else it is a variable of that name.
         let is_word_alone = path.len() == 1 && found.through.is_empty();

@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use crate::sources::{BINARY, Construct, Tree, entry};
 
 /// Who may name whom. Exactly what is in use stands in them: an edge that nobody needs is an offence, too.
-pub struct Tables {
+pub(crate) struct Tables {
     /// A floor, and the floors that it names.
-    pub floors: &'static [(&'static str, &'static [&'static str])],
+    pub(crate) floors: &'static [(&'static str, &'static [&'static str])],
     /// A crate outside, or a part of the standard library that touches the world, and the floors that name it.
-    pub outside: &'static [(&'static str, &'static [&'static str])],
+    pub(crate) outside: &'static [(&'static str, &'static [&'static str])],
     /// What a floor hands out of a crate outside by its own name: a floor, and the crate.
-    pub handed_out: &'static [(&'static str, &'static str)],
+    pub(crate) handed_out: &'static [(&'static str, &'static str)],
     /// Files below `command` that several commands share.
-    pub shared_by_commands: &'static [&'static str],
+    pub(crate) shared_by_commands: &'static [&'static str],
     /// Files below `command` that name `cli` without being plans: a debt.
-    pub without_plan: &'static [&'static str],
+    pub(crate) without_plan: &'static [&'static str],
 }
 
 /// A line that breaks a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Offence {
+pub(crate) struct Offence {
     file: PathBuf,
     line: usize,
     what: String,
@@ -51,7 +51,7 @@ const RULES: &[fn(&Tree, &Tables, &[Edge]) -> Vec<Offence>] = &[
 ];
 
 /// Every line that breaks a rule, sorted; of what a file does several times, the first line.
-pub fn offences(tree: &Tree, tables: &Tables) -> Vec<Offence> {
+pub(crate) fn offences(tree: &Tree, tables: &Tables) -> Vec<Offence> {
     let edges = edges(tree, tables);
     let mut found: Vec<Offence> = RULES.iter().flat_map(|rule| rule(tree, tables, &edges)).collect();
     found.sort();
@@ -61,7 +61,7 @@ pub fn offences(tree: &Tree, tables: &Tables) -> Vec<Offence> {
 }
 
 /// One thing that a file names.
-pub struct Edge {
+pub(crate) struct Edge {
     from: usize,
     line: usize,
     in_test: bool,
@@ -405,7 +405,7 @@ fn comments_fit(tree: &Tree, _: &Tables, _: &[Edge]) -> Vec<Offence> {
 }
 
 /// The tables as the sources have them now, as Rust: what to write where they are out of date.
-pub fn tables_in_use(tree: &Tree, tables: &Tables) -> String {
+pub(crate) fn tables_in_use(tree: &Tree, tables: &Tables) -> String {
     let mut floors: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut crates: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for edge in edges(tree, tables).iter().filter(|edge| !edge.in_test) {

@@ -13,23 +13,23 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 /// One source file.
-pub struct SourceFile {
+pub(crate) struct SourceFile {
     /// Below `src`.
-    pub path: PathBuf,
-    pub text: String,
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
     /// Whether it is compiled for tests only.
-    pub is_test: bool,
+    pub(crate) is_test: bool,
 }
 
 impl SourceFile {
     /// `counter` for `counter/open.rs` and `counter.rs`.
-    pub fn floor(&self) -> &str {
+    pub(crate) fn floor(&self) -> &str {
         entry(&self.path, 0)
     }
 }
 
 /// The part of a path with this index, without `.rs`: what its folder knows it by. Empty for the folder's own `mod.rs`.
-pub fn entry(path: &Path, index: usize) -> &str {
+pub(crate) fn entry(path: &Path, index: usize) -> &str {
     let part = path.iter().nth(index).and_then(|part| part.to_str()).unwrap_or_default();
     let part = part.strip_suffix(".rs").unwrap_or(part);
     if part == "mod" { "" } else { part }
@@ -37,39 +37,39 @@ pub fn entry(path: &Path, index: usize) -> &str {
 
 /// A module: a file's, or one written inside a file.
 #[derive(Default)]
-pub struct Module {
+pub(crate) struct Module {
     /// From the root of the crate: `["record", "layout"]`.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// Index of its file.
-    pub file: usize,
-    pub items: BTreeSet<String>,
+    pub(crate) file: usize,
+    pub(crate) items: BTreeSet<String>,
     /// Names that stand for other paths: imports, renames, re-exports, aliases of types.
-    pub aliases: BTreeMap<String, Vec<String>>,
+    pub(crate) aliases: BTreeMap<String, Vec<String>>,
     /// Modules whose names are all imported.
-    pub globs: Vec<Vec<String>>,
+    pub(crate) globs: Vec<Vec<String>>,
 }
 
 /// A path that the code names.
-pub struct Reference {
+pub(crate) struct Reference {
     /// The module it stands in.
-    pub module: usize,
-    pub line: usize,
-    pub in_test: bool,
+    pub(crate) module: usize,
+    pub(crate) line: usize,
+    pub(crate) in_test: bool,
     /// Its first word is empty for a path that begins with `::`.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
 }
 
 /// Something in a file that a rule may object to, whatever it resolves to.
-pub struct Finding {
-    pub file: usize,
-    pub line: usize,
-    pub in_test: bool,
-    pub what: Construct,
+pub(crate) struct Finding {
+    pub(crate) file: usize,
+    pub(crate) line: usize,
+    pub(crate) in_test: bool,
+    pub(crate) what: Construct,
 }
 
 /// Constructs that hide what they name, or that have one place only.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Construct {
+pub(crate) enum Construct {
     PathAttribute,
     Include,
     ExternCrate,
@@ -86,22 +86,22 @@ pub enum Construct {
 
 /// All sources.
 #[derive(Default)]
-pub struct Tree {
-    pub files: Vec<SourceFile>,
-    pub modules: Vec<Module>,
-    pub by_path: BTreeMap<Vec<String>, usize>,
-    pub references: Vec<Reference>,
-    pub findings: Vec<Finding>,
+pub(crate) struct Tree {
+    pub(crate) files: Vec<SourceFile>,
+    pub(crate) modules: Vec<Module>,
+    pub(crate) by_path: BTreeMap<Vec<String>, usize>,
+    pub(crate) references: Vec<Reference>,
+    pub(crate) findings: Vec<Finding>,
     /// Names of the crates that may be linked.
-    pub crates: BTreeSet<String>,
+    pub(crate) crates: BTreeSet<String>,
 }
 
 /// The pretended module of the binary, which is a crate of its own.
-pub const BINARY: &str = "{main}";
+pub(crate) const BINARY: &str = "{main}";
 
 impl Tree {
     /// Reads the package at this folder.
-    pub fn of_package(root: &Path) -> Self {
+    pub(crate) fn of_package(root: &Path) -> Self {
         let src = root.join("src");
         let mut folders = vec![src.clone()];
         let mut sources = Vec::new();
@@ -122,7 +122,7 @@ impl Tree {
     }
 
     /// A tree of these files: paths below `src`, and texts.
-    pub fn new(sources: Vec<(PathBuf, String)>, crates: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(sources: Vec<(PathBuf, String)>, crates: impl IntoIterator<Item = String>) -> Self {
         let mut tree = Self { crates: crates.into_iter().collect(), ..Self::default() };
         tree.crates.extend(["std", "core", "alloc"].map(str::to_owned));
         for (path, text) in sources {
