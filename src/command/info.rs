@@ -1,26 +1,26 @@
 //! `pmc info`: asks the machine, its kernel and ourselves, and shows the answers.
 //!
-//! Gathers what `host`, `sys` and `counter` find into a [`Machine`]; formats nothing, and judges nothing itself.
+//! Gathers what `host`, `sys` and `counter` find into a [`Machine`]; formats nothing, and judges nothing
+//! itself.
 
 use std::io::{BufWriter, Write, stdout};
 
+use super::reasons::{cleaned, no_tracepoint, why};
 use crate::abi::attr::kind;
 use crate::abi::{Attr, generic};
 use crate::cli::info::Info;
 use crate::counter::capability::{self, Ability, Capability, ThisKernel};
 use crate::counter::core_counters::{self, CoreUnit, CounterState};
 use crate::counter::facts::Facts;
-use crate::counter::refusal::{self, Explanation, RefusalKind};
+use crate::counter::refusal;
 use crate::counter::reservation::{self, LockFile};
 use crate::error::{Error, Exit, Result};
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::host::holders::Holders;
-use crate::host::tracepoint::TracepointError;
 use crate::profile::machine::{self as shown, Machine};
 use crate::sys::credentials::{Limits, LinuxCapability, Seccomp};
 use crate::sys::process;
-use crate::text::clean;
 use crate::view;
 
 /// Runs it.
@@ -272,28 +272,4 @@ fn capability(capability: Capability) -> shown::Verdict {
         },
         reasons: capability.missing.into_iter().map(|(missing, reason)| why(missing, reason)).collect(),
     }
-}
-
-pub(super) fn why(missing: &'static str, why: Explanation) -> shown::Why {
-    let errno = why.errno_name();
-    shown::Why { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
-}
-
-/// Why tracepoints have no numbers here.
-pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
-    let (kind, remedy) = match &error {
-        TracepointError::NotMounted => (
-            RefusalKind::NoHardware,
-            "mount it: mount -t tracefs tracefs /sys/kernel/tracing (and a kernel with CONFIG_TRACING)",
-        ),
-        TracepointError::Denied(_) => {
-            (RefusalKind::NoPrivilege, "run as root, or mount tracefs so that this user may read it")
-        }
-        TracepointError::Absent => (RefusalKind::NoHardware, "choose one that exists: pmc list tracepoint"),
-    };
-    Explanation { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
-}
-
-pub(super) fn cleaned(text: impl AsRef<str>) -> String {
-    clean(text.as_ref()).into_owned()
 }

@@ -4,7 +4,7 @@
 
 use std::io::{self, BufWriter, Write, stdout};
 
-use super::info::{cleaned, no_tracepoint, why};
+use super::reasons::{cleaned, no_tracepoint, why};
 use crate::cli::list::List;
 use crate::counter::facts::Facts;
 use crate::counter::open::{OpenCache, TrialOpen};

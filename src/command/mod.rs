@@ -10,6 +10,7 @@ mod list;
 mod perfalloc;
 mod plan;
 mod progress;
+mod reasons;
 mod record;
 mod report;
 mod reserve;

@@ -4,9 +4,9 @@
 //! signals ─► (-d: fork) ─► lock ─► agent's time ─┬─► COMMAND ─► its status
 //!                                                └─► (-d: tell the starter) ─► INT, HUP, TERM ─► 0
 //! ```
-//! The command is a child, and pmc stays beside it: the lock then shows pmc's pid to whoever asks, and ends with the
-//! command even when that leaves a daemon behind. A command executed in our place would need a lock that goes with a
-//! descriptor, which names nobody and which every stray grandchild would keep.
+//! The command is a child, and pmc stays beside it: the lock then shows pmc's pid to whoever asks, and ends
+//! with the command even when that leaves a daemon behind. A command executed in our place would need a lock
+//! that goes with a descriptor, which names nobody and which every stray grandchild would keep.
 
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -101,7 +101,8 @@ enum Left {
     Background(PipeWriter),
 }
 
-/// Forks before the lock is taken, since a POSIX lock would stay with the parent; the starter waits for the outcome.
+/// Forks before the lock is taken, since a POSIX lock would stay with the parent; the starter waits for the
+/// outcome.
 fn leave() -> Result<Left> {
     let failed = |error| Error::io("going to the background", error);
     let (mut outcome, report) = io::pipe().map_err(failed)?;

@@ -1,6 +1,8 @@
-//! What `record` and `top` are told in the same words: whom to sample, how often, with which call chains, in rings of what size.
+//! What `record` and `top` are told in the same words: whom to sample, how often, with which call chains, in
+//! rings of what size.
 //!
-//! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage error (status 2).
+//! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage
+//! error (status 2).
 
 use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use crate::counter::rings::pages_of;

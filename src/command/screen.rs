@@ -1,5 +1,5 @@
-//! The screen and its surroundings: whether there is a terminal for it, the signals that end or stop it, and how a command
-//! ends with it. Used by every command that has a screen.
+//! The screen and its surroundings: whether there is a terminal for it, the signals that end or stop it, and
+//! how a command ends with it. Used by every command that has a screen.
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
@@ -22,8 +22,8 @@ pub(in crate::command) fn is_there() -> bool {
     Stream::Input.is_terminal() && Stream::Output.is_screen()
 }
 
-/// Catches the signals that the screen must know of. To be called before any thread is started, so that none of them gets
-/// these signals.
+/// Catches the signals that the screen must know of. To be called before any thread is started, so that none
+/// of them gets these signals.
 ///
 /// # Errors
 /// When the kernel refuses.

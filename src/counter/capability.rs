@@ -1,7 +1,8 @@
 //! What works on this machine for this user: every use of pmc is tried with the requests that it makes.
 //!
-//! Receives [`Facts`], a tracepoint's id, and a [`Kernel`] to try requests on (the real one, or a test's); hands on a
-//! [`Capability`] for each use. Nothing is concluded from settings alone: they only explain what the kernel refused.
+//! Receives [`Facts`], a tracepoint's id, and a [`Kernel`] to try requests on (the real one, or a test's);
+//! hands on a [`Capability`] for each use. Nothing is concluded from settings alone: they only explain what
+//! the kernel refused.
 //!
 //! ```text
 //! software event --opens--> ring --mapped--> hardware event --opens--> works
@@ -63,7 +64,8 @@ pub trait Kernel {
     ) -> Result<(), Box<Refusal>>;
 }
 
-/// The kernel that runs us. Closing a tracepoint takes it some 35 ms, so those stay open as long as this lives.
+/// The kernel that runs us. Closing a tracepoint takes it some 35 ms, so those stay open as long as this
+/// lives.
 #[derive(Debug, Default)]
 pub struct ThisKernel {
     held: Vec<EventFd>,

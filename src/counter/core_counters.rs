@@ -146,7 +146,8 @@ fn request(config: u64) -> Result<Request, Box<Refusal>> {
 
 /// The event that fills the most counters tells how many there are.
 fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
-    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be counted with the rest.
+    // Instructions come last and only where nothing else opens: their own counter, if they have one, would be
+    // counted with the rest.
     let (instructions, others) = GENERAL_EVENTS.split_last()?;
     let mut best: Option<(u64, Vec<EventFd>)> = None;
     for &number in others.iter().chain(std::iter::once(instructions)) {
@@ -178,8 +179,9 @@ fn probe(generic: &impl Fn(u64) -> Option<Request>) -> Option<Probed> {
 
 /// Opens copies of an event in one pinned group until the kernel refuses; at most `most`.
 ///
-/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never comes: the Arm
-/// driver leaves out of its reckoning events that are disabled otherwise, and would take one more than it has.
+/// Pinned: on the hardware at once, or in error for good. Disabled, yet to be enabled by an exec that never
+/// comes: the Arm driver leaves out of its reckoning events that are disabled otherwise, and would take one
+/// more than it has.
 fn fill(request: &Request, most: usize) -> Vec<EventFd> {
     let mut leader = request.clone();
     leader.pinned(true);
@@ -223,7 +225,8 @@ fn width(mut request: Request) -> Option<u16> {
     Some(page.read().width).filter(|&bits| bits > 0)
 }
 
-/// Opens a generic hardware event of our own process in user mode, lets it run for a moment and says what it did.
+/// Opens a generic hardware event of our own process in user mode, lets it run for a moment and says what it
+/// did.
 ///
 /// # Errors
 /// The refusal, if it cannot be opened.

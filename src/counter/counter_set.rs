@@ -16,8 +16,8 @@
 use std::io;
 use std::rc::Rc;
 
-use super::open::Fallback;
 use super::refusal::{Refusal, RefusalKind};
+use super::request::given_up::Fallback;
 use super::request::{Flags, Levels, Mode, Request, Start, allocate};
 use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::kind;
@@ -110,7 +110,8 @@ pub enum Opened {
 }
 
 impl CounterSet {
-    /// A set of nothing opened yet. Events are numbered through the groups in order; each may be bound to a cgroup.
+    /// A set of nothing opened yet. Events are numbered through the groups in order; each may be bound to a
+    /// cgroup.
     pub fn new(groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>, options: CountOptions) -> Self {
         let mut set = Self {
             options,
@@ -156,8 +157,8 @@ impl CounterSet {
         self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
     }
 
-    /// The number of the kernel group that each event is in, in order: events with the same number are counted
-    /// over exactly the same time.
+    /// The number of the kernel group that each event is in, in order: events with the same number are
+    /// counted over exactly the same time.
     pub fn group_of_events(&self) -> Vec<usize> {
         let mut numbers = vec![0; self.events.len()];
         for (number, group) in self.groups.iter().enumerate() {
@@ -184,8 +185,8 @@ impl CounterSet {
         self.bundles.is_empty()
     }
 
-    /// Opens every group in this slot, disabled. Groups that count whole devices are left to [`CounterSet::open_devices`] in a
-    /// thread's slot.
+    /// Opens every group in this slot, disabled. Groups that count whole devices are left to
+    /// [`CounterSet::open_devices`] in a thread's slot.
     pub fn open(&mut self, slot: TargetSlot) -> Opened {
         let mut group = 0;
         while group < self.groups.len() {
@@ -306,7 +307,8 @@ impl CounterSet {
                 Err(refusal) if refusal.errno == Some(errno::EINVAL) && weak && !leads => {
                     return Attempt::DoesNotFit;
                 }
-                // Nobody wrote the group as such, or he said that it may be broken: each event is refused by itself.
+                // Nobody wrote the group as such, or he said that it may be broken: each event is refused by
+                // itself.
                 Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
                 Err(refusal) => self.refuse(event, Box::new(refusal.after(opened.len()))),
             }

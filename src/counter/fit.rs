@@ -1,8 +1,8 @@
 //! What fits on the counters at once.
 //!
-//! Receives event groups; finds out by asking the kernel, which refuses (`EINVAL`) to open a group that could not be
-//! scheduled even on an empty PMU. Hands on the groups in passes, each of which fits. Counters that somebody else holds for
-//! good (a watchdog, a pinned event) are not seen by that check.
+//! Receives event groups; finds out by asking the kernel, which refuses (`EINVAL`) to open a group that could
+//! not be scheduled even on an empty PMU. Hands on the groups in passes, each of which fits. Counters that
+//! somebody else holds for good (a watchdog, a pinned event) are not seen by that check.
 
 use super::request::{Flags, Mode, Start, allocate};
 use super::target::TargetSlot;
@@ -10,8 +10,9 @@ use crate::event::EventGroup;
 use crate::sys::errno;
 use crate::sys::perf::EventFd;
 
-/// The groups' indices in passes: those of a pass are on the counters together, all the time. Events that take no
-/// counter, or cannot be opened, go with the first pass. A group too large for the machine is a pass of its own.
+/// The groups' indices in passes: those of a pass are on the counters together, all the time. Events that
+/// take no counter, or cannot be opened, go with the first pass. A group too large for the machine is a pass
+/// of its own.
 pub fn passes(groups: &[&EventGroup]) -> Vec<Vec<usize>> {
     let mut passes: Vec<Pass> = Vec::new();
     let mut free = Vec::new();
@@ -61,8 +62,8 @@ impl Pass {
             let Ok(mut request) = allocate(event, Mode::TaskCounting, Flags::default(), None) else {
                 continue;
             };
-            // Nothing is to count, but the kernel's check for Arm leaves out whatever nobody will enable: so the leader
-            // waits for an exec that never comes, and the members for their leader.
+            // Nothing is to count, but the kernel's check for Arm leaves out whatever nobody will enable: so
+            // the leader waits for an exec that never comes, and the members for their leader.
             request.start(if self.open.is_empty() { Start::Exec } else { Start::AtOnce });
             // The whole pass is to be one group, whatever the text says of each.
             request.pinned(false);

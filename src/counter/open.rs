@@ -1,11 +1,13 @@
-//! The one door: a checked [`Request`] is opened on a target, and loses on the way only what the kernel will not have.
+//! The one door: a checked [`Request`] is opened on a target, and loses on the way only what the kernel will
+//! not have.
 //!
-//! Receives a [`Request`] and a [`TargetSlot`]; hands on an open event, or the [`Refusal`]. What may be given up, after which answer, in which
-//! order, is one table, [`FALLBACKS`]. A request remembers what it gave up, so that it asks for no more on the next target.
+//! Receives a [`Request`] and a [`TargetSlot`]; hands on an open event, or the [`Refusal`]. What may be given
+//! up, after which answer, in which order, is one table, [`FALLBACKS`]. A request remembers what it gave up,
+//! so that it asks for no more on the next target.
 //!
 //! ```text
-//! request ──► kernel: EACCES ──► without the kernel's part ──► kernel: EINVAL ──► host and guests together ──► taken
-//!                                   FALLBACKS[0]                                    FALLBACKS[2]
+//! request ──► EACCES ──► without the kernel's part ──► EINVAL ──► host and guests together ──► taken
+//!                             FALLBACKS[0]                            FALLBACKS[2]
 //! ```
 //! [`OpenCache`] opens for trial: what `pmc list` shows, and whether there are cycles at all.
 
@@ -13,6 +15,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::refusal::Refusal;
+use super::request::given_up::{Fallback, GivenUp};
 use super::request::{Flags, Levels, Mode, Request, allocate};
 use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
@@ -22,25 +25,6 @@ use crate::event::{EventSpec, Source};
 use crate::host::CpuList;
 use crate::sys::errno;
 use crate::sys::perf::EventFd;
-
-/// A part of a request that may be given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fallback {
-    /// The kernel's levels, which this user may not see: user mode only.
-    UserOnly,
-    /// A step of `precise_ip`, where the text wants the highest that there is.
-    Precision,
-    /// That guests are left out, which some PMUs cannot.
-    HostGuestExclusion,
-    /// The count of lost records (Linux 6.0).
-    LostCount,
-    /// Build ids of mappings, and weights in parts (Linux 5.12).
-    BuildIds,
-    /// The kernel's own and BPF's symbols, the index of the branch stack (Linux 5.1).
-    KernelSymbols,
-    /// Whether a new name came by exec (Linux 3.16).
-    ExecNames,
-}
 
 /// One row of the table: what is given up, after which answers of the kernel, from which requests, and how.
 struct FallbackRow {
@@ -54,8 +38,8 @@ const fn newer(what: Fallback, give_up: fn(&mut Attr)) -> FallbackRow {
     FallbackRow { what, after: &[errno::EINVAL, errno::E2BIG], applies: |_, _| true, give_up }
 }
 
-/// What may be given up, in this order; a row that changes nothing is skipped. What pmc asks for of its own accord comes last,
-/// the newest features first.
+/// What may be given up, in this order; a row that changes nothing is skipped. What pmc asks for of its own
+/// accord comes last, the newest features first.
 const FALLBACKS: [FallbackRow; 7] = [
     FallbackRow {
         what: Fallback::UserOnly,
@@ -97,27 +81,18 @@ const FALLBACKS: [FallbackRow; 7] = [
     newer(Fallback::ExecNames, |attr| attr.set(Flag::CommExec, false)),
 ];
 
-/// What a request has given up: how often each row of [`FALLBACKS`] was applied.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct GivenUp([u8; FALLBACKS.len()]);
-
-impl GivenUp {
-    /// Whether this was given up.
-    pub fn has(self, what: Fallback) -> bool {
-        FALLBACKS.iter().zip(self.0).any(|(row, times)| row.what == what && times > 0)
-    }
-}
-
 impl Request {
     /// What the kernel would not have.
     pub fn given_up(&self) -> GivenUp {
         self.given_up
     }
 
-    /// Opens the event in a slot, for the tasks of a cgroup only if there is one, in the group of `leader` if there is one.
+    /// Opens the event in a slot, for the tasks of a cgroup only if there is one, in the group of `leader` if
+    /// there is one.
     ///
     /// # Errors
-    /// What the kernel said when nothing more could be given up; `EINVAL` for a slot that is neither a task nor a CPU.
+    /// What the kernel said when nothing more could be given up; `EINVAL` for a slot that is neither
+    /// a task nor a CPU.
     pub fn open(
         &mut self,
         slot: TargetSlot,
@@ -149,10 +124,11 @@ impl Request {
             };
             if let Some(row) = error.raw_os_error().and_then(|errno| self.next(errno, &attr)) {
                 (FALLBACKS[row].give_up)(&mut attr);
-                given_up.0[row] += 1;
+                given_up.add(FALLBACKS[row].what);
                 continue;
             }
-            // A PMU that cannot leave out the kernel does not know what `user mode only` means: privilege is what is missing.
+            // A PMU that cannot leave out the kernel does not know what `user mode only` means: privilege is
+            // what is missing.
             let for_want_of_privilege = given_up.has(Fallback::UserOnly)
                 && !self.given_up.has(Fallback::UserOnly)
                 && !has_leader
@@ -176,10 +152,11 @@ impl Request {
         })
     }
 
-    /// The whole request, or what is left of it in user mode: the rest was pmc's own affair and explains nothing.
+    /// The whole request, or what is left of it in user mode: the rest was pmc's own affair and explains
+    /// nothing.
     fn whole_without(&self, given_up: GivenUp) -> Attr {
         let mut attr = self.whole.clone();
-        if given_up.0[0] > 0 {
+        if given_up.has(Fallback::UserOnly) {
             (FALLBACKS[0].give_up)(&mut attr);
         }
         attr
@@ -243,10 +220,12 @@ pub enum TrialOpen {
     Refused(Refusal),
 }
 
-/// Opens events for trial, for our own process or on a CPU where the PMU counts a whole device: each distinct request once.
+/// Opens events for trial, for our own process or on a CPU where the PMU counts a whole device: each distinct
+/// request once.
 ///
-/// Tracepoints are not tried one by one, since the kernel takes some 35 ms to close each: the first one that is asked about
-/// stands for all, and its descriptor stays open until the whole is dropped, so that the answer is not kept waiting.
+/// Tracepoints are not tried one by one, since the kernel takes some 35 ms to close each: the first one that
+/// is asked about stands for all, and its descriptor stays open until the whole is dropped, so that the
+/// answer is not kept waiting.
 #[derive(Debug, Default)]
 pub struct OpenCache {
     online: CpuList,

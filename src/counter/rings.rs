@@ -1,14 +1,14 @@
 //! Sampling events, opened in many places, whose records come out of few rings.
 //!
-//! Receives groups of events, [`SampleOptions`], and the slots (threads, CPUs) where they shall sample; hands on the records as
-//! they lie in the rings, and at the end what was lost. An event that the kernel refuses everywhere refuses the
-//! recording: a profile with a hole in it would be believed.
+//! Receives groups of events, [`SampleOptions`], and the slots (threads, CPUs) where they shall sample; hands
+//! on the records as they lie in the rings, and at the end what was lost. An event that the kernel refuses
+//! everywhere refuses the recording: a profile with a hole in it would be believed.
 //!
 //! ```text
 //!                      CPU 0             CPU 1
-//!   thread A  event 0  mapped: ring 0    mapped: ring 1     one ring a CPU: the kernel lets events share a ring
-//!             event 1  → ring 0          → ring 1           if they are bound to the same CPU (or, bound to none,
-//!   thread B  event 0  → ring 0          → ring 1           to the same thread)
+//!   thread A  event 0  mapped: ring 0    mapped: ring 1   one ring a CPU: the kernel lets events share it
+//!             event 1  → ring 0          → ring 1         if they are bound to the same CPU (or, bound to
+//!   thread B  event 0  → ring 0          → ring 1         none, to the same thread)
 //!   children of A, B   → their parents' rings (inherit)
 //! ```
 
@@ -16,9 +16,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
-use super::open::GivenUp;
 use super::refusal::Refusal;
 use super::request::Request;
+use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
 use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
@@ -197,7 +197,8 @@ impl Rings {
         Ok(true)
     }
 
-    /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its ring. The pages.
+    /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its
+    /// ring. The pages.
     ///
     /// # Errors
     /// The kernel's, when not even the smallest rings can be had.
@@ -255,10 +256,12 @@ impl Rings {
         Ok(())
     }
 
-    /// Opens every event in one more slot, when the others have their rings already; `false` when the thread has gone.
+    /// Opens every event in one more slot, when the others have their rings already; `false` when the thread
+    /// has gone.
     ///
     /// # Errors
-    /// As [`Rings::open`]; and the kernel's answer to leading the events into a ring, with the first event's name.
+    /// As [`Rings::open`]; and the kernel's answer to leading the events into a ring, with the first
+    /// event's name.
     pub fn open_late(&mut self, slot: TargetSlot, pages: usize) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
         if !self.open(slot)? {
@@ -351,7 +354,8 @@ impl Rings {
         })
     }
 
-    /// Shows the waiting records of every forward ring to `take`: the ring's index, and one or two slices. Bytes in all.
+    /// Shows the waiting records of every forward ring to `take`: the ring's index, and one or two slices.
+    /// Bytes in all.
     ///
     /// # Errors
     /// What `take` says.
@@ -365,10 +369,12 @@ impl Rings {
         Ok(bytes)
     }
 
-    /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and one or two slices. Bytes in all.
+    /// Shows what the backward rings hold, newest records first in each, and goes on: the ring's index, and
+    /// one or two slices. Bytes in all.
     ///
     /// # Errors
-    /// What `take` says; and the kernel's, where it does not stop writing into a ring: then that one is not read.
+    /// What `take` says; and the kernel's, where it does not stop writing into a ring: then that one
+    /// is not read.
     pub fn snapshot<E>(
         &mut self,
         mut take: impl FnMut(usize, &[&[u8]]) -> Result<(), E>,
@@ -395,8 +401,8 @@ impl Rings {
         self.rings.iter().any(|mapped| mapped.direction == Direction::Backward)
     }
 
-    /// The descriptors to wait for, with the number of the ring: each becomes readable when its ring is as full as was
-    /// agreed, and hangs up when its thread and all who inherited from it have ended.
+    /// The descriptors to wait for, with the number of the ring: each becomes readable when its ring is as
+    /// full as was agreed, and hangs up when its thread and all who inherited from it have ended.
     pub fn descriptors_to_watch(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         let rings = self.rings.iter().enumerate();
         rings
@@ -404,8 +410,8 @@ impl Rings {
             .map(|(ring, mapped)| (ring, self.open[mapped.watched].fd.as_fd()))
     }
 
-    /// Instead of the descriptor of a ring that has hung up: that of the next event that writes into it; `None` when there
-    /// is no more.
+    /// Instead of the descriptor of a ring that has hung up: that of the next event that writes into it;
+    /// `None` when there is no more.
     pub fn watch_next(&mut self, ring: usize) -> Option<BorrowedFd<'_>> {
         let mapped = self.rings.get_mut(ring)?;
         let next = (mapped.watched + 1..self.open.len()).find(|&at| self.open[at].ring == ring)?;
@@ -441,10 +447,11 @@ impl Rings {
         })
     }
 
-    /// For each ring the id of the one event in it whose samples the kernel hands from listener to listener: software
-    /// events other than its clocks. `None` where there is no such event, or several.
+    /// For each ring the id of the one event in it whose samples the kernel hands from listener to listener:
+    /// software events other than its clocks. `None` where there is no such event, or several.
     pub fn passed_on(&self) -> Vec<Option<u64>> {
-        /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock, dummy, bpf-output.
+        /// Which software events have no listeners but a timer, or never sample: cpu-clock, task-clock,
+        /// dummy, bpf-output.
         const OTHERWISE: [u64; 4] = [0, 1, 9, 10];
         let passed_on = |open: &&SampledSlot| {
             let attr = self.events[open.event].request.attr();
@@ -472,7 +479,8 @@ impl Rings {
             let Ok(got) = one.fd.read(words) else { continue };
             let times = (format & (read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING))
                 .count_ones() as usize;
-            // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours among them.
+            // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours
+            // among them.
             let lost = if format & read_format::GROUP == 0 {
                 words[..got].get(1 + times + 1)
             } else {

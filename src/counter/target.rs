@@ -1,6 +1,7 @@
 //! Where to count: a command, threads, CPUs or cgroups, found out once from what was asked.
 //!
-//! Receives pids, users and names; hands on threads, the [`TargetSlot`]s of counters, and open cgroup directories.
+//! Receives pids, users and names; hands on threads, the [`TargetSlot`]s of counters, and open cgroup
+//! directories.
 
 use std::fs::File;
 use std::io;
@@ -44,7 +45,8 @@ impl TargetSlot {
     /// The thread that asks, wherever it runs: the slot of trials.
     pub const OURSELVES: Self = Self { tid: Some(0), cpu: None };
 
-    /// The arguments of `perf_event_open(2)`; a cgroup's tasks are counted on a CPU only. `None` if the slot is nothing.
+    /// The arguments of `perf_event_open(2)`; a cgroup's tasks are counted on a CPU only. `None` if the slot
+    /// is nothing.
     pub(super) fn target(self, cgroup: Option<&Cgroup>) -> Option<OpenTarget<'_>> {
         Some(match (self.tid, self.cpu, cgroup) {
             (_, Some(cpu), Some(cgroup)) => OpenTarget::CgroupOnCpu(cgroup.as_fd(), cpu),
@@ -156,7 +158,8 @@ fn sorted(mut threads: Vec<Thread>) -> Vec<Thread> {
     threads
 }
 
-/// Whether any of these threads lives. The last that was seen alive is asked first; those found dead are forgotten.
+/// Whether any of these threads lives. The last that was seen alive is asked first; those found dead are
+/// forgotten.
 pub fn any_lives(host: &Host, threads: &mut Vec<Thread>) -> bool {
     while let Some(thread) = threads.last() {
         if host.lives(thread.tid) {

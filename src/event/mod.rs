@@ -1,8 +1,8 @@
 //! Event text to requests: `cycles:u,{instructions,branches}:S,uncore_imc/cas_reads/,period=1000` becomes
 //! [`EventGroup`]s of [`EventSpec`]s, each with the `perf_event_attr` fields that the text decides.
 //!
-//! Receives text and a [`Host`](crate::host::Host) (a snapshot: nothing is opened, the machine is not needed). Hands on specs
-//! without a target; `counter` adds where and how they are opened.
+//! Receives text and a [`Host`](crate::host::Host) (a snapshot: nothing is opened, the machine is not
+//! needed). Hands on specs without a target; `counter` adds where and how they are opened.
 //!
 //! ```text
 //! text ──syntax──► words ──resolve──► EventGroup
@@ -53,7 +53,8 @@ pub struct EventSpec {
     /// The PMU that counts it, as sysfs names it (`cpu`, `uncore_imc_0`, `software`); the generic types have
     /// `None` unless the text or the machine (hybrid) names one.
     pub pmu: Option<String>,
-    /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=` qualifier.
+    /// The CPUs on which it is opened for the whole package or device: the PMU's `cpumask`, or the `cpu=`
+    /// qualifier.
     pub cpus: Option<CpuList>,
     /// Factor from the count to `unit` (`events/NAME.scale`); 1 where there is none.
     pub scale: f64,
@@ -67,16 +68,16 @@ pub struct EventSpec {
     pub levels_chosen: bool,
     /// `P`: the highest `precise_ip` that the machine takes.
     pub precise_max: bool,
-    /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number: shown as one row
-    /// unless `--no-merge`.
+    /// Instances of one PMU wildcard (`uncore_imc*`) or both halves of a hybrid event carry the same number:
+    /// shown as one row unless `--no-merge`.
     pub merge: Option<u32>,
     /// The PMU counts a package or a device (it has a `cpumask`), never one task.
     pub uncore: bool,
-    /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened for a CPU,
-    /// and a task is counted only while it runs on one of them.
+    /// The CPUs that have this PMU, where the machine's cores differ: elsewhere the event cannot be opened
+    /// for a CPU, and a task is counted only while it runs on one of them.
     pub core_cpus: Option<CpuList>,
-    /// The event is one of the persistent PMU: its request is understood by pmc's own holder process only and must never be
-    /// given to the kernel, for which the same bits mean something else.
+    /// The event is one of the persistent PMU: its request is understood by pmc's own holder process only and
+    /// must never be given to the kernel, for which the same bits mean something else.
     pub persistent: bool,
     /// `G`, `H`, `guest` or `host` chose between host and guests.
     pub exclusion_chosen: bool,
@@ -91,7 +92,8 @@ pub struct EventSpec {
 /// Where an event's numbers come from.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// The kernel: the words of `perf_event_attr` that the text decides (type, config…, period, levels, precise).
+    /// The kernel: the words of `perf_event_attr` that the text decides (type, config…, period, levels,
+    /// precise).
     Kernel(Attr),
     /// pmc itself measures it.
     Tool(Tool),
@@ -131,7 +133,8 @@ pub struct Qualifiers {
     pub stack_size: Option<u32>,
     /// `max-stack=FRAMES`.
     pub max_stack: Option<u16>,
-    /// `inherit`/`no-inherit` (perf terms), `descendants`: children that are started from then on are counted too, or not.
+    /// `inherit`/`no-inherit` (perf terms), `descendants`: children that are started from then on are counted
+    /// too, or not.
     pub inherit: Option<bool>,
     /// `overwrite`/`no-overwrite`.
     pub overwrite: Option<bool>,
@@ -184,8 +187,9 @@ impl EventSpec {
         }
     }
 
-    /// Whether it takes one of the hardware's counters, which are few and shared: what a reservation is about. PMUs that only
-    /// read a register which counts anyway (time stamps, energy, residency) or hook into the kernel do not.
+    /// Whether it takes one of the hardware's counters, which are few and shared: what a reservation is
+    /// about. PMUs that only read a register which counts anyway (time stamps, energy, residency) or hook
+    /// into the kernel do not.
     pub fn takes_counter(&self) -> bool {
         use crate::abi::attr::kind;
         const WITHOUT: [&str; 8] =
@@ -198,14 +202,14 @@ impl EventSpec {
         }
     }
 
-    /// Whether several events shown as one take turns on the same task (the PMUs of a hybrid machine's cores), so that their
-    /// times are not to be added.
+    /// Whether several events shown as one take turns on the same task (the PMUs of a hybrid machine's
+    /// cores), so that their times are not to be added.
     pub fn takes_turns(&self) -> bool {
         self.core_cpus.is_some() && self.merge.is_some()
     }
 
-    /// The name of this instance where instances are not merged, as perf writes it: `uncore_imc_0/clockticks/`,
-    /// `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
+    /// The name of this instance where instances are not merged, as perf writes it:
+    /// `uncore_imc_0/clockticks/`, `cpu_core/cycles/`, `clockticks [uncore_imc_0]`.
     pub fn unique_name(&self) -> String {
         let (Some(_), Some(pmu)) = (self.merge, &self.pmu) else { return self.name.clone() };
         match self.name.find('/') {

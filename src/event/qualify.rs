@@ -1,14 +1,16 @@
 //! What stands behind an event: modifiers (`:u`) and FreeBSD's qualifiers (`,usr,cmask=1`).
 //!
-//! Receives the letters and terms that `syntax` found behind an event or a group; changes specs by perf's rules:
+//! Receives the letters and terms that `syntax` found behind an event or a group; changes specs by perf's
+//! rules:
 //!
-//! * The first of `u k h` leaves out all three levels, then each letter takes its own back in; so with `G` and `H`.
-//! * Letters on an event replace what it had by default: without `u`, `p` or `H`, guests are counted too. Letters on a
-//!   group add to what its members have.
+//! * The first of `u k h` leaves out all three levels, then each letter takes its own back in; so with `G`
+//!   and `H`.
+//! * Letters on an event replace what it had by default: without `u`, `p` or `H`, guests are counted too.
+//!   Letters on a group add to what its members have.
 //!
-//! Some qualifiers are modifiers in words ([`letters_of`]), some are terms that every event takes, and some are fields of the
-//! event's PMU: for those a generic event becomes the code that the machine's core PMU lists for it, because a generic request
-//! has no fields:
+//! Some qualifiers are modifiers in words ([`letters_of`]), some are terms that every event takes, and some
+//! are fields of the event's PMU: for those a generic event becomes the code that the machine's core PMU
+//! lists for it, because a generic request has no fields:
 //!
 //! ```text
 //! instructions,cmask=1   type 0, config 1  ──events/instructions: event=0xc0──►  type 4, config 0x10000c0

@@ -1,10 +1,11 @@
 //! Words to requests: finds out what each name means on this machine and applies modifiers and qualifiers.
 //!
-//! Receives the tree of `syntax` and the [`Host`]; hands on [`EventGroup`]s. Asks the host only for what a word needs:
-//! `task-clock` reads nothing, `cycles` one folder (are the cores alike?), `pmu/…/` that PMU's files.
+//! Receives the tree of `syntax` and the [`Host`]; hands on [`EventGroup`]s. Asks the host only for what a
+//! word needs: `task-clock` reads nothing, `cycles` one folder (are the cores alike?), `pmu/…/` that PMU's
+//! files.
 //!
-//! One event of the text may become several: a pattern over PMUs or tracepoints, a generic event on cores that differ. In
-//! a group those are dealt out, so that each kernel group holds one PMU's events:
+//! One event of the text may become several: a pattern over PMUs or tracepoints, a generic event on cores
+//! that differ. In a group those are dealt out, so that each kernel group holds one PMU's events:
 //!
 //! ```text
 //! {cycles,instructions}   on   cpu_core and cpu_atom
@@ -89,7 +90,8 @@ impl<'h> Parser<'h> {
         let weak = modifiers.is_some_and(|m| m.has('W'));
         let leader_sampling = modifiers.is_some_and(|m| m.has('S'));
         let groups = dealt.into_iter().map(|Hand { mut events, .. }| {
-            // The kernel takes `pinned` and `exclusive` of the leader for the whole group and refuses them on members.
+            // The kernel takes `pinned` and `exclusive` of the leader for the whole group and refuses them on
+            // members.
             let said = |flag| events.iter().filter_map(EventSpec::attr).any(|attr| attr.get(flag));
             let (pinned, exclusive) = (said(Flag::Pinned), said(Flag::Exclusive));
             for (index, event) in events.iter_mut().enumerate() {
@@ -202,7 +204,8 @@ impl<'h> Parser<'h> {
         cores
             .iter()
             .map(|pmu| {
-                // Generic types name the PMU in the config's upper half; a raw code belongs to the PMU's own type.
+                // Generic types name the PMU in the config's upper half; a raw code belongs to the PMU's own
+                // type.
                 let mut spec = match kind {
                     kind::RAW => EventSpec::kernel(name, pmu.kind, config),
                     _ => EventSpec::kernel(name, kind, config | u64::from(pmu.kind) << 32),
@@ -290,7 +293,8 @@ impl<'h> Parser<'h> {
         }
     }
 
-    /// `word/terms/` where the word is no generic event: a PMU, several of them, or a sysfs event with further terms.
+    /// `word/terms/` where the word is no generic event: a PMU, several of them, or a sysfs event with
+    /// further terms.
     fn with_terms(
         &mut self,
         word: Word<'_>,
@@ -338,7 +342,8 @@ impl<'h> Parser<'h> {
                 Fault::at(&second.span(), format!("`{}` is no config", second.text))
                     .expected("TYPE:CONFIG, two numbers as in 4:0x1a8")
             })?;
-            // Where cores differ, a number of the generic types stands for all of them, unless it names one in its upper half.
+            // Where cores differ, a number of the generic types stands for all of them, unless it names one
+            // in its upper half.
             return Ok(match kind {
                 kind::HARDWARE | kind::HW_CACHE if config >> 32 == 0 => {
                     self.on_cores(kind, config, event.text.text)
@@ -413,8 +418,8 @@ struct Hand {
     events: Vec<EventSpec>,
 }
 
-/// Puts a member with those of its PMU. Only instances of a wildcard and the PMUs of differing cores part; everything else stays
-/// with the first, where the kernel will say what it thinks of it.
+/// Puts a member with those of its PMU. Only instances of a wildcard and the PMUs of differing cores part;
+/// everything else stays with the first, where the kernel will say what it thinks of it.
 fn deal(hands: &mut Vec<Hand>, spec: EventSpec) {
     let parts = spec.merge.is_some() || spec.core_cpus.is_some();
     let pmu = if parts { spec.pmu.clone() } else { None };

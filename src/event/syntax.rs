@@ -1,11 +1,12 @@
 //! Event text to a tree of words. Pure: knows the shape of event text, not one event's name.
 //!
-//! Receives text; hands on [`EventItem`]s whose [`Word`]s know where they stand. What a word means is `resolve`'s concern;
-//! the only names known here are those of the qualifiers, because one comma separates events and qualifiers alike:
+//! Receives text; hands on [`EventItem`]s whose [`Word`]s know where they stand. What a word means is
+//! `resolve`'s concern; the only names known here are those of the qualifiers, because one comma separates
+//! events and qualifiers alike:
 //!
 //! ```text
-//! {cycles:u , instructions , period=1000} :S , uncore_imc / event=4,umask=3 / , usr , sched : sched_switch : k
-//! └────────────── group ─────────────────┘    └──── name      └── terms ──┘    │     └───── pair ─────┘   └ modifiers
+//! {cycles:u , instructions , period=1000} :S , imc / event=4,umask=3 / , usr , sched : sched_switch : k
+//! └────────────── group ─────────────────┘    └ name └── terms ──┘    │     └───── pair ─────┘  modifiers
 //!                            └ qualifier of the word before it ────────────────┘
 //! ```
 //!
@@ -240,8 +241,8 @@ impl<'a> Reader<'a> {
         Word { text: part.trim(), at: start + lead }
     }
 
-    /// The word that begins here, if it is a qualifier of the event before it. A bare `cpu` is one that lacks its value
-    /// only where there is an event: first in the text it may be meant as a PMU.
+    /// The word that begins here, if it is a qualifier of the event before it. A bare `cpu` is one that lacks
+    /// its value only where there is an event: first in the text it may be meant as a PMU.
     fn qualifier(&mut self, after_event: bool) -> Result<Option<Term<'a>>> {
         let start = self.at;
         let name = self.until(&['=', ',', '{', '}', ':', '/']);

@@ -1,8 +1,8 @@
 //! What stands between slashes: `cpu/event=0x3c,umask=1,period=1000/`.
 //!
-//! Receives a PMU and the words of its terms; hands on a spec. Two kinds of terms: the common ones, which mean the same on every event
-//! (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*` gives. A term that names one of
-//! the PMU's events stands for that event's terms:
+//! Receives a PMU and the words of its terms; hands on a spec. Two kinds of terms: the common ones, which
+//! mean the same on every event (`period`, `name`, `call-graph` …), and the PMU's own, whose bits `format/*`
+//! gives. A term that names one of the PMU's events stands for that event's terms:
 //!
 //! ```text
 //! cpu/mem-loads,ldlat=30/   events/mem-loads: event=0xcd,umask=0x1,ldlat=3     format/ldlat: config1:0-15

@@ -1,8 +1,8 @@
 //! The language of derived metrics: `--metric 'name=expr'`.
 //!
-//! Receives text; hands on an [`Expression`] that is evaluated with the values of events. Errors carry a caret
-//! and end in exit status 2. A value that cannot be had (an event that was not counted, a division by zero) is no error
-//! but "no value" with its reason.
+//! Receives text; hands on an [`Expression`] that is evaluated with the values of events. Errors carry a
+//! caret and end in exit status 2. A value that cannot be had (an event that was not counted, a division by
+//! zero) is no error but "no value" with its reason.
 //!
 //! ```text
 //! expr    := product (('+' | '-') product)*
@@ -10,9 +10,10 @@
 //! sign    := '-' sign | atom
 //! atom    := NUMBER | NAME | function '(' expr (',' expr)* ')' | '(' expr ')'
 //! function:= min | max | d_ratio          d_ratio(a, b) is a/b, and 0 where b is 0
-//! NAME    := letters, digits, '_', '.', ':' and '@' (for '/'), other characters after '\', or anything in '…'
+//! NAME    := letters, digits, '_', '.', ':' and '@' (for '/'), others after '\', or anything in '…'
 //! ```
-//! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes: what stands before their `-` is no event.
+//! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes: what stands before their `-` is
+//! no event.
 
 use super::counts::Reason;
 use super::role;

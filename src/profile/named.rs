@@ -1,7 +1,7 @@
 //! The metrics that have names (`-M`): what each needs and how it is computed.
 //!
-//! Receives a name; hands on the events to count and a [`Definition`]. Everything is written in the language of
-//! [`super::expression`], so that a user's `--metric` can do the same.
+//! Receives a name; hands on the events to count and a [`Definition`]. Everything is written in the language
+//! of [`super::expression`], so that a user's `--metric` can do the same.
 
 use super::expression::{Definition, Expression};
 

@@ -213,7 +213,8 @@ impl DataSource {
         )
     }
 
-    /// Whether another node answered, and how far away: 1 same node, 2 same socket, 3 same board, 4 another board.
+    /// Whether another node answered, and how far away: 1 same node, 2 same socket, 3 same board, 4 another
+    /// board.
     pub fn remote(self) -> (bool, u8) {
         (self.field(37, 1) == 1, self.field(43, 3) as u8)
     }

@@ -5,9 +5,9 @@
 //! to.
 //!
 //! ```text
-//! SAMPLE  | id'fier | ip | pid tid | time | addr | id | stream | cpu | period | read … callchain … (`sample`)
-//!         '------------- 8 bytes each, those that sample_type selects --------'
-//! others  | … body … | pid tid | time | id | stream | cpu | id'fier |   the same choice, at the end
+//! SAMPLE | id'fier | ip | pid tid | time | addr | id | stream | cpu | period | read … callchain … (`sample`)
+//!        '------------- 8 bytes each, those that sample_type selects --------'
+//! others | … body … | pid tid | time | id | stream | cpu | id'fier |   the same choice, at the end
 //! ```
 //! A file with several kinds of samples is readable only if the id is found before the kind is known: either
 //! every event has `IDENTIFIER`, or the id has the same place in all of them. [`Layouts`] finds that place.

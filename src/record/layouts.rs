@@ -1,7 +1,8 @@
 //! Which event a record belongs to, and which layout it follows, in a recording of several events.
 //!
-//! Receives the attrs and ids of all events; hands on samples with the index of their event, and the `sample_id` of the
-//! other records. A sample that could not be unwound in time belongs to a *twin* of its event ([`twin_id`]).
+//! Receives the attrs and ids of all events; hands on samples with the index of their event, and the
+//! `sample_id` of the other records. A sample that could not be unwound in time belongs to a *twin* of its
+//! event ([`twin_id`]).
 
 use rustc_hash::FxHashMap;
 
@@ -52,7 +53,8 @@ impl Layouts {
             all.events.push(sibling.unwrap_or(index as u32));
             all.by_id.extend(ids.iter().map(|&id| (id, index as u32)));
         }
-        // The identifier has its place whatever else is selected; otherwise all must agree on the place of the id.
+        // The identifier has its place whatever else is selected; otherwise all must agree on the place of
+        // the id.
         let same = |place: fn(&SampleLayout) -> u8| {
             let mut places = all.layouts.iter().map(place);
             let first = places.next()?;
@@ -105,7 +107,8 @@ impl Layouts {
         self.trailer_of(body, foreign)
     }
 
-    /// A sample and the index of its event; `None` when the record is no sample, too short, or of an unknown event.
+    /// A sample and the index of its event; `None` when the record is no sample, too short, or of an unknown
+    /// event.
     #[inline]
     pub fn sample<'a>(&'a self, raw: &RawRecord<'a>) -> Option<(usize, Sample<'a>)> {
         if raw.kind != kind::SAMPLE {

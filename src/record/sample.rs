@@ -1,7 +1,8 @@
 //! The fields of one sample, read when asked for.
 //!
-//! Receives a body and the [`SampleLayout`] it follows; hands on numbers at once (their places are known), the call
-//! chain after at most one skip, and everything else by [`Sample::parts`], which walks the variable part once.
+//! Receives a body and the [`SampleLayout`] it follows; hands on numbers at once (their places are known),
+//! the call chain after at most one skip, and everything else by [`Sample::parts`], which walks the variable
+//! part once.
 //!
 //! ```text
 //! … period | read | callchain | raw | branches | user regs | user stack | weight | data_src | transaction
@@ -94,7 +95,8 @@ impl<'a> Sample<'a> {
         self.body.get(self.layout.front..).map(Cursor::new)
     }
 
-    /// The call chain, innermost first, with context markers: see [`chain_entries`]. `None` when there is none.
+    /// The call chain, innermost first, with context markers: see [`chain_entries`]. `None` when there is
+    /// none.
     #[inline]
     pub fn callchain(&self) -> Option<Words<'a>> {
         if self.layout.sample_type & sample_type::CALLCHAIN == 0 {
@@ -108,7 +110,8 @@ impl<'a> Sample<'a> {
         c.words(count)
     }
 
-    /// Everything behind the period, in one walk; `None` when a size inside the record reaches beyond its end.
+    /// Everything behind the period, in one walk; `None` when a size inside the record reaches beyond its
+    /// end.
     pub fn parts(&self) -> Option<Parts<'a>> {
         let SampleLayout { sample_type, read_format, branch_sample_type, .. } = *self.layout;
         let has = |bit: u64| sample_type & bit != 0;
@@ -155,7 +158,8 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The variable part of a sample. `None` for what was not selected (registers and stack also where the kernel had none).
+/// The variable part of a sample. `None` for what was not selected (registers and stack also where the kernel
+/// had none).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parts<'a> {
     /// Counter values.
@@ -272,7 +276,8 @@ impl<'a> ReadValues<'a> {
         let group = format & read_format::GROUP != 0;
         let count = if group { words.len().saturating_sub(1 + times) / each } else { 1 };
         (0..count).map_while(move |member| {
-            // A single value stands before the times, its id behind them; a group's members stand behind, whole.
+            // A single value stands before the times, its id behind them; a group's members stand behind,
+            // whole.
             let (value, next) = if group {
                 let at = 1 + times + member * each;
                 (at, at + 1)

@@ -4,9 +4,9 @@
 //! hands on the attr and the records of an ordinary call-chain recording. Knows nothing of unwinding.
 //!
 //! ```text
-//! | id'fier ip tid time (addr) … period | read | nr, kernel part | raw | branches | (regs) | (stack, some KiB) | weight (data_src) …
-//!                                 becomes
-//! | id'fier ip tid time        … period | read | nr, the whole chain | raw | branches                        | weight …
+//! | id'fier ip tid time (addr) … | read | nr, kernel part | raw | branches | regs | stack | weight (…)
+//!                              becomes
+//! | id'fier ip tid time        … | read | nr, the whole chain | raw | branches            | weight …
 //! ```
 //! Addresses and sources of data are asked for only because perf asks for them beside copies of the stack:
 //! they go, too, unless the user wants them.

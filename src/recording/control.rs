@@ -52,7 +52,8 @@ impl Control {
                             .exit(crate::error::Exit::Usage)
                     })
                 }
-                // Read and write, so that opening waits for nobody and no end of file comes between two writers.
+                // Read and write, so that opening waits for nobody and no end of file comes between two
+                // writers.
                 "fifo" => OpenOptions::new()
                     .read(true)
                     .write(true)

@@ -1,8 +1,8 @@
 //! Counting: one measurement, from the first count to the last.
 //!
-//! Receives a [`Setup`] (what to count, on whom, when to stop) and an [`Observer`] that is shown the totals at each
-//! interval; hands on the final totals and how it ended ([`Run`]). Says what was left out; adds nothing up. The loop is
-//! [`drive`](super::drive)'s.
+//! Receives a [`Setup`] (what to count, on whom, when to stop) and an [`Observer`] that is shown the totals
+//! at each interval; hands on the final totals and how it ended ([`Run`]). Says what was left out; adds
+//! nothing up. The loop is [`drive`](super::drive)'s.
 
 use std::io;
 use std::rc::Rc;
@@ -86,8 +86,8 @@ pub(crate) struct Run {
 /// Measures once.
 ///
 /// # Errors
-/// A target that does not exist, a command that cannot be started (status 126 or 127), descriptors that run out, and what
-/// the observer says. An event that is refused is no error: its fate is in the set.
+/// A target that does not exist, a command that cannot be started (status 126 or 127), descriptors
+/// that run out, and what the observer says. An event that is refused is no error: its fate is in the set.
 pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Run> {
     let Setup { host, groups, scope, inherit, levels, course, signals, control, mut watcher, .. } = setup;
     let ends_with_command = matches!(scope, Scope::Command);
@@ -232,7 +232,8 @@ fn starting(error: io::Error) -> Error {
 
 /// Opens the set wherever the scope says; the threads, where there are any.
 fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&Held>) -> Result<Vec<Thread>> {
-    // A thread that starts now is counted through the one that starts it (inherit): looking again would count it twice.
+    // A thread that starts now is counted through the one that starts it (inherit): looking again would count
+    // it twice.
     let mut threads = match scope {
         Scope::Processes(pids) => target::threads_of_processes(host, pids).map_err(launch::no_target)?,
         Scope::Threads(tids) => target::threads(host, tids).map_err(launch::no_target)?,

@@ -1,8 +1,9 @@
 //! The loop of every measurement: starts what is driven, serves it while it runs, ends it.
 //!
 //! Receives something that measures ([`Driven`]: a recording into a file, the live sampler, counters) and the
-//! [`Surroundings`] that it runs in; hands on how it went ([`Measurement`]). Decides what wakes it, in which order things are
-//! looked at, and when it is over; what is done when it wakes (drain, read, write, show) is the driven's.
+//! [`Surroundings`] that it runs in; hands on how it went ([`Measurement`]). Decides what wakes it, in which
+//! order things are looked at, and when it is over; what is done when it wakes (drain, read, write, show) is
+//! the driven's.
 //!
 //! ```text
 //!   prepare ── reserved? ── start ── release the command ── started ──┐
@@ -36,7 +37,8 @@ use crate::sys::signal::{self, Signals};
 /// How often a reservation, and the life of threads that are not our children, is looked at.
 const TICK_NS: u64 = 100_000_000;
 
-/// What measures. Its methods are called in the order in which they stand here; times are nanoseconds of the monotonic clock.
+/// What measures. Its methods are called in the order in which they stand here; times are nanoseconds of the
+/// monotonic clock.
 pub(super) trait Driven: EventSwitch {
     /// Rings that wake the loop when they fill.
     fn rings(&mut self) -> Option<&mut Rings> {
@@ -107,8 +109,8 @@ pub(super) struct Measurement {
 /// Measures from start to end.
 ///
 /// # Errors
-/// A command that cannot be started (status 126 or 127), what the kernel says of waiting and switching, and what the driven
-/// says.
+/// A command that cannot be started (status 126 or 127), what the kernel says of waiting and
+/// switching, and what the driven says.
 pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) -> Result<Measurement> {
     let Surroundings { host, course, held, mut threads, signals, mut control, stop, mut watcher } =
         surroundings;
@@ -211,8 +213,8 @@ impl Measurement {
         Ok(())
     }
 
-    /// Waits for the command, whose times come with its end. One that takes no notice of SIGTERM is not waited for after
-    /// a signal to us.
+    /// Waits for the command, whose times come with its end. One that takes no notice of SIGTERM is not
+    /// waited for after a signal to us.
     fn wait_for(&mut self, driven: &impl Driven, command: &Running, signals: &Signals) -> Result<()> {
         while self.ending.outcome.is_none() && !self.ending.insisted && driven.waits_for_command(&self.ending)
         {
@@ -274,8 +276,8 @@ impl Wakers {
 
     /// Sleeps until something happens, or until this moment; `None`: as long as it takes.
     ///
-    /// The set is polled as a descriptor of its own: that waits to the nanosecond on every kernel, which `epoll_wait` does
-    /// not. What happened is asked only when something did.
+    /// The set is polled as a descriptor of its own: that waits to the nanosecond on every kernel, which
+    /// `epoll_wait` does not. What happened is asked only when something did.
     fn wait(
         &mut self,
         driven: &mut impl Driven,
@@ -318,8 +320,8 @@ impl Wakers {
         Ok(woken)
     }
 
-    /// A descriptor that has hung up would wake us for ever. Its ring may have other threads to write into it; what it still
-    /// holds is drained all the same.
+    /// A descriptor that has hung up would wake us for ever. Its ring may have other threads to write into
+    /// it; what it still holds is drained all the same.
     fn watch_next(&self, driven: &mut impl Driven, ring: u64) {
         let Some(rings) = driven.rings() else { return };
         let is_it = |(at, _): &(usize, BorrowedFd<'_>)| *at as u64 == ring;

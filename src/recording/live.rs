@@ -1,8 +1,8 @@
 //! The sampler: a thread that opens the events, drains their rings and keeps what is known of now true.
 //!
-//! Receives a [`LivePlan`]; hands on the [`LiveState`] that it shares with those who look, then works until it is told to stop
-//! or nobody is left to be sampled. Nothing that may wait (files, terminals, symbols) happens here once the events run, so that
-//! no ring fills. The loop is [`drive`](super::drive)'s.
+//! Receives a [`LivePlan`]; hands on the [`LiveState`] that it shares with those who look, then works until
+//! it is told to stop or nobody is left to be sampled. Nothing that may wait (files, terminals, symbols)
+//! happens here once the events run, so that no ring fills. The loop is [`drive`](super::drive)'s.
 //!
 //! ```text
 //!   rings ── half full, or half a second ──► Batch ──┐
@@ -36,7 +36,8 @@ use crate::session::SampleQuery;
 use crate::session::live::{Batch, Live, LiveState, SampledEvent};
 use crate::sys::clock::monotonic_ns;
 
-/// At first rings are drained more often, so that there is something to show: nanoseconds from one time to the next.
+/// At first rings are drained more often, so that there is something to show: nanoseconds from one time to
+/// the next.
 const FIRST_DRAINS: [u64; 3] = [20_000_000, 60_000_000, 100_000_000];
 /// A record is in its ring so long after the time that stands in it, at most.
 const WRITING_NS: u64 = 2_000_000;

@@ -1,11 +1,12 @@
 //! Threads that began while events were being opened.
 //!
-//! Opening takes its time (for 2,000 threads some 50 ms), and what a thread starts before it is reached inherits nothing. So
-//! the threads are listed again until nobody new is there. Those that began below a thread that had its events already have
-//! inherited them: the kernel has told of them in a ring, and they must not be opened a second time.
+//! Opening takes its time (for 2,000 threads some 50 ms), and what a thread starts before it is reached
+//! inherits nothing. So the threads are listed again until nobody new is there. Those that began below a
+//! thread that had its events already have inherited them: the kernel has told of them in a ring, and they
+//! must not be opened a second time.
 //!
-//! Left over is the moment in which one thread's events are opened, CPU by CPU: what it starts just then may lack those of the later CPUs, or
-//! have those of the earlier ones twice.
+//! Left over is the moment in which one thread's events are opened, CPU by CPU: what it starts just then may
+//! lack those of the later CPUs, or have those of the earlier ones twice.
 
 use std::collections::HashSet;
 
@@ -20,7 +21,8 @@ use crate::record::{Record, walk};
 /// A process that starts threads faster than we can open events is not chased for ever.
 const ROUNDS: usize = 10;
 
-/// Opens the events for them, in rings of so many pages where they need rings of their own; adds them to `known`.
+/// Opens the events for them, in rings of so many pages where they need rings of their own; adds them to
+/// `known`.
 pub(super) fn attach(
     plan: &SamplePlan,
     host: &Host,

@@ -1,8 +1,8 @@
 //! From a plan to events that are open, wherever its scope says, and their rings.
 //!
-//! Receives a [`SamplePlan`]; hands on [`Rings`] and the threads that are sampled. Decides how large rings are, what a
-//! frequency above the kernel's limit comes to, and which events are sampled where none was asked for; leaves starting them to
-//! [`drive`](super::drive).
+//! Receives a [`SamplePlan`]; hands on [`Rings`] and the threads that are sampled. Decides how large rings
+//! are, what a frequency above the kernel's limit comes to, and which events are sampled where none was asked
+//! for; leaves starting them to [`drive`](super::drive).
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -14,8 +14,9 @@ use super::{launch, new_threads};
 use crate::abi::attr::kind;
 use crate::counter::Mode;
 use crate::counter::facts::Facts;
-use crate::counter::open::{self as door, Fallback};
+use crate::counter::open as door;
 use crate::counter::refusal::Refusal;
+use crate::counter::request::given_up::Fallback;
 use crate::counter::request::sampling::{CallGraph, Rate};
 use crate::counter::reservation::Policy;
 use crate::counter::rings::{RingOptions, Rings, pages_of};
@@ -62,8 +63,8 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
 }
 
-/// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then, unless
-/// `--strict-freq` says otherwise.
+/// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then,
+/// unless `--strict-freq` says otherwise.
 pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
     let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
@@ -122,7 +123,8 @@ pub(crate) fn open(
     let map = |rings: &mut Rings| {
         rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))
     };
-    // The rings are there with the first thread's events, so that they hear of every thread that begins from then on.
+    // The rings are there with the first thread's events, so that they hear of every thread that begins from
+    // then on.
     let at_once = if plan.per_thread { slots.len() } else { host.online_cpus().len() };
     let (mut gone, mut mapped) = (Vec::new(), None);
     for slots in slots.chunks(at_once.max(1)) {
@@ -181,8 +183,8 @@ const RING: u64 = 2 << 20;
 /// All rings together.
 const RINGS: u64 = 512 << 20;
 
-/// As large as is useful and as this user may lock: for each CPU `perf_event_mlock_kb`, shared by all rings, and what
-/// `RLIMIT_MEMLOCK` allows on top. Whoever may lock any amount is not asked.
+/// As large as is useful and as this user may lock: for each CPU `perf_event_mlock_kb`, shared by all rings,
+/// and what `RLIMIT_MEMLOCK` allows on top. Whoever may lock any amount is not asked.
 fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     let page = page_size() as u64;
     if let Some(pages) = plan.ring_pages {
@@ -207,7 +209,8 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
     1 << allowed.ilog2()
 }
 
-/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of the `-e` before it.
+/// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of
+/// the `-e` before it.
 fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
     let mut parser = Parser::new(host);
     let mut all: Vec<(usize, String)> = Vec::new();

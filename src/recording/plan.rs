@@ -1,7 +1,8 @@
 //! What commands make of what was typed: whom to measure, when, what is sampled and how, and where it goes.
 //!
-//! Plain values, without clap and without anything open. A plan is made by a command's `plan.rs` and carried out by
-//! [`open`](super::open), [`live`](super::live), [`file`](super::file) and [`counting`](super::counting).
+//! Plain values, without clap and without anything open. A plan is made by a command's `plan.rs` and carried
+//! out by [`open`](super::open), [`live`](super::live), [`file`](super::file) and
+//! [`counting`](super::counting).
 
 use std::ffi::OsString;
 use std::path::PathBuf;

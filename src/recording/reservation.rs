@@ -1,16 +1,18 @@
-//! The hardware counters are also other people's: the prologue of every measurement that needs them, and giving way
-//! meanwhile.
+//! The hardware counters are also other people's: the prologue of every measurement that needs them, and
+//! giving way meanwhile.
 //!
-//! Receives the policy of the plan; hands on what must be kept while counters are open ([`Prepared`]). [`Activity`] says
-//! whether events are on, and why not: nobody has asked for them yet (`-D`, `--control`), or somebody else has reserved the
-//! hardware (`--reserve=yield`). Leaves the protocol to [`counter::reservation`](crate::counter::reservation).
+//! Receives the policy of the plan; hands on what must be kept while counters are open ([`Prepared`]).
+//! [`Activity`] says whether events are on, and why not: nobody has asked for them yet (`-D`, `--control`),
+//! or somebody else has reserved the hardware (`--reserve=yield`). Leaves the protocol to
+//! [`counter::reservation`](crate::counter::reservation).
 
 use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
 use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 
-/// Does what the policy asks for, and says what was found, if any of the groups needs the hardware's counters.
+/// Does what the policy asks for, and says what was found, if any of the groups needs the hardware's
+/// counters.
 ///
 /// # Errors
 /// A reservation that is required and cannot be had.
@@ -75,8 +77,8 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// The measurement begins: all is off. The hardware stays so while it is reserved; the rest is started `at_once`, or
-    /// waits for [`switch`](Self::switch).
+    /// The measurement begins: all is off. The hardware stays so while it is reserved; the rest is started
+    /// `at_once`, or waits for [`switch`](Self::switch).
     pub(super) fn begin(
         &mut self,
         driven: &mut impl EventSwitch,

@@ -1,7 +1,8 @@
 //! Synthesized records: what was there before the recording, the kernel and its modules, threads, mappings.
 //!
-//! Receives the [`Host`] and who is recorded; appends records to an [`Encoder`]. The kernel tells the rest from the
-//! moment that the events are open, so that what happens meanwhile is told twice rather than not at all.
+//! Receives the [`Host`] and who is recorded; appends records to an [`Encoder`]. The kernel tells the rest
+//! from the moment that the events are open, so that what happens meanwhile is told twice rather than not at
+//! all.
 
 use crate::host::maps::mappings;
 use crate::host::process::Thread as Alive;
@@ -37,8 +38,9 @@ pub(crate) fn kernel(host: &Host, out: &mut Encoder) -> bool {
     true
 }
 
-/// From `_text` to `_etext`. The first stands near the beginning of `/proc/kallsyms`, the second somewhere in it; since the
-/// kernel makes these lines as they are read (some 20 ms for all), its distance is rather taken from `/proc/iomem`.
+/// From `_text` to `_etext`. The first stands near the beginning of `/proc/kallsyms`, the second somewhere in
+/// it; since the kernel makes these lines as they are read (some 20 ms for all), its distance is rather taken
+/// from `/proc/iomem`.
 fn kernel_text(host: &Host) -> Option<(u64, u64)> {
     let size = kernel_code_size(host);
     use std::io::Read;
@@ -106,8 +108,8 @@ pub(crate) fn pids(threads: &[Alive]) -> Vec<u32> {
     pids
 }
 
-/// Threads and mappings of these processes. `full` is called whenever many records have come together; `out` is cleared then, and
-/// keeps the last.
+/// Threads and mappings of these processes. `full` is called whenever many records have come together; `out`
+/// is cleared then, and keeps the last.
 ///
 /// # Errors
 /// Those of `full`.

@@ -1,7 +1,7 @@
 //! On whom events are opened: threads that run already, and a slot for each thread and CPU.
 //!
-//! Receives a [`SamplePlan`]; hands on [`TargetSlot`]s, room for as many descriptors, and the words for what was refused on one
-//! of them. Opens nothing.
+//! Receives a [`SamplePlan`]; hands on [`TargetSlot`]s, room for as many descriptors, and the words for what
+//! was refused on one of them. Opens nothing.
 
 use super::launch;
 use super::plan::{SamplePlan, Scope};

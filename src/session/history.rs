@@ -5,8 +5,8 @@
 //! what lay at an address.
 //!
 //! ```text
-//! process 71   |  epoch 4 (forked: parent's maps)   | exec: epoch 5, grows as libraries come  | dlopen over old: epoch 9
-//!              '-----------------------------------+-----------------------------------------+------------------ time
+//! process 71   | epoch 4 (forked: parent's maps) | exec: epoch 5, grows with libraries | dlopen over old: 9
+//!              '---------------------------------+-----------------------------------+---------------- time
 //! ```
 //! An [`Epoch`] is a stretch of a process's life in which no address changed its meaning: an address list
 //! that is seen twice in an epoch means the same both times. New mappings beside the old ones only make the

@@ -44,7 +44,7 @@ impl BuildId {
     /// The build-id among ELF notes in native byte order, such as `/sys/kernel/notes`.
     ///
     /// ```text
-    ///   u32 name size | u32 content size | u32 type | name, padded to 4 | content, padded to 4 | next note ...
+    ///   u32 name size | u32 content size | u32 type | name, padded to 4 | content, padded to 4 | next …
     /// ```
     pub fn in_notes(mut notes: &[u8]) -> Option<Self> {
         while notes.len() >= 12 {

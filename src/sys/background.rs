@@ -1,6 +1,7 @@
 //! Leaving the terminal: fork, new session, no standard streams.
 //!
-//! Receives nothing; hands on which side of the fork we are on. What each side does is the command's decision.
+//! Receives nothing; hands on which side of the fork we are on. What each side does is the command's
+//! decision.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -14,8 +15,8 @@ pub enum Side {
     Child,
 }
 
-/// Forks. The child is a full copy that goes on like its parent, so the process must have one thread only: another's
-/// locks would stay locked in the child.
+/// Forks. The child is a full copy that goes on like its parent, so the process must have one thread only:
+/// another's locks would stay locked in the child.
 ///
 /// # Errors
 /// `EAGAIN` at the limit of processes, `ENOMEM`.
@@ -53,7 +54,8 @@ pub fn close_standard_streams() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel send SIGHUP to this process when its parent `parent` ends; `false` when it has ended already.
+/// Has the kernel send SIGHUP to this process when its parent `parent` ends; `false` when it has ended
+/// already.
 ///
 /// # Errors
 /// What the kernel said to `prctl`.

@@ -1,7 +1,7 @@
 //! Who we are to the kernel: user, capabilities, seccomp, and the limits that concern profiling.
 //!
-//! Receives nothing (the calling process is the subject) or the text of a `/proc/PID/status`; hands on values. What they
-//! allow is decided by `host::settings` and explained by `counter`.
+//! Receives nothing (the calling process is the subject) or the text of a `/proc/PID/status`; hands on
+//! values. What they allow is decided by `host::settings` and explained by `counter`.
 
 use std::fs;
 
@@ -59,7 +59,8 @@ pub struct Credentials {
     pub capabilities: u64,
     /// Seccomp mode.
     pub seccomp: Seccomp,
-    /// Inside a user namespace of its own: capabilities there do not count for perf, which asks the first namespace.
+    /// Inside a user namespace of its own: capabilities there do not count for perf, which asks the first
+    /// namespace.
     pub user_namespace: bool,
 }
 
@@ -98,7 +99,8 @@ impl Credentials {
         self.capabilities >> capability as u8 & 1 == 1
     }
 
-    /// Whether the kernel lifts `perf_event_paranoid` for us: `CAP_PERFMON` or `CAP_SYS_ADMIN` in the first user namespace.
+    /// Whether the kernel lifts `perf_event_paranoid` for us: `CAP_PERFMON` or `CAP_SYS_ADMIN` in the first
+    /// user namespace.
     pub fn perfmon(&self) -> bool {
         !self.user_namespace && (self.has(LinuxCapability::Perfmon) || self.has(LinuxCapability::SysAdmin))
     }

@@ -1,4 +1,5 @@
-//! Descriptors that somebody else opened: given by number on the command line, or inherited and perhaps closed.
+//! Descriptors that somebody else opened: given by number on the command line, or inherited and perhaps
+//! closed.
 
 use std::fs::File;
 use std::io;
@@ -32,8 +33,8 @@ pub fn set_nonblocking(file: &impl AsFd) -> io::Result<()> {
     Ok(fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
 }
 
-/// Whether standard output was closed when the process started. The runtime has put `/dev/null` in its place since then,
-/// so that what is written would vanish without an error.
+/// Whether standard output was closed when the process started. The runtime has put `/dev/null` in its place
+/// since then, so that what is written would vanish without an error.
 pub fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(std::sync::atomic::Ordering::Relaxed)
 }
@@ -47,7 +48,8 @@ extern "C" fn look_at_stdout() {
 }
 
 /// Run by the loader before `main`, hence before the runtime repairs closed descriptors.
-// SAFETY: the section holds pointers to functions without arguments that we need; this one touches only its own static.
+// SAFETY: the section holds pointers to functions without arguments that we need; this one touches only its
+// own static.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;

@@ -1,7 +1,7 @@
 //! Record locks on the first byte of a file: `fcntl(2)` `F_SETLK`, `F_OFD_SETLK` and `F_GETLK`.
 //!
-//! Receives an open file; hands on whether the lock was got, or who stands in the way. Never blocks. Knows nothing of
-//! what the byte means: the reservation protocol is `counter`'s.
+//! Receives an open file; hands on whether the lock was got, or who stands in the way. Never blocks. Knows
+//! nothing of what the byte means: the reservation protocol is `counter`'s.
 //!
 //! Two kinds of owner, one table of locks in the kernel:
 //!
@@ -10,8 +10,8 @@
 //! POSIX   the process            its pid           unlock; close of ANY descriptor of that file; death
 //! OFD     the open description   -1 (unknown)      unlock; close of the last copy of that descriptor
 //! ```
-//! A POSIX lock is not inherited by `fork(2)` but kept over `execve(2)` as long as no descriptor of the file is closed; an
-//! OFD lock goes wherever the descriptor goes. Source: `fcntl_locking(2)`.
+//! A POSIX lock is not inherited by `fork(2)` but kept over `execve(2)` as long as no descriptor of the file
+//! is closed; an OFD lock goes wherever the descriptor goes. Source: `fcntl_locking(2)`.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -39,7 +39,8 @@ pub enum Kind {
 /// Takes a POSIX lock on byte 0, owned by this process.
 ///
 /// # Errors
-/// `EAGAIN` or `EACCES` when another's lock stands in the way; `EBADF` for a write lock on a file opened for reading.
+/// `EAGAIN` or `EACCES` when another's lock stands in the way; `EBADF` for a write lock on a file
+/// opened for reading.
 pub fn take(file: &File, kind: Kind) -> io::Result<()> {
     set(file, libc::F_SETLK, raw(kind))
 }
@@ -60,8 +61,8 @@ pub fn release(file: &File) -> io::Result<()> {
     set(file, libc::F_SETLK, libc::F_UNLCK)
 }
 
-/// Who would keep this process from taking a POSIX lock of this kind on byte 0. Takes nothing; a file opened for reading
-/// is enough for either kind. POSIX locks of this process never count.
+/// Who would keep this process from taking a POSIX lock of this kind on byte 0. Takes nothing; a file opened
+/// for reading is enough for either kind. POSIX locks of this process never count.
 ///
 /// # Errors
 /// The kernel's, such as `ENOLCK` on a network file system without a lock service.
@@ -85,7 +86,8 @@ fn raw(kind: Kind) -> c_int {
 }
 
 fn first_byte(l_type: c_int) -> libc::flock {
-    // SAFETY: `struct flock` consists of integers, for which zero is a value; `F_OFD_SETLK` demands `l_pid` 0.
+    // SAFETY: `struct flock` consists of integers, for which zero is a value; `F_OFD_SETLK` demands `l_pid`
+    // 0.
     let mut request: libc::flock = unsafe { std::mem::zeroed() };
     request.l_type = l_type as _;
     request.l_whence = libc::SEEK_SET as _;
@@ -100,7 +102,8 @@ fn set(file: &File, command: c_int, l_type: c_int) -> io::Result<()> {
 
 fn call(file: &File, command: c_int, request: &mut libc::flock) -> io::Result<()> {
     loop {
-        // SAFETY: the descriptor is open as long as `file` lives; `request` is the struct that these commands read and write.
+        // SAFETY: the descriptor is open as long as `file` lives; `request` is the struct that these commands
+        // read and write.
         if unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut *request) } >= 0 {
             return Ok(());
         }

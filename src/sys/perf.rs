@@ -1,7 +1,7 @@
 //! `perf_event_open(2)` and what can be done with the descriptor it gives.
 //!
-//! Receives an [`Attr`] and a place (task, CPU, cgroup); hands on an [`EventFd`] that reads, enables and closes
-//! itself. Errors are the kernel's own; `counter` explains them.
+//! Receives an [`Attr`] and a place (task, CPU, cgroup); hands on an [`EventFd`] that reads, enables and
+//! closes itself. Errors are the kernel's own; `counter` explains them.
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
@@ -132,15 +132,16 @@ impl EventFd {
     /// Leads this event's records into the ring that is mapped on `other`.
     ///
     /// # Errors
-    /// `EINVAL` unless both count on the same CPU (or, bound to none, the same task), with the same clock and direction.
+    /// `EINVAL` unless both count on the same CPU (or, bound to none, the same task), with the same
+    /// clock and direction.
     pub fn set_output(&self, other: &Self) -> io::Result<()> {
         // The bindings take the descriptor as the number that the kernel expects.
         // SAFETY: both descriptors are ours and open.
         checked(unsafe { kernel::ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd() as _) })
     }
 
-    /// Stops the writing into the ring that is mapped on this event, while counting goes on; it goes on when the guard is
-    /// dropped.
+    /// Stops the writing into the ring that is mapped on this event, while counting goes on; it goes on when
+    /// the guard is dropped.
     ///
     /// # Errors
     /// The kernel's: `EINVAL` where no ring is mapped.

@@ -221,9 +221,9 @@ impl Running {
     }
 }
 
-/// Leaves the closing of every open descriptor to a child, so that our own end need not wait for it: the last one to close
-/// a tracepoint waits some 35 ms for the kernel. The child holds nothing that anybody reads from, and ends when all is closed.
-/// Returns whether there is such a child.
+/// Leaves the closing of every open descriptor to a child, so that our own end need not wait for it: the last
+/// one to close a tracepoint waits some 35 ms for the kernel. The child holds nothing that anybody reads
+/// from, and ends when all is closed. Returns whether there is such a child.
 pub fn close_behind() -> bool {
     // SAFETY: the child calls async-signal-safe functions only, and never returns.
     unsafe {

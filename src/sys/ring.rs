@@ -1,7 +1,8 @@
-//! A ring of records that the kernel fills and we empty: memory shared with it, and the order in which both look at it.
+//! A ring of records that the kernel fills and we empty: memory shared with it, and the order in which both
+//! look at it.
 //!
-//! Receives an open event; hands on slices of whole records, straight from the ring. Decides nothing about what they say.
-//! The header page and the two ways to use the ring:
+//! Receives an open event; hands on slices of whole records, straight from the ring. Decides nothing about
+//! what they say. The header page and the two ways to use the ring:
 //!
 //! ```text
 //! page 0: … | data_head (1024) | data_tail (1032) | …          pages 1 to 2^n: the ring
@@ -52,7 +53,8 @@ pub struct Ring {
     tail: u64,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; whoever owns the `Ring` is the only one that moves the tail.
+// SAFETY: the mapping belongs to the process, not to a thread; whoever owns the `Ring` is the only one that
+// moves the tail.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -60,8 +62,8 @@ impl Ring {
     /// [`EventFd::set_output`].
     ///
     /// # Errors
-    /// The kernel's: `EPERM` when that is more locked memory than is allowed, `EINVAL` when `pages` is no power of two or
-    /// the event inherits without being bound to a CPU.
+    /// The kernel's: `EPERM` when that is more locked memory than is allowed, `EINVAL` when `pages`
+    /// is no power of two or the event inherits without being bound to a CPU.
     pub fn map(event: &EventFd, pages: usize, direction: Direction) -> io::Result<Self> {
         let page = page_size();
         let bytes =
@@ -94,8 +96,8 @@ impl Ring {
         self.head().wrapping_sub(self.tail).min(self.size)
     }
 
-    /// Shows all waiting records of a forward ring to `take`, as one slice or, where the ring wraps, two (a record may lie
-    /// across both), and gives their room back to the kernel. Bytes read.
+    /// Shows all waiting records of a forward ring to `take`, as one slice or, where the ring wraps, two (a
+    /// record may lie across both), and gives their room back to the kernel. Bytes read.
     ///
     /// # Errors
     /// What `take` says; the records then stay in the ring.
@@ -105,10 +107,11 @@ impl Ring {
         if len == 0 || self.direction == Direction::Backward {
             return Ok(0);
         }
-        // More than the ring holds cannot be: then nothing of it can be trusted, and reading starts anew at the head.
+        // More than the ring holds cannot be: then nothing of it can be trusted, and reading starts anew at
+        // the head.
         if len <= self.size {
-            // SAFETY: the kernel writes only outside of [tail, head) until the tail moves, which happens below, after the
-            // slices are gone; so nobody writes to these bytes while they are borrowed.
+            // SAFETY: the kernel writes only outside of [tail, head) until the tail moves, which happens
+            // below, after the slices are gone; so nobody writes to these bytes while they are borrowed.
             let (first, second) = unsafe { self.slices(self.tail, len) };
             match second {
                 [] => take(&[first])?,
@@ -116,8 +119,9 @@ impl Ring {
             }
         }
         self.tail = head;
-        // ORDERING: release, so that our reads of the records come before the kernel sees their room as free. Pairs with the
-        // control dependency in __perf_output_begin(), which reads data_tail before it stores new records.
+        // ORDERING: release, so that our reads of the records come before the kernel sees their room as free.
+        // Pairs with the control dependency in __perf_output_begin(), which reads data_tail before it stores
+        // new records.
         self.word(TAIL).store(head, Ordering::Release);
         Ok(len)
     }
@@ -128,14 +132,15 @@ impl Ring {
         if len == 0 || len > self.size || self.direction == Direction::Backward {
             return;
         }
-        // SAFETY: as in `drain`; the tail does not move while the slices are borrowed, since that takes `&mut self`.
+        // SAFETY: as in `drain`; the tail does not move while the slices are borrowed, since that takes `&mut
+        // self`.
         let (first, second) = unsafe { self.slices(self.tail, len) };
         look(&[first, second]);
     }
 
-    /// Shows what a backward ring holds to `take`, newest first, as one or two slices. The last record may be cut off, where
-    /// newer ones were written over it. What an earlier call has shown is not shown again. Bytes shown: none if another
-    /// event than this ring's is paused.
+    /// Shows what a backward ring holds to `take`, newest first, as one or two slices. The last record may be
+    /// cut off, where newer ones were written over it. What an earlier call has shown is not shown again.
+    /// Bytes shown: none if another event than this ring's is paused.
     ///
     /// # Errors
     /// What `take` says.
@@ -151,8 +156,8 @@ impl Ring {
         // The head runs downwards from 0: what was written since then lies between it and where it was.
         let len = self.tail.wrapping_sub(head).min(self.size);
         if len > 0 && self.direction == Direction::Backward {
-            // SAFETY: `paused` says that the kernel has stopped writing into this ring, and lets it go on only when it is
-            // dropped, after the slices.
+            // SAFETY: `paused` says that the kernel has stopped writing into this ring, and lets it go on
+            // only when it is dropped, after the slices.
             let (first, second) = unsafe { self.slices(head, len) };
             match second {
                 [] => take(&[first])?,
@@ -164,8 +169,9 @@ impl Ring {
     }
 
     fn head(&self) -> u64 {
-        // ORDERING: acquire, so that our reads of the records come after this one. Pairs with the smp_wmb() before the store to
-        // data_head in perf_output_put_handle(): whatever lies before that head has been written.
+        // ORDERING: acquire, so that our reads of the records come after this one. Pairs with the smp_wmb()
+        // before the store to data_head in perf_output_put_handle(): whatever lies before that head has been
+        // written.
         self.word(HEAD).load(Ordering::Acquire)
     }
 
@@ -176,8 +182,8 @@ impl Ring {
     unsafe fn slices(&self, from: u64, len: u64) -> (&[u8], &[u8]) {
         let (at, len) = ((from & (self.size - 1)) as usize, len as usize);
         let first = len.min(self.size as usize - at);
-        // SAFETY: the ring begins behind the header page and is `size` bytes long; `at + first` and `len - first` do not reach
-        // beyond it. The rest is the caller's promise.
+        // SAFETY: the ring begins behind the header page and is `size` bytes long; `at + first` and `len -
+        // first` do not reach beyond it. The rest is the caller's promise.
         unsafe {
             let ring = self.start.as_ptr().cast::<u8>().add(page_size());
             (std::slice::from_raw_parts(ring.add(at), first), std::slice::from_raw_parts(ring, len - first))
@@ -185,8 +191,9 @@ impl Ring {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: both offsets lie in the header page, which is mapped as long as `self`, and are multiples of 8; the kernel
-        // reads and writes these words whole. `data_tail` is stored to only in forward rings, whose page is writable.
+        // SAFETY: both offsets lie in the header page, which is mapped as long as `self`, and are multiples
+        // of 8; the kernel reads and writes these words whole. `data_tail` is stored to only in forward
+        // rings, whose page is writable.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(offset).cast::<u64>()) }
     }
 }

@@ -102,17 +102,17 @@ impl AsFd for Signals {
     }
 }
 
-/// Stops this process and all others of its group, as the stop key does for programs that leave it to the kernel; returns
-/// when somebody continues it. For programs that [`Signals::catch`] SIGTSTP. Where nobody could continue it (the group has
-/// no shell), the kernel does not stop it, and this returns at once.
+/// Stops this process and all others of its group, as the stop key does for programs that leave it to the
+/// kernel; returns when somebody continues it. For programs that [`Signals::catch`] SIGTSTP. Where nobody
+/// could continue it (the group has no shell), the kernel does not stop it, and this returns at once.
 pub fn stop() {
     // SAFETY: the set is initialised by sigemptyset before use; no memory of ours is involved.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGTSTP);
-        // Both of ours wait, being blocked: one for any thread (a signalfd may take it), one for this thread. The first to
-        // be delivered stops the process; SIGCONT throws the other away.
+        // Both of ours wait, being blocked: one for any thread (a signalfd may take it), one for this thread.
+        // The first to be delivered stops the process; SIGCONT throws the other away.
         libc::kill(0, libc::SIGTSTP);
         libc::raise(libc::SIGTSTP);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
@@ -120,8 +120,8 @@ pub fn stop() {
     }
 }
 
-/// Takes back that the starting process had these signals ignored (a shell ignores SIGINT for `command &`): an ignored
-/// signal is never caught.
+/// Takes back that the starting process had these signals ignored (a shell ignores SIGINT for `command &`):
+/// an ignored signal is never caught.
 pub fn heed(signals: &[i32]) {
     for &signal in signals {
         // SAFETY: no handler of ours is replaced; the default action needs no memory.
@@ -129,7 +129,8 @@ pub fn heed(signals: &[i32]) {
     }
 }
 
-/// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust ignores it).
+/// Gives a forked child the signals that a fresh process has: none blocked, SIGPIPE deadly again (Rust
+/// ignores it).
 ///
 /// # Safety
 /// To be called between fork and exec only; it is async-signal-safe.

@@ -1,7 +1,7 @@
 //! `pmc top` as text: one line of facts, then the tables of a report, again and again.
 //!
 //! ```text
-//! 12.0 s: 7,998 samples/s of cpu-clock, none lost; kernel 12.3%, user 80.1%, idle 7.6%; pmc itself: 0.9% CPU, 18.0 MiB
+//! 12.0 s: 7,998 samples/s of cpu-clock, none lost; kernel 12.3%, user 80.1%, idle 7.6%; pmc: 0.9% CPU
 //! ```
 
 use std::io::{self, Write};

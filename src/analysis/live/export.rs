@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   row (pid, tid, name; event; stack; n samples, period p)  ─►  n samples of p / n
-//!   module 7, offset 0x1234                                  ─►  BASE + 7 · STRIDE + 0x1234, mapped as its file
+//!   module 7, offset 0x1234                               ─►  BASE + 7 · STRIDE + 0x1234, mapped as its file
 //! ```
 
 use std::path::Path;

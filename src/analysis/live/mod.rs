@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Live ─┬─► names (thread) ─► NameTable ─┐
-//!       └────────────────────────────────┴─► snapshot ─► a query's answer │ row history │ listing │ recording
+//!       └────────────────────────────────┴─► snapshot ─► a query's answer │ row history │ listing │ file
 //! ```
 //! Receives a [`LiveState`](crate::session::live::LiveState) that somebody fills; hands on snapshots that
 //! queries are answered from, the history of rows, the code of functions with its weights, and a snapshot as

@@ -3,7 +3,8 @@
 //! ```text
 //! plan ── recording: rings ──► one file, or one after the other ──► one line of truth
 //! ```
-//! [`plan`] turns what was typed into what it means; [`recording`](crate::recording) does it; [`status`] says how it goes.
+//! [`plan`] turns what was typed into what it means; [`recording`](crate::recording) does it; [`status`] says
+//! how it goes.
 
 pub(in crate::command) mod plan;
 mod status;

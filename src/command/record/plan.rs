@@ -1,7 +1,7 @@
 //! `pmc record`: from what was typed to what it means.
 //!
-//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap. Opens
-//! nothing; everything refused here is a usage error (status 2).
+//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap.
+//! Opens nothing; everything refused here is a usage error (status 2).
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
@@ -66,7 +66,8 @@ impl Plan {
                 .try_this("add --control fifo:PATH"));
         }
         let backward = typed.overwrite || typed.snapshot;
-        // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always pays.
+        // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always
+        // pays.
         let inherit = !typed.no_inherit && !typed.per_thread && !matches!(scope, Scope::Threads(_));
         let filters = typed.branch_filter.iter().map(|text| branches(text)).collect::<Result<Vec<_>>>()?;
         let mut branches = filters.into_iter().reduce(|all, one| all | one);

@@ -11,6 +11,7 @@ use crate::analysis::script::{ScriptLine, Transcript};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
+use crate::symbol::source_text;
 use crate::view;
 use crate::view::script::Writer;
 pub(super) use plan::Plan;
@@ -35,7 +36,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let session = Arc::new(Session::open(reader)?);
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
-    let mut writer = Writer::new(&layout, script.places());
+    let read_source = |path: &str| source_text::read(path, None).ok().map(|text| text.lines);
+    let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
         ScriptLine::Record(entry, kind, record) => writer

@@ -1,11 +1,11 @@
 //! `pmc stat`: counts events while something runs, and says what they were.
 //!
 //! ```text
-//! plan ── wanted ──► run (once, -r N times, for each --vs command, for each pass of --exact) ──► shown ──► output
+//! plan ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
 //! ```
-//! [`plan`] turns what was typed into what it means, [`wanted`] into events; [`counting`](crate::recording::counting)
-//! measures once, [`shown`] makes tables of readings, [`output`] and [`serve`] carry text away. This file repeats, compares
-//! and prints.
+//! [`plan`] turns what was typed into what it means, [`wanted`] into events;
+//! [`counting`](crate::recording::counting) measures once, [`shown`] makes tables of readings, [`output`] and
+//! [`serve`] carry text away. This file repeats, compares and prints.
 
 mod output;
 mod plan;
@@ -62,8 +62,9 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
         let times = passes.len();
         printer.warn(Warning::TimeShared { times });
     }
-    // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored. It is how a
-    // measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays ignored.
+    // `pmc stat -a & … kill -INT $!`: a script's shell starts what is in the background with SIGINT ignored.
+    // It is how a measurement is ended, and is heeded all the same; a SIGHUP that nohup(1) ignores stays
+    // ignored.
     signal::heed(&[signal::INT, signal::TERM]);
     let mut session = Session {
         signals: Signals::catch(&[signal::INT, signal::TERM, signal::HUP, signal::CHLD])
@@ -335,8 +336,8 @@ fn needs_shell(text: &str) -> bool {
         || text.split_whitespace().next().is_none_or(|first| first.contains('='))
 }
 
-/// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it. It is started as the command is, since it must
-/// not inherit that signals are blocked here: the interrupt key shall end it.
+/// Runs `--pre` or `--post`; a failure of it ends everything, as perf has it. It is started as the command
+/// is, since it must not inherit that signals are blocked here: the interrupt key shall end it.
 fn hook(option: &str, command: Option<&str>) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
     let failed = |error| Error::io(format!("{option}: running `{command}`"), error);

@@ -1,7 +1,8 @@
 //! `pmc stat`: from what was typed to what it means.
 //!
-//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap. Opens
-//! nothing but the control channel's and output's names; everything refused here is a usage error (status 2).
+//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`] that knows nothing of clap.
+//! Opens nothing but the control channel's and output's names; everything refused here is a usage error
+//! (status 2).
 
 use std::ffi::OsString;
 use std::path::PathBuf;

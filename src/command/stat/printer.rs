@@ -45,7 +45,8 @@ impl Printer {
         Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
     }
 
-    /// Says, once, what makes the result less than what was asked for; the document of `--json=2` holds it too.
+    /// Says, once, what makes the result less than what was asked for; the document of `--json=2` holds it
+    /// too.
     pub(super) fn warn(&mut self, warning: Warning) {
         if !self.warnings.contains(&warning) {
             say::warn(&warning);

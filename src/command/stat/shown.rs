@@ -1,7 +1,7 @@
 //! From counters to the table: which events are shown, and which counters each of them joins.
 //!
-//! Receives the opened set and its readings; hands on [`Counts`]. The adding up is `profile::tally`'s; this knows only
-//! what belongs to what.
+//! Receives the opened set and its readings; hands on [`Counts`]. The adding up is `profile::tally`'s; this
+//! knows only what belongs to what.
 
 use std::cell::OnceCell;
 

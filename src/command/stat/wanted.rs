@@ -1,4 +1,5 @@
-//! Which events `pmc stat` counts: those that were asked for, those that metrics need, or the default set of the machine.
+//! Which events `pmc stat` counts: those that were asked for, those that metrics need, or the default set of
+//! the machine.
 //!
 //! Receives the plan's texts; hands on parsed groups bound to their cgroups, and the metrics to derive.
 
@@ -23,7 +24,8 @@ pub(super) struct Wanted {
     pub(super) metrics: Vec<Definition>,
     /// The top-down analysis is asked for, and its events are there.
     pub(super) topdown: bool,
-    /// The default set had to do without hardware events, since the machine has no counters: how cycles were refused.
+    /// The default set had to do without hardware events, since the machine has no counters: how cycles were
+    /// refused.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
@@ -96,7 +98,8 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// Adds those of a metric's events that are not there yet, as a weak group, so that their ratio is exact where it can be.
+    /// Adds those of a metric's events that are not there yet, as a weak group, so that their ratio is exact
+    /// where it can be.
     fn add(&mut self, names: &[&str], parser: &mut Parser<'_>) -> Result<()> {
         let missing: Vec<&str> = names
             .iter()

@@ -1,7 +1,7 @@
 //! `pmc top`: from what was typed to what it means.
 //!
-//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`]. Whom and what to sample is
-//! a plan of `record`'s, so that both open the same events in the same places.
+//! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`]. What is said in `record`'s
+//! words ([`sampling_options`]) means what it means there.
 
 use std::time::Duration;
 

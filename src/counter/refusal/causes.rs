@@ -1,6 +1,7 @@
 //! The table: one function for each errno, which looks at the facts in the order of their weight.
 //!
-//! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`, `perf_event_open(2)`.
+//! Source of the errnos: `kernel/events/core.c`, `arch/x86/events/core.c`, `drivers/perf/arm_pmu.c`,
+//! `perf_event_open(2)`.
 
 use super::RefusalKind::*;
 use super::privilege::{access, perm};

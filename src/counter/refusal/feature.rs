@@ -1,7 +1,9 @@
-//! Which part of a request the kernel objects to: the same request is tried without one feature after the other.
+//! Which part of a request the kernel objects to: the same request is tried without one feature after the
+//! other.
 //!
-//! Receives a refused request and a closure that tries another one; hands on the feature without which the kernel accepts.
-//! The errno of a refused attr does not say which of its bits is wrong; this does, and nothing is guessed.
+//! Receives a refused request and a closure that tries another one; hands on the feature without which the
+//! kernel accepts. The errno of a refused attr does not say which of its bits is wrong; this does, and
+//! nothing is guessed.
 
 use crate::abi::attr::{Flag, WORDS};
 use crate::abi::{Attr, sample_type};
@@ -27,7 +29,8 @@ pub enum Feature {
     Inherit,
     /// `exclusive`: `:e`.
     Exclusive,
-    /// Fields that came after the first kernels with perf events: `config3`, `config4`, flags of 5.13 and later.
+    /// Fields that came after the first kernels with perf events: `config3`, `config4`, flags of 5.13 and
+    /// later.
     NewFields,
 }
 

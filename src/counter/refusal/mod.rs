@@ -1,8 +1,10 @@
-//! Why an event cannot be counted here: the kernel's errno and the facts of the machine become a kind, a cause and a remedy.
+//! Why an event cannot be counted here: the kernel's errno and the facts of the machine become a kind, a
+//! cause and a remedy.
 //!
-//! A [`Refusal`] says what was asked and what the kernel answered; it becomes words only where they are shown, since the facts
-//! about the machine cost a look at many files. Its kinds are those of FreeBSD's `pmc_allocate(3)` and what Linux adds to them.
-//! A cause is only named when a fact speaks for it; where none does, the explanation says that the kernel gives no reason.
+//! A [`Refusal`] says what was asked and what the kernel answered; it becomes words only where they are
+//! shown, since the facts about the machine cost a look at many files. Its kinds are those of FreeBSD's
+//! `pmc_allocate(3)` and what Linux adds to them. A cause is only named when a fact speaks for it; where none
+//! does, the explanation says that the kernel gives no reason.
 //!
 //! ```text
 //! Refusal { event, attr, slot, errno } --isolate: tried without one feature after the other--> culprit
@@ -35,7 +37,8 @@ pub enum RefusalKind {
     BadRequest,
     /// The machine has no counter for it, or it is switched off (FreeBSD: ENXIO).
     NoHardware,
-    /// The hardware lacks something the request needs, such as an interrupt for sampling (FreeBSD: EOPNOTSUPP).
+    /// The hardware lacks something the request needs, such as an interrupt for sampling (FreeBSD:
+    /// EOPNOTSUPP).
     NoCapability,
     /// This user may not (FreeBSD: EPERM).
     NoPrivilege,
@@ -101,10 +104,11 @@ pub struct Refusal {
     pub call: Call,
     /// The kernel's number; `None` where no system call failed.
     pub errno: Option<i32>,
-    /// Members of its kernel group that were open already: 0 for leaders and single events. The group as a whole may be what
-    /// does not fit.
+    /// Members of its kernel group that were open already: 0 for leaders and single events. The group as a
+    /// whole may be what does not fit.
     pub group_before: usize,
-    /// The feature without which the kernel takes the request, if that has been tried: see [`Refusal::isolate`].
+    /// The feature without which the kernel takes the request, if that has been tried: see
+    /// [`Refusal::isolate`].
     pub culprit: Option<Feature>,
     /// Kind, cause and remedy where they are known without a look at the machine.
     known: Option<Explained>,
@@ -158,8 +162,8 @@ impl Refusal {
         }
     }
 
-    /// Where the answer leaves it open which part of the request is meant: finds out, by trying it on ourselves without one
-    /// [`Feature`] after the other.
+    /// Where the answer leaves it open which part of the request is meant: finds out, by trying it on
+    /// ourselves without one [`Feature`] after the other.
     #[must_use]
     pub fn isolate(mut self) -> Self {
         let says_no_more = matches!(self.errno, Some(errno::EINVAL | errno::EOPNOTSUPP));
@@ -230,7 +234,8 @@ impl Explanation {
     }
 }
 
-/// Why an event that was opened and enabled never was on a counter (`time_running` 0, or a pinned event that reads nothing).
+/// Why an event that was opened and enabled never was on a counter (`time_running` 0, or a pinned event that
+/// reads nothing).
 pub fn never_ran(attr: &Attr, facts: &Facts) -> Explanation {
     let (kind, cause, remedy) = causes::never_ran(attr, facts);
     Explanation { errno: None, kind, cause, remedy }

@@ -1,7 +1,8 @@
-//! EACCES and EPERM: the paranoid level, capabilities, user namespaces, ptrace access, seccomp, lockdown, SELinux.
+//! EACCES and EPERM: the paranoid level, capabilities, user namespaces, ptrace access, seccomp, lockdown,
+//! SELinux.
 //!
-//! Receives what was asked and the facts; looks at them in the order in which the kernel does. Hands on kind, cause and remedy.
-//! Source: `perf_allow_*` and `perf_check_permission` of the kernel's perf core.
+//! Receives what was asked and the facts; looks at them in the order in which the kernel does. Hands on kind,
+//! cause and remedy. Source: `perf_allow_*` and `perf_check_permission` of the kernel's perf core.
 
 use super::RefusalKind::{NoPrivilege, OutOfMemory};
 use super::{Call, Explained, Refusal, explained};

@@ -1,17 +1,19 @@
 //! What is asked of the kernel: the one author of a `perf_event_attr` after `event`.
 //!
-//! Receives an [`EventSpec`] (what the event's text decides), a [`Mode`], [`Flags`] and the CPU of a system mode; checks what FreeBSD's
-//! `pmc_allocate(3)` checks, and hands on a [`Request`]: complete for counting here, for sampling in [`sampling`]. Opens
-//! nothing: [`super::open`] does, and may give up parts of the request on the way.
+//! Receives an [`EventSpec`] (what the event's text decides), a [`Mode`], [`Flags`] and the CPU of a system
+//! mode; checks what FreeBSD's `pmc_allocate(3)` checks, and hands on a [`Request`]: complete for counting
+//! here, for sampling in [`sampling`]. Opens nothing: [`super::open`] does, and may give up parts of the
+//! request on the way.
 
+pub mod given_up;
 pub mod sampling;
 
-use super::open::GivenUp;
 use super::refusal::{Refusal, RefusalKind};
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
 use crate::event::{EventSpec, Source};
 use crate::sys::errno;
+use given_up::GivenUp;
 
 /// What a counter counts, and whether it samples: FreeBSD's four modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,15 +90,16 @@ pub struct Request {
     pub(super) exclusion_chosen: bool,
 }
 
-/// Checks a request and completes its `perf_event_attr`: for counting as it will be opened, for sampling but for what
-/// [`sampling::request`] adds. Nothing is opened yet.
+/// Checks a request and completes its `perf_event_attr`: for counting as it will be opened, for sampling but
+/// for what [`sampling::request`] adds. Nothing is opened yet.
 ///
 /// `cpu` is the CPU of a system mode, and must be `None` for task modes, as in `pmc_allocate(3)`.
 ///
 /// # Errors
-/// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not the kernel's;
-/// `EOPNOTSUPP` for the two logs of FreeBSD, which nobody writes yet; `ENXIO` for the persistent PMU of 2013, whose flag bit
-/// means something else to a mainline kernel. What only the kernel knows (hardware, privilege) is refused when it is opened.
+/// `EINVAL` for flags that do not fit the mode, a system mode without a CPU, or an event that is not
+/// the kernel's; `EOPNOTSUPP` for the two logs of FreeBSD, which nobody writes yet; `ENXIO` for the
+/// persistent PMU of 2013, whose flag bit means something else to a mainline kernel. What only the kernel
+/// knows (hardware, privilege) is refused when it is opened.
 pub fn allocate(
     spec: &EventSpec,
     mode: Mode,
@@ -137,8 +140,8 @@ pub fn allocate(
     if mode.samples() {
         attr.set_sample_type(if flags.callchain { sample_type::CALLCHAIN } else { 0 });
     } else {
-        // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling; perf's
-        // identifier costs nothing and tells its events from others'.
+        // A counting event has no period, though a tracepoint's or breakpoint's spec has one for sampling;
+        // perf's identifier costs nothing and tells its events from others'.
         attr.set_period(0);
         attr.set_sample_type(sample_type::IDENTIFIER);
         attr.set_read_format(read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING);

@@ -1,11 +1,12 @@
 //! The reservation of the hardware counters: the protocol of PCP's `perfalloc` and `pmdaperfevent`.
 //!
-//! Receives a [`Policy`] and a [`LockFile`]; hands on a [`Reservation`] (held until dropped), a [`Watcher`] (for those who
-//! give way), or a [`Status`] (for those who only ask), and [`Warning`]s for the user. Decides what each policy does; leaves
-//! saying it, and switching events off and on, to the caller.
+//! Receives a [`Policy`] and a [`LockFile`]; hands on a [`Reservation`] (held until dropped), a [`Watcher`]
+//! (for those who give way), or a [`Status`] (for those who only ask), and [`Warning`]s for the user. Decides
+//! what each policy does; leaves saying it, and switching events off and on, to the caller.
 //!
-//! The protocol is one byte of one file. Reservers hold a shared lock on it; the agent asks ten times a second whether
-//! anybody does, and switches its counters off meanwhile. Nobody answers, so a reserver waits out one round:
+//! The protocol is one byte of one file. Reservers hold a shared lock on it; the agent asks ten times a
+//! second whether anybody does, and switches its counters off meanwhile. Nobody answers, so a reserver waits
+//! out one round:
 //!
 //! ```text
 //! pmc    lock ├────── wait 200 ms ──────┤ open counters … close │ unlock
@@ -88,8 +89,8 @@ pub struct Prepared {
     pub findings: Vec<Warning>,
 }
 
-/// Does what the policy asks for; to be called before the first hardware event is opened, since it returns only
-/// when the agent has had time to switch its counters off.
+/// Does what the policy asks for; to be called before the first hardware event is opened, since it returns
+/// only when the agent has had time to switch its counters off.
 ///
 /// # Errors
 /// Under [`Policy::Require`] only: the reservation is missing or refused.
@@ -124,8 +125,9 @@ fn check(path: &Path) -> Prepared {
     }
 }
 
-/// Reserves, also when others have: their reservation may end before we do, and the agent would be back amid our run.
-/// Without an agent the lock costs nothing, and one that starts later heeds it: only the wait is saved.
+/// Reserves, also when others have: their reservation may end before we do, and the agent would be back amid
+/// our run. Without an agent the lock costs nothing, and one that starts later heeds it: only the wait is
+/// saved.
 ///
 /// # Errors
 /// [`Error::Refused`] and [`Error::Unusable`].
@@ -144,7 +146,8 @@ pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
     Ok(Prepared { reservation: Some(reservation), watcher: None, findings })
 }
 
-/// Gives the agents that heed the file time to switch their counters off; their pids. Returns at once where there is none.
+/// Gives the agents that heed the file time to switch their counters off; their pids. Returns at once where
+/// there is none.
 pub fn settle(file: &LockFile) -> Vec<u32> {
     let agents: Vec<u32> = file.heeding_agents().iter().map(|agent| agent.pid).collect();
     if !agents.is_empty() {
@@ -162,7 +165,8 @@ pub enum State {
     Reserved(Holder),
 }
 
-/// Watches the lock file as the agent does: for those who give way. A reservation of this process never counts.
+/// Watches the lock file as the agent does: for those who give way. A reservation of this process never
+/// counts.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
@@ -176,8 +180,8 @@ impl Watcher {
         Self { path: path.to_owned(), file: LockFile::open(path).ok(), state: State::Free }
     }
 
-    /// Looks, and says what is the case now. One system call; a holder's name is looked up only when it changes. What cannot
-    /// be tested leaves the state as it was, as it does in the agent.
+    /// Looks, and says what is the case now. One system call; a holder's name is looked up only when it
+    /// changes. What cannot be tested leaves the state as it was, as it does in the agent.
     pub fn poll(&mut self) -> &State {
         if self.file.is_none() {
             self.file = LockFile::open(&self.path).ok();

@@ -1,11 +1,12 @@
 //! A function's code with what each part of it cost: instructions, source lines, inlined functions, jumps.
 //!
-//! Receives instructions and the frames at each (`symbol`), the text of source files, and samples by address; hands on a
-//! read-only [`Listing`] with values for every event. Pure. Decides the order of rows; wording and widths are `view`'s.
+//! Receives instructions and the frames at each (`symbol`), the text of source files, and samples by address;
+//! hands on a read-only [`Listing`] with values for every event. Pure. Decides the order of rows; wording and
+//! widths are `view`'s.
 //!
 //! ```text
-//!   instructions --+                        +--> rows:  function, source line, instruction, …  (assembly with source)
-//!   frames --------+--> merge --> Listing --+--> lines: each source line with its cost         (source alone)
+//!   instructions --+                        +--> rows:  function, source line, instruction, …
+//!   frames --------+--> merge --> Listing --+--> lines: each source line with its cost
 //!   samples -------+                        '--> jumps: arrows between instructions, by lane
 //! ```
 
@@ -74,8 +75,9 @@ pub enum Skid {
     /// A hardware event, precise level 0: some instructions.
     #[default]
     Any,
-    /// A clock or other software event: the instruction that was about to run when the interrupt came, so the one before
-    /// (often the slow one) is to blame; in kernel code with interrupts off, the one that switched them on.
+    /// A clock or other software event: the instruction that was about to run when the interrupt came, so the
+    /// one before (often the slow one) is to blame; in kernel code with interrupts off, the one that switched
+    /// them on.
     Interrupt,
     /// Precise level 1: always the same distance.
     Constant,
@@ -97,8 +99,8 @@ pub struct File {
 pub struct Row {
     /// What stands in it.
     pub kind: Kind,
-    /// Cost by event. Of an instruction its own; of a source line that of the instructions below it up to the next row that
-    /// is none; empty where nothing was sampled.
+    /// Cost by event. Of an instruction its own; of a source line that of the instructions below it up to the
+    /// next row that is none; empty where nothing was sampled.
     pub values: Vec<Value>,
 }
 

@@ -1,6 +1,7 @@
 //! What stands at each location: the calls that it stands for, inlined ones included.
 //!
-//! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is missing.
+//! Receives locations and the symbolizer's answers; decides what is shown where a name or a module is
+//! missing.
 
 use super::{StringId, StringTable};
 use crate::abi::CpuMode;

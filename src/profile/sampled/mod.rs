@@ -1,7 +1,8 @@
 //! Profiles: samples added up by what the user asked to see.
 //!
-//! Receives rows of distinct stacks (`session`) and what stands at each location ([`Code`], from `symbol`); hands on a
-//! read-only [`Profile`]: a table of rows, a call tree, and what is known about how far both can be trusted. Pure.
+//! Receives rows of distinct stacks (`session`) and what stands at each location ([`Code`], from `symbol`);
+//! hands on a read-only [`Profile`]: a table of rows, a call tree, and what is known about how far both can
+//! be trusted. Pure.
 //!
 //! ```text
 //!   rows (event, stack, name, attributes) --+--> table: own and total per sort key
@@ -75,8 +76,8 @@ impl Event {
 
     /// Half the width of the 95 % confidence interval of a share.
     ///
-    /// Each sample is a draw; with unequal periods `n` draws are worth `(Σw)² / Σw²`. The interval is Wilson's, which
-    /// stays sensible near 0 and 1.
+    /// Each sample is a draw; with unequal periods `n` draws are worth `(Σw)² / Σw²`. The interval is
+    /// Wilson's, which stays sensible near 0 and 1.
     pub fn error(&self, share: f64) -> f64 {
         let draws = self.draws();
         if draws <= 0.0 {

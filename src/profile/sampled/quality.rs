@@ -26,11 +26,13 @@ pub struct DataQuality {
     pub frames: u64,
     /// Those without a name.
     pub unnamed: u64,
-    /// Where stacks end that do not reach a root: the module of the outermost frame, and how many samples; most first.
+    /// Where stacks end that do not reach a root: the module of the outermost frame, and how many samples;
+    /// most first.
     pub broken: Vec<(String, u64)>,
     /// Why copied stacks end.
     pub ends: Ends,
-    /// Stacks were copied and unwound while recording (`record --call-graph dwarf`): why they end was said there.
+    /// Stacks were copied and unwound while recording (`record --call-graph dwarf`): why they end was said
+    /// there.
     pub unwound_live: bool,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
@@ -47,7 +49,8 @@ pub struct Ends {
     pub lost: u64,
     /// As long as chains are allowed to be (`--max-stack`).
     pub long: u64,
-    /// Code without unwind tables stood in the way: its module (`None` where nothing was mapped), and how many; most first.
+    /// Code without unwind tables stood in the way: its module (`None` where nothing was mapped), and how
+    /// many; most first.
     pub no_tables: Vec<(Option<String>, u64)>,
 }
 
@@ -98,7 +101,8 @@ pub struct StackCounts {
     pub modules: FxHashMap<Option<u32>, (u64, u64)>,
 }
 
-/// The functions in which stacks begin: of programs, of threads, of the kernel. What a compiler adds behind a dot, and versions behind `@`, are ignored.
+/// The functions in which stacks begin: of programs, of threads, of the kernel. What a compiler adds behind a
+/// dot, and versions behind `@`, are ignored.
 const ROOTS: &[&str] = &[
     "_start",
     "__libc_start_main",

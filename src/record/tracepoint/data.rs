@@ -4,7 +4,7 @@
 //! ```text
 //! | 23 8 68 "tracing" | version NUL | endian u8 | long size u8 | page size u32 |
 //! | "header_page" NUL | u64 size, text | "header_event" NUL | u64 size, text |
-//! | u32 count | { u64 size, ftrace format } | u32 systems | { name NUL | u32 count | { u64 size, format } } |
+//! | u32 count | {u64 size, ftrace format} | u32 systems | { name NUL | u32 count | {u64 size, format} } |
 //! | u32 size, kallsyms | u32 size, printk formats | u64 size, saved cmdlines (from version 0.6) |
 //! ```
 //! Source: `tools/perf/util/trace-event-info.c`.

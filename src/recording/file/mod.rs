@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   rings ──► recorder (what is done at each wake) ──► output (counts, mends, unwinds) ──► perfdata::Writer
-//!                 '─ rotation: when the next file begins        '─ sections: the machine, the events, build-ids
+//!                 '─ rotation: when the next file begins     '─ sections: the machine, the events, build-ids
 //! ```
 
 pub(crate) mod output;

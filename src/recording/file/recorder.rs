@@ -1,11 +1,11 @@
 //! A recording from the first record to the last: what is done with the rings whenever the loop wakes.
 //!
-//! Receives rings that are open, an [`Output`] that has begun, and the plans; hands on what it came to ([`Run`]). Decides when
-//! rings are drained, when another file begins and when a file is full; says nothing but through the [`StatusLine`]. The loop
-//! is [`drive`](crate::recording::drive)'s.
+//! Receives rings that are open, an [`Output`] that has begun, and the plans; hands on what it came to
+//! ([`Run`]). Decides when rings are drained, when another file begins and when a file is full; says nothing
+//! but through the [`StatusLine`]. The loop is [`drive`](crate::recording::drive)'s.
 //!
 //! ```text
-//!   prepare: synthesized records ─► work: drain all rings, FINISHED_ROUND; rotate; status line ─► stop ─► drain, finish
+//!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
 //! ```
 
 use std::os::fd::BorrowedFd;
@@ -85,8 +85,8 @@ impl Recording<'_> {
     /// Records until the end.
     ///
     /// # Errors
-    /// A command that cannot be started (status 126 or 127), and what the kernel says of waiting. What writing says is in
-    /// the [`Run`].
+    /// A command that cannot be started (status 126 or 127), and what the kernel says of waiting.
+    /// What writing says is in the [`Run`].
     pub(crate) fn run(self) -> Result<Run> {
         let Self { host, plan, file, rings, threads, output, held, signals, control, watcher, status } = self;
         let mut recorder = Recorder {
@@ -297,8 +297,8 @@ impl Recorder<'_> {
 
     /// Ends a file of a row and begins the next, which must know again what is there.
     fn rotate(&mut self) -> Result<()> {
-        // Whoever runs now may belong to what is recorded. All are looked at twice: who ends while the files are
-        // changed was there before, who begins is there after.
+        // Whoever runs now may belong to what is recorded. All are looked at twice: who ends while the files
+        // are changed was there before, who begins is there after.
         let (host, extent) = (self.host, self.extent());
         let mut early = Vec::new();
         let mut out = Encoder::new(self.output.trailer());

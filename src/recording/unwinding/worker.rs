@@ -259,8 +259,8 @@ impl UnwindWorker {
         }
     }
 
-    /// Makes the chain. `false` where somebody else may later find a better one: in a 32-bit process, or when tables were not
-    /// read yet.
+    /// Makes the chain. `false` where somebody else may later find a better one: in a 32-bit process, or when
+    /// tables were not read yet.
     fn walk(&mut self, sample: &Sample<'_>, known: Option<&CachedSpace>, most: usize) -> bool {
         self.chain.clear();
         let parts = sample.parts();

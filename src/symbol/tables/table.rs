@@ -89,9 +89,9 @@ const NONE: u32 = u32::MAX;
 /// Addresses for which alone names are wanted, and how far around each the answer is the same.
 ///
 /// ```text
-///   symbols        [aaaaaaaaaaaaaa]   [bbbb         boundaries are starts and ends
-///   wanted             ^                            what covers it is kept, and what starts nearest before it
-///   same answer    |---------------|                from the last boundary before it to the first behind
+///   symbols        [aaaaaaaaaaaaaa]   [bbbb        boundaries are starts and ends
+///   wanted             ^                           what covers it is kept, and what starts nearest before it
+///   same answer    |---------------|               from the last boundary before it to the first behind
 /// ```
 /// A label without a size ends at the next start, and nearer starts than its own may come later: what turns
 /// out to be too far is dropped in the end. (A label inside of a sized function that ends before the address

@@ -24,6 +24,7 @@ use crate::profile::script::{Entry, Field, Fields, Places};
 use crate::record::Record;
 use crate::text::clean;
 use digits::{decimal, padded, signed};
+pub use parts::ReadSource;
 use places::Lines;
 
 /// Which time is printed.
@@ -84,8 +85,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer for samples that pass these places.
-    pub fn new(layout: &'a Layout, places: &'a Places) -> Self {
+    /// A writer for samples that pass these places; `read_source` finds the lines of source files.
+    pub fn new(layout: &'a Layout, places: &'a Places, read_source: ReadSource) -> Self {
         let events: Vec<String> = layout.events.iter().map(|name| clean(name).into_owned()).collect();
         let width = events.iter().map(String::len).max().unwrap_or(0);
         let mut distinct: Vec<Fields> = Vec::new();
@@ -107,7 +108,7 @@ impl<'a> Writer<'a> {
             first: None,
             before: None,
             data_src_width: 0,
-            code: parts::SourceCode::default(),
+            code: parts::SourceCode::new(read_source),
         }
     }
 

@@ -1,8 +1,7 @@
 //! The less usual fields: data addresses, costs, registers, branches, a BPF program's bytes, lines of source.
 
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -197,38 +196,35 @@ fn bpf_output(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Source files larger than this are not read.
-const LARGEST: u64 = 16 << 20;
+/// Finds the lines of a source file by the path that the compiler wrote down; `None` where there is none to
+/// be had.
+pub type ReadSource = fn(&str) -> Option<Arc<[String]>>;
 
 /// Lines of source files, and which was printed last for each thread: it is not printed twice in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SourceCode {
-    files: FxHashMap<String, Option<Vec<String>>>,
+    read: ReadSource,
+    files: FxHashMap<String, Option<Arc<[String]>>>,
     last: FxHashMap<Option<i32>, (String, u32)>,
 }
 
 impl SourceCode {
+    pub(super) fn new(read: ReadSource) -> Self {
+        Self { read, files: FxHashMap::default(), last: FxHashMap::default() }
+    }
+
     pub(super) fn print(&mut self, out: &mut Vec<u8>, thread: Option<i32>, place: &Place) {
         let Some((file, line)) = &place.source else { return };
         if self.last.get(&thread).is_some_and(|last| (&last.0, last.1) == (file, *line)) {
             return;
         }
-        let lines = self.files.entry(file.clone()).or_insert_with(|| read(file));
+        let lines = self.files.entry(file.clone()).or_insert_with(|| (self.read)(file));
         let text = (*line as usize).checked_sub(1).and_then(|at| lines.as_ref()?.get(at));
         if let Some(text) = text {
             let _ = writeln!(out, "|{line:<8} {}", clean(text));
             self.last.insert(thread, (file.clone(), *line));
         }
     }
-}
-
-/// The name is the compiler's, so it may be anything: only plain files of a sensible size are read.
-fn read(path: &str) -> Option<Vec<String>> {
-    let path = PathBuf::from(path);
-    let meta = std::fs::metadata(&path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST)?;
-    let mut bytes = Vec::new();
-    File::open(&path).ok()?.take(meta.len()).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

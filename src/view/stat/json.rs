@@ -1,9 +1,9 @@
 //! `-j`: perf 6.1's JSON lines, key for key: one object an event and place.
 //!
 //! ```text
-//! {"interval" : 0.050127508, "core" : "S0-D0-C0", "aggregate-number" : 1, "counter-value" : "50.300492", "unit" : "msec",
-//!  "event" : "task-clock", "cgroup" : "/", "variance" : 1.23, "event-runtime" : 50299670, "pcnt-running" : 100.00,
-//!  "metric-value" : 1.006010, "metric-unit" : "CPUs utilized"}
+//! {"interval" : 0.050127508, "core" : "S0-D0-C0", "aggregate-number" : 1, "counter-value" : "50.300492",
+//!  "unit" : "msec", "event" : "task-clock", "cgroup" : "/", "variance" : 1.23, "event-runtime" : 50299670,
+//!  "pcnt-running" : 100.00, "metric-value" : 1.006010, "metric-unit" : "CPUs utilized"}
 //! ```
 //! Counts are strings there, since perf writes them so; [`super::document`] has numbers. Strings are escaped
 //! (perf does not), and each metric of an event is an object of its own.

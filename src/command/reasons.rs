@@ -1,0 +1,33 @@
+//! Why something is not to be had here, in the shape that `info` and `list` show.
+//!
+//! Receives explanations of refusals and errors of tracefs; hands on what the views take, cleaned of control
+//! characters.
+
+use crate::counter::refusal::{Explanation, RefusalKind};
+use crate::host::tracepoint::TracepointError;
+use crate::profile::machine as shown;
+use crate::text::clean;
+
+pub(super) fn why(missing: &'static str, why: Explanation) -> shown::Why {
+    let errno = why.errno_name();
+    shown::Why { missing, errno, cause: cleaned(why.cause), remedy: cleaned(why.remedy) }
+}
+
+/// Why tracepoints have no numbers here.
+pub(super) fn no_tracepoint(error: TracepointError) -> Explanation {
+    let (kind, remedy) = match &error {
+        TracepointError::NotMounted => (
+            RefusalKind::NoHardware,
+            "mount it: mount -t tracefs tracefs /sys/kernel/tracing (and a kernel with CONFIG_TRACING)",
+        ),
+        TracepointError::Denied(_) => {
+            (RefusalKind::NoPrivilege, "run as root, or mount tracefs so that this user may read it")
+        }
+        TracepointError::Absent => (RefusalKind::NoHardware, "choose one that exists: pmc list tracepoint"),
+    };
+    Explanation { errno: None, kind, cause: error.to_string(), remedy: remedy.to_owned() }
+}
+
+pub(super) fn cleaned(text: impl AsRef<str>) -> String {
+    clean(text.as_ref()).into_owned()
+}

@@ -1,0 +1,219 @@
+//! The rules of the house, read from the sources: wings and floors, no circles, one address for `unsafe`, one mouth.
+//!
+//! `sources` reads the code with `syn`, `resolve` finds what each path stands for, `rules` judges; here stand the tables
+//! of who may name whom. They hold exactly what is in use: whoever needs an edge draws it here, whoever takes the last use
+//! of one away strikes it out. `planted` shows each rule being broken, and each way around them that we thought of.
+//! An offence is printed as `file:line: what is wrong`.
+
+mod planted;
+mod resolve;
+mod rules;
+mod sources;
+
+use std::path::Path;
+
+use rules::Tables;
+use sources::Tree;
+
+/// Who may name whom, drawn as the house stands: a floor may name what its row lists, and itself.
+///
+/// ```text
+///                     main
+///                   command   <- cli        wires the rest
+///           tui                view
+///        recording          analysis        the two engines
+///                           profile
+///
+/// counter                    symbol  unwind
+/// event                      session
+/// host                       perfdata
+///           sys  record  abi
+///      error  terminal  units  text  address
+/// ```
+const FLOORS: &[(&str, &[&str])] = &[
+    // The top.
+    ("main", &["command", "sys", "error"]),
+    (
+        "command",
+        &[
+            "cli",
+            "tui",
+            "view",
+            "recording",
+            "analysis",
+            "profile",
+            "counter",
+            "event",
+            "host",
+            "symbol",
+            "session",
+            "perfdata",
+            "sys",
+            "record",
+            "abi",
+            "error",
+            "terminal",
+            "units",
+            "text",
+        ],
+    ),
+    ("cli", &[]),
+    ("tui", &["view", "profile", "error", "terminal", "units", "text"]),
+    ("view", &["profile", "symbol", "session", "record", "abi", "error", "units", "text"]),
+    // The engines.
+    (
+        "recording",
+        &[
+            "counter", "event", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi",
+            "error", "units", "address",
+        ],
+    ),
+    (
+        "analysis",
+        &[
+            "profile", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error",
+            "text", "address",
+        ],
+    ),
+    ("profile", &["symbol", "session", "record", "abi", "error", "units", "text"]),
+    // The measuring wing.
+    ("counter", &["event", "host", "sys", "abi", "error", "units", "text"]),
+    ("event", &["host", "abi", "error", "text"]),
+    ("host", &["sys", "abi"]),
+    // The reading wing.
+    ("symbol", &["session", "sys", "error", "text", "address"]),
+    ("unwind", &["address"]),
+    ("session", &["perfdata", "record", "abi", "address"]),
+    ("perfdata", &["record", "abi", "error", "units"]),
+    // The ground: the kernel and its bytes, words and numbers. `error` asks `sys` for the name of an errno.
+    ("sys", &["abi"]),
+    ("record", &["abi", "units", "text"]),
+    ("abi", &[]),
+    ("error", &["sys", "text"]),
+    ("terminal", &[]),
+    ("units", &[]),
+    ("text", &[]),
+    ("address", &[]),
+];
+
+/// Who may name which crate outside, and which part of the standard library that touches the world.
+const OUTSIDE: &[(&str, &[&str])] = &[
+    // The kernel, and what stands in its way to us.
+    ("libc", &["sys"]),
+    ("perf_event_open_sys", &["sys", "abi"]),
+    (
+        "rustix",
+        &[
+            "command",
+            "tui",
+            "recording",
+            "analysis",
+            "counter",
+            "host",
+            "symbol",
+            "perfdata",
+            "sys",
+            "terminal",
+        ],
+    ),
+    ("memmap2", &["sys"]),
+    (
+        "std::fs",
+        &["command", "recording", "analysis", "counter", "event", "host", "symbol", "perfdata", "sys"],
+    ),
+    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error"]),
+    ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
+    ("std::env", &["command", "recording", "analysis", "counter", "symbol", "perfdata", "sys", "terminal"]),
+    ("std::net", &["command", "record"]),
+    // What people type and see.
+    ("clap", &["command", "cli"]),
+    ("std::io::stdin", &["tui", "perfdata", "terminal"]),
+    ("std::io::stdout", &["command", "tui", "perfdata", "terminal"]),
+    ("std::io::stderr", &["command", "error", "terminal"]),
+    ("indicatif", &["command"]),
+    ("ratatui", &["tui"]),
+    ("comfy_table", &["view"]),
+    ("unicode_width", &["text"]),
+    ("strsim", &["text"]),
+    ("regex_lite", &["tui", "analysis"]),
+    // Formats.
+    ("serde", &["view", "profile"]),
+    ("serde_json", &["command", "view"]),
+    ("zstd", &["perfdata"]),
+    ("flate2", &["perfdata"]),
+    ("lzma_rust2", &["symbol"]),
+    ("crc32fast", &["symbol"]),
+    // Programs and their debug information.
+    ("object", &["event", "symbol", "unwind"]),
+    ("gimli", &["symbol", "unwind"]),
+    ("addr2line", &["symbol"]),
+    ("framehop", &["unwind"]),
+    ("capstone", &["symbol"]),
+    ("cpp_demangle", &["symbol"]),
+    ("rustc_demangle", &["symbol"]),
+    // Containers, threads, errors.
+    ("hashbrown", &["profile", "session"]),
+    ("indexmap", &["session"]),
+    (
+        "rustc_hash",
+        &[
+            "tui",
+            "view",
+            "recording",
+            "analysis",
+            "profile",
+            "symbol",
+            "unwind",
+            "session",
+            "perfdata",
+            "record",
+        ],
+    ),
+    ("smallvec", &["session"]),
+    ("typed_arena", &["symbol"]),
+    ("rayon", &["recording", "symbol", "session"]),
+    ("thiserror", &["counter", "host", "symbol", "perfdata"]),
+];
+/// Numbers that `sys` hands out by libc's names: of errors, and of signals.
+const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
+/// What several commands have in common, below `command`.
+const SHARED_BY_COMMANDS: &[&str] = &["browse", "plan", "progress", "reasons", "sampling_options", "screen"];
+/// Commands that are still handed what was typed, and make no plan of it.
+const WITHOUT_PLAN: &[&str] = &[
+    "command/info.rs",
+    "command/list.rs",
+    "command/perfalloc.rs",
+    "command/record/mod.rs",
+    "command/reserve.rs",
+    "command/stat/mod.rs",
+    "command/top/mod.rs",
+];
+
+const TABLES: Tables = Tables {
+    floors: FLOORS,
+    outside: OUTSIDE,
+    handed_out: HANDED_OUT,
+    shared_by_commands: SHARED_BY_COMMANDS,
+    without_plan: WITHOUT_PLAN,
+};
+
+/// The package's own sources.
+fn package() -> Tree {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Tree::of_package(Path::new(&root))
+}
+
+#[test]
+fn the_sources_keep_the_rules() {
+    let tree = package();
+    assert!(tree.files.len() > 10, "only {} sources found", tree.files.len());
+    let offences = rules::offences(&tree, &TABLES);
+    let lines: Vec<String> = offences.iter().map(ToString::to_string).collect();
+    assert!(
+        lines.is_empty(),
+        "{} lines break a rule:\n{}\n\nThe tables as the sources have them:\n{}",
+        lines.len(),
+        lines.join("\n"),
+        rules::tables_in_use(&tree, &TABLES)
+    );
+}
