@@ -3,7 +3,7 @@
 use crate::abi::attr::Flag;
 use crate::abi::{names_of, read_format, sample_type};
 use crate::perfdata::{Event, Feature, Form, Reader};
-use crate::profile::recording::{EventAsked, Recording};
+use crate::profile::header::{EventAsked, Recording};
 
 /// All that the header and the feature sections say.
 pub fn of(reader: &Reader) -> Recording {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::recording::{Count, Mapping, Task};
+use crate::profile::header::{Count, Mapping, Task};
 use crate::record::kind;
 use crate::session::{Epoch, Session, Timestamp};
 

@@ -6,16 +6,16 @@ pub mod annotate;
 pub mod diff;
 pub mod info;
 pub mod list;
+pub mod perf_options;
 pub mod perfalloc;
 pub mod record;
-pub mod record_accepted;
+pub mod record_ignored;
 pub mod report;
 pub mod reserve;
 pub mod sample_filter;
 pub mod script;
 pub mod stat;
 pub mod symbol_files;
-pub mod theirs;
 pub mod top;
 
 use clap::error::ErrorKind;

@@ -274,7 +274,7 @@ pub struct Record {
 
     /// Options of perf's that change nothing here.
     #[command(flatten)]
-    pub accepted: super::record_accepted::Accepted,
+    pub accepted: super::record_ignored::Accepted,
 
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]

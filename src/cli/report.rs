@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::perf_options::OfReport;
 use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
-use super::theirs::OfReport;
 
 /// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
 #[derive(Debug, Clone, Args)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::perf_options::OfScript;
 use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
-use super::theirs::OfScript;
 
 /// Print the samples one by one, in the order of time.
 #[derive(Debug, Args)]

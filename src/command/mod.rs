@@ -3,7 +3,6 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
-mod browse;
 mod diff;
 mod info;
 mod list;
@@ -12,6 +11,7 @@ mod plan;
 mod progress;
 mod reasons;
 mod record;
+mod recording_screen;
 mod report;
 mod reserve;
 mod sampling_options;

@@ -4,7 +4,7 @@
 //! Receives a [`Host`] and the kinds that are wanted; hands on an iterator, so that thousands of tracepoints
 //! are read only as they are asked for. Opens nothing; `event::parse` turns a listed name into a request.
 
-use super::{Tool, freebsd};
+use super::{Tool, freebsd_aliases};
 use crate::abi::{attr, generic};
 use crate::host::Host;
 use crate::host::pmu::Pmu;
@@ -140,7 +140,7 @@ pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_>
             "uprobe:PATH:FUNCTION",
             "calls of a function of a program or library; also PATH:0xOFFSET",
         ))),
-        Kind::FreeBsd => Box::new(freebsd::names(host).map(|(name, means)| Listed {
+        Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
             means: Some(means.to_owned()),
             ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
         })),

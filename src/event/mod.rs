@@ -13,10 +13,10 @@
 //!                            └ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
 //! ```
 
+mod did_you_mean;
 mod error;
-mod freebsd;
+mod freebsd_aliases;
 pub mod glob;
-mod guess;
 pub mod listing;
 mod probe;
 mod qualify;

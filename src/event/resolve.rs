@@ -16,7 +16,9 @@
 use super::error::{Fault, ParseError, Result};
 use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
-use super::{EventGroup, EventSpec, Source, Tool, freebsd, glob, guess, probe, qualify, terms};
+use super::{
+    EventGroup, EventSpec, Source, Tool, did_you_mean, freebsd_aliases, glob, probe, qualify, terms,
+};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{self, NoCacheEvent};
 use crate::host::Host;
@@ -186,7 +188,7 @@ impl<'h> Parser<'h> {
         }
         // perf's names in any case; but `LLC-MISSES` in capitals is FreeBSD's word for another event.
         if let Ok(config) = generic::cache(word)
-            && !freebsd::in_capitals(word)
+            && !freebsd_aliases::in_capitals(word)
         {
             return Some(self.on_cores(kind::HW_CACHE, config, name));
         }
@@ -237,7 +239,7 @@ impl<'h> Parser<'h> {
         if let Some(specs) = self.named_by_pmus(&term, &[], name)? {
             return Ok(specs);
         }
-        if let Some(alias) = freebsd::find(word.text, self.host) {
+        if let Some(alias) = freebsd_aliases::find(word.text, self.host) {
             return self.freebsd(&alias, word, name);
         }
         if impossible {
@@ -245,7 +247,7 @@ impl<'h> Parser<'h> {
                 &word.span(),
                 format!("`{}` is no event: that cache has no such operation", word.text),
             )
-            .meant(word.text, guess::cache_names().iter().map(String::as_str)));
+            .meant(word.text, did_you_mean::cache_names().iter().map(String::as_str)));
         }
         if let Some(pmu) = self.host.pmu(word.text) {
             let events = pmu.events();
@@ -256,7 +258,7 @@ impl<'h> Parser<'h> {
             )
             .expected(format!("{0}/EVENT/ or {0}/TERM=VALUE,…/, as in {0}/{example}/", word.text)));
         }
-        Err(guess::unknown(self.host, word))
+        Err(did_you_mean::unknown(self.host, word))
     }
 
     /// An event that one or several PMUs list in sysfs under this name.
@@ -324,7 +326,7 @@ impl<'h> Parser<'h> {
                 if let Some(specs) = self.named_by_pmus(&Term { name: word, value: None }, given, name)? {
                     return Ok(specs);
                 }
-                Err(guess::unknown_pmu(self.host, word))
+                Err(did_you_mean::unknown_pmu(self.host, word))
             }
             (false, _) => {
                 self.number_instances(&mut specs);
@@ -374,7 +376,7 @@ impl<'h> Parser<'h> {
                     )
                     .expected(format!("{}/{}/", pmu.name, second.text)));
                 }
-                let events = guess::event_names(self.host);
+                let events = did_you_mean::event_names(self.host);
                 let near = crate::text::nearest(first.text, events.iter().map(String::as_str), 1);
                 Err(match near.first() {
                     // A slip in a generic name with wrong modifiers is no tracepoint.
@@ -392,10 +394,15 @@ impl<'h> Parser<'h> {
     }
 
     /// A FreeBSD name: its meaning is event text again.
-    fn freebsd(&mut self, alias: &freebsd::Alias, word: Word<'_>, name: &str) -> Result<Vec<EventSpec>> {
+    fn freebsd(
+        &mut self,
+        alias: &freebsd_aliases::Alias,
+        word: Word<'_>,
+        name: &str,
+    ) -> Result<Vec<EventSpec>> {
         let items = syntax::read(alias.means)?;
         let Some(EventItem::Event(event)) = items.first() else {
-            return Err(guess::unknown(self.host, word));
+            return Err(did_you_mean::unknown(self.host, word));
         };
         let mut specs = self.body(event).map_err(|_| {
             Fault::at(

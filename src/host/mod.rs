@@ -9,7 +9,7 @@ pub mod cpu;
 pub mod cpulist;
 pub mod holders;
 pub mod maps;
-pub mod pcp;
+pub mod pcp_agent;
 pub mod pmu;
 pub mod process;
 pub mod settings;

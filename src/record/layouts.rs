@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::layout::{Front, NONE, SampleId, SampleLayout};
 use super::sample::{ReadValues, Sample};
+use super::sample_layout::{Front, NONE, SampleId, SampleLayout};
 use super::{Cursor, RawRecord, kind};
 use crate::abi::Attr;
 use crate::units::PerfTime;

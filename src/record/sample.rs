@@ -9,7 +9,7 @@
 //!          | interrupt regs | phys_addr | cgroup | data page | code page | aux
 //! ```
 
-use super::layout::{Front, SampleLayout, split};
+use super::sample_layout::{Front, SampleLayout, split};
 use super::{Cursor, RawRecord, Thread, Words};
 use crate::abi::{Context, CpuMode, branch_sample_type, read_format, sample_type};
 use crate::units::PerfTime;

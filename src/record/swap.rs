@@ -13,7 +13,7 @@
 //! ```
 
 use super::decode::BranchFlags;
-use super::layout::halves_back;
+use super::sample_layout::halves_back;
 use super::{HEADER, Layouts, SampleLayout, attr, kind};
 use crate::abi::{branch_sample_type, misc, read_format, sample_type};
 

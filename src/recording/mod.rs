@@ -19,7 +19,7 @@ mod ending;
 pub(crate) mod file;
 pub(crate) mod launch;
 pub(crate) mod live;
-mod misattributed;
+mod misattributed_samples;
 mod new_threads;
 pub(crate) mod open;
 pub(crate) mod plan;

@@ -11,10 +11,10 @@
 //!      '----pass 2, chunk by chunk, any order--> rows (event, stack, …) --> locations (module, offset)
 //! ```
 
-pub mod addresses;
-pub mod attribute;
+pub mod call_chain;
 mod chunks;
 pub mod deferred;
+pub mod distinct_addresses;
 pub mod history;
 pub mod intern;
 pub mod live;
@@ -22,11 +22,11 @@ pub mod location;
 pub mod module;
 pub mod order;
 pub mod resolver;
-pub mod running;
+pub mod running_processes;
+pub mod sample_attribute;
 pub mod samples;
 mod sideband;
 pub mod space;
-pub mod stacker;
 
 use rustc_hash::FxHashMap;
 
@@ -34,7 +34,7 @@ pub use history::{CommId, Epoch, History, Timestamp};
 pub use location::Location;
 pub use module::{Kind, Module};
 pub use resolver::{Resolved, Stacks};
-pub use running::RunningProcesses;
+pub use running_processes::RunningProcesses;
 pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
 
 use crate::abi::sample_type;

@@ -11,9 +11,9 @@
 //!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
-pub use super::attribute::SampleAttribute;
-pub(super) use super::attribute::{Occurrence, attribute_words, weight_of};
-pub use super::stacker::{Stacker, Unwind, Walk};
+pub use super::call_chain::{Stacker, Unwind, Walk};
+pub use super::sample_attribute::SampleAttribute;
+pub(super) use super::sample_attribute::{Occurrence, attribute_words, weight_of};
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::dwarf::lines::{self, LineFrame};
-use super::sources::{ModuleSources, SharedSources};
+use super::name_sources::{ModuleSources, SharedSources};
 use super::tables::table::{OwnedSymbol, Symbol};
 use super::{Answer, DataQuality, Frame, Module, ModuleId, Names, Options, Source, SymbolQuery};
 use crate::address::Avma;

@@ -11,9 +11,9 @@
 
 pub mod board;
 pub mod engine;
-pub mod figures;
 pub mod keys;
 pub mod layout;
+pub mod numbers;
 pub mod panes;
 pub mod state;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::profile::recording::{EventAsked, Recording};
+use crate::profile::header::{EventAsked, Recording};
 use crate::text::clean;
 use crate::units::thousands;
 

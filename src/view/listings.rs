@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use crate::profile::recording::{Count, Task};
+use crate::profile::header::{Count, Task};
 use crate::text::clean;
 
 /// Records by kind, with their share.

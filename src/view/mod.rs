@@ -3,10 +3,10 @@
 
 pub mod annotate;
 pub mod diff;
-mod document;
 pub mod folded;
 pub mod header;
 pub mod info;
+mod json_document;
 pub mod list;
 pub mod listings;
 pub mod openmetrics;

@@ -177,7 +177,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 /// Numbers that `sys` hands out by libc's names: of errors, and of signals.
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// What several commands have in common, below `command`.
-const SHARED_BY_COMMANDS: &[&str] = &["browse", "plan", "progress", "reasons", "sampling_options", "screen"];
+const SHARED_BY_COMMANDS: &[&str] =
+    &["recording_screen", "plan", "progress", "reasons", "sampling_options", "screen"];
 /// Commands that are still handed what was typed, and make no plan of it.
 const WITHOUT_PLAN: &[&str] = &[
     "command/info.rs",

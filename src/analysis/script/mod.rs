@@ -18,7 +18,7 @@ use crate::abi::sample_type;
 use crate::error::Result;
 use crate::profile::script::{Entry, Field, Fields, Places};
 use crate::record::{Record, kind};
-use crate::session::addresses::{self, Addresses, Kinds};
+use crate::session::distinct_addresses::{self, Addresses, Kinds};
 use crate::session::{SampleQuery, Session};
 use crate::symbol::{Depth, Options};
 
@@ -108,7 +108,9 @@ impl<'a> Transcript<'a> {
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
             let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack).like_perf();
-            addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|count| meter.more(count))?
+            distinct_addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|count| {
+                meter.more(count)
+            })?
         } else {
             Addresses::default()
         };

@@ -3,7 +3,7 @@
 use crate::abi::CpuMode;
 use crate::analysis::symbols::Symbols;
 use crate::profile::script::{Place, Places};
-use crate::session::addresses::Addresses;
+use crate::session::distinct_addresses::Addresses;
 use crate::session::{History, Location, location};
 use crate::symbol::{Depth, Frame, Progress};
 

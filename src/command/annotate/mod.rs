@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::sync::Arc;
 
 use super::progress::Bars;
-use super::{browse, screen};
+use super::{recording_screen, screen};
 use crate::analysis::{Analysis, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -23,7 +23,7 @@ pub(super) use plan::Plan;
 pub(super) fn run(plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
-        return browse::run(plan.screen(), reader);
+        return recording_screen::run(plan.screen(), reader);
     }
     let session = Arc::new(Session::open(reader)?);
     let mut analysis = Analysis::load(session.clone(), &plan.request, &Bars)?;

@@ -5,7 +5,7 @@
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
-use crate::cli::record_accepted::Accepted;
+use crate::cli::record_ignored::Accepted;
 use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;

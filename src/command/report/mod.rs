@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write, stdout};
 use std::sync::Arc;
 
 use super::progress::Bars;
-use super::{browse, screen};
+use super::{recording_screen, screen};
 use crate::analysis::{Analysis, header, tasks};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -23,7 +23,7 @@ use plan::{HeaderChoice, ListKind};
 pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     if plan.browses && screen::is_there() {
-        return browse::run(plan.screen(), reader);
+        return recording_screen::run(plan.screen(), reader);
     }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     let written = |error| Error::output("the report", error);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
 use crate::analysis::request::{Measure, Pattern, StackChanges, USUAL_KEYS};
+use crate::cli::perf_options::OfReport;
 use crate::cli::report::Report;
-use crate::cli::theirs::OfReport;
-use crate::command::browse::ScreenPlan;
 use crate::command::plan::{self, NO_TRACES, SPANS, listed, sort_key};
+use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::table::Only;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::analysis::script::{ScriptRequest, Transcript};
+use crate::cli::perf_options::OfScript;
 use crate::cli::script::Script;
-use crate::cli::theirs::OfScript;
 use crate::command::plan::{self, NO_TRACES, SPANS};
 use crate::error::Result;
 use crate::perfdata::Reader;

@@ -3,23 +3,23 @@
 //! ```text
 //! plan ── wanted ──► run (once, -r N times, each --vs command, each pass of --exact) ──► shown ──► output
 //! ```
-//! [`plan`] turns what was typed into what it means, [`wanted`] into events;
-//! [`counting`](crate::recording::counting) measures once, [`shown`] makes tables of readings, [`output`] and
+//! [`plan`] turns what was typed into what it means, [`events`] into events;
+//! [`counting`](crate::recording::counting) measures once, [`collect`] makes tables of readings, [`sink`] and
 //! [`serve`] carry text away. This file repeats, compares and prints.
 
-mod output;
+mod collect;
+mod events;
 mod plan;
-mod printer;
+mod print;
 mod serve;
-mod shown;
-mod wanted;
+mod sink;
 
 use std::ffi::OsString;
 
+use self::collect::{Machine, Shown, Span};
+use self::events::Wanted;
 use self::plan::Plan;
-use self::printer::Printer;
-use self::shown::{Machine, Shown, Span};
-use self::wanted::Wanted;
+use self::print::Printer;
 use crate::cli;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
@@ -51,7 +51,7 @@ pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
     say::be_quiet(typed.quiet);
     let host = Host::live();
     let plan = Plan::new(typed, &host)?;
-    let wanted = wanted::wanted(&plan, &host)?;
+    let wanted = events::wanted(&plan, &host)?;
     let machine = Machine::new(&host);
     let mut prepared = reserve(plan.reserve, wanted.groups.iter().map(|(group, _)| group), &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
@@ -426,7 +426,7 @@ impl Observer for Follower<'_> {
             yielded: false,
             off: interval.off,
         };
-        let readings = shown::since(interval.readings, &self.before);
+        let readings = collect::since(interval.readings, &self.before);
         let mut counts = shown.counts(&readings, &span(Some(interval.at_ns), elapsed_ns), self.machine);
         counts.derived = derive(&counts, self.wanted);
         self.before.clear();

@@ -14,21 +14,21 @@
 //! ```
 
 mod causes;
-mod feature;
+mod missing_feature;
 mod privilege;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 
-use self::feature::culprit;
+use self::missing_feature::culprit;
 use super::facts::Facts;
 use super::target::TargetSlot;
 use crate::abi::Attr;
 use crate::error::Error;
 use crate::sys::{errno, errno_name};
 
-pub use self::feature::Feature;
+pub use self::missing_feature::Feature;
 
 /// What kind of refusal it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Error as UserError;
-use crate::host::{Host, pcp};
+use crate::host::{Host, pcp_agent};
 use crate::sys::lock::{self, Kind, Owner};
 use crate::text::clean;
 
@@ -119,12 +119,12 @@ impl From<Error> for UserError {
 
 /// One descriptor for each lock file in this process, however many users it has: closing a second one would
 /// drop the lock.
-static OPEN: Mutex<Vec<(pcp::FileId, Weak<Opened>)>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<(pcp_agent::FileId, Weak<Opened>)>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
 struct Opened {
     file: File,
-    id: pcp::FileId,
+    id: pcp_agent::FileId,
     /// How many [`Reservation`]s of this process share the lock.
     reservations: Mutex<usize>,
 }
@@ -139,7 +139,7 @@ pub struct LockFile {
 impl LockFile {
     /// Where PCP's programs look for it in this environment.
     pub fn default_path(host: &Host) -> PathBuf {
-        pcp::lock_path(host, |name| std::env::var_os(name))
+        pcp_agent::lock_path(host, |name| std::env::var_os(name))
     }
 
     /// Opens a lock file.
@@ -158,13 +158,13 @@ impl LockFile {
             // Opening a FIFO would hang, a device may do anything.
             return Err(failed(io::Error::other("this is not a regular file")));
         }
-        let known = pcp::FileId::from(&metadata);
+        let known = pcp_agent::FileId::from(&metadata);
         let shared = open.iter().find(|(id, _)| *id == known).and_then(|(_, opened)| opened.upgrade());
         let opened = match shared {
             Some(opened) => opened,
             None => {
                 let file = File::open(path).map_err(failed)?;
-                let id = pcp::FileId::from(&file.metadata().map_err(failed)?);
+                let id = pcp_agent::FileId::from(&file.metadata().map_err(failed)?);
                 let opened = Arc::new(Opened { file, id, reservations: Mutex::new(0) });
                 open.push((id, Arc::downgrade(&opened)));
                 opened
@@ -217,8 +217,8 @@ impl LockFile {
 
     /// The agents that would heed a reservation: those that have this file open, or whose descriptors we may
     /// not see.
-    pub fn heeding_agents(&self) -> Vec<pcp::Agent> {
-        let mut agents = pcp::agents(&Host::live(), &self.path, Some(self.opened.id));
+    pub fn heeding_agents(&self) -> Vec<pcp_agent::Agent> {
+        let mut agents = pcp_agent::agents(&Host::live(), &self.path, Some(self.opened.id));
         agents.retain(|agent| agent.watches != Some(false));
         agents
     }
@@ -229,7 +229,7 @@ impl LockFile {
     }
 
     /// Which file it is.
-    pub(super) fn id(&self) -> pcp::FileId {
+    pub(super) fn id(&self) -> pcp_agent::FileId {
         self.opened.id
     }
 
@@ -245,14 +245,14 @@ impl LockFile {
         if let Owner::Process(pid) = first {
             pids.push(pid);
         }
-        for lock in pcp::locks(&host, self.opened.id) {
+        for lock in pcp_agent::locks(&host, self.opened.id) {
             match lock {
-                pcp::Lock::Posix(pid) => pids.push(pid),
-                pcp::Lock::Description => description = true,
+                pcp_agent::Lock::Posix(pid) => pids.push(pid),
+                pcp_agent::Lock::Description => description = true,
             }
         }
         if description {
-            pids.extend(pcp::description_holders(&host, &self.path, self.opened.id));
+            pids.extend(pcp_agent::description_holders(&host, &self.path, self.opened.id));
         }
         pids.retain(|&pid| pid != std::process::id());
         pids.sort_unstable();

@@ -25,7 +25,7 @@ use self::lock_file::names;
 pub use self::lock_file::{Error, Holder, LockFile, Reservation};
 
 use crate::error::{Error as UserError, Warning};
-use crate::host::{Host, pcp};
+use crate::host::{Host, pcp_agent};
 use crate::sys::lock::{Kind, Owner};
 
 /// How often the agent looks, and how often a [`Watcher`] should be polled.
@@ -224,13 +224,13 @@ pub struct Status {
     /// Who has reserved; or why that cannot be told.
     pub holders: Result<Vec<Holder>, Error>,
     /// The agents that run.
-    pub agents: Vec<pcp::Agent>,
+    pub agents: Vec<pcp_agent::Agent>,
 }
 
 /// How things stand; takes nothing.
 pub fn status(path: &Path) -> Status {
     let file = LockFile::open(path);
-    let agents = pcp::agents(&Host::live(), path, file.as_ref().ok().map(|file| file.id()));
+    let agents = pcp_agent::agents(&Host::live(), path, file.as_ref().ok().map(|file| file.id()));
     let exists = !matches!(file, Err(Error::Missing(_)));
     let holders = match file.and_then(|file| file.others()) {
         Err(Error::Missing(_)) => Ok(Vec::new()),

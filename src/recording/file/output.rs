@@ -16,7 +16,7 @@ use crate::record::encode::Encoder;
 use crate::record::layouts::twin_id;
 use crate::record::unwound::Lost;
 use crate::record::{Layouts, kind, walk};
-use crate::recording::misattributed;
+use crate::recording::misattributed_samples;
 use crate::recording::plan::{BuildIdChoice, FilePlan, SamplePlan};
 use crate::recording::unwinding::{Done, Ends, Unwinding};
 
@@ -192,8 +192,8 @@ impl<'a> Output<'a> {
         if let Some(unwinding) = &mut self.unwinding {
             let Self { taken, joint, left_out, .. } = self;
             let out = unwinding.round();
-            walk(slices, joint, |record| match misattributed::is_one(record, taken) {
-                true => *left_out += u64::from(!misattributed::mend(record, owner, out)),
+            walk(slices, joint, |record| match misattributed_samples::is_one(record, taken) {
+                true => *left_out += u64::from(!misattributed_samples::mend(record, owner, out)),
                 false => out.extend_from_slice(record.bytes),
             });
             return Ok(());
@@ -208,9 +208,9 @@ impl<'a> Output<'a> {
         }
         let mut mended = Vec::with_capacity(slices.iter().map(|slice| slice.len()).sum());
         walk(slices, joint, |record| {
-            if !misattributed::is_one(record, layouts) {
+            if !misattributed_samples::is_one(record, layouts) {
                 mended.extend_from_slice(record.bytes);
-            } else if !misattributed::mend(record, owner, &mut mended) {
+            } else if !misattributed_samples::mend(record, owner, &mut mended) {
                 tally.samples -= 1;
                 tally.lost += 1;
             }

@@ -9,8 +9,8 @@ use crate::profile::annotate::arrows::Piece;
 use crate::profile::annotate::{Basis, Kind, Listing};
 use crate::profile::sampled::Filter;
 use crate::text;
-use crate::tui::figures;
 use crate::tui::layout::Areas;
+use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 
@@ -41,8 +41,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let heading = format!(
         "{} {} {} of all{}: {} ({})",
         text::right("Share", 7),
-        figures::percent(of_all).trim(),
-        figures::error(error).trim(),
+        numbers::percent(of_all).trim(),
+        numbers::error(error).trim(),
         // The code's weights are those of the whole recording; whoever filtered must not read them as what is
         // left.
         if state.query.filter == Filter::default() { "" } else { ", filters left aside" },
@@ -68,7 +68,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let value = row.value(event);
         let (share, _) = listing.share(event, &value, Basis::LocalPeriod);
         let is_code = matches!(row.kind, Kind::Instruction(_) | Kind::Address(_));
-        let number = if value.period == 0 { " ".repeat(7) } else { figures::percent(share) };
+        let number = if value.period == 0 { " ".repeat(7) } else { numbers::percent(share) };
         let style = if is_code { theme.share(share) } else { theme.dim() };
         let mut spans = vec![Span::styled(format!("{number} "), style)];
         let lanes = listing.lanes;
@@ -117,13 +117,13 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let (share, error) = listing.share(event, &value, Basis::LocalPeriod);
     let mut words = format!("line {} of {}", code.scroll.cursor + 1, code.shown.len());
     if value.samples > 0 {
-        let (share, error) = (figures::percent(share), figures::error(error));
+        let (share, error) = (numbers::percent(share), numbers::error(error));
         words += &format!(": {} samples, {} {} of the function", value.samples, share.trim(), error.trim());
     }
     let others = listing.events.iter().enumerate().filter(|(at, _)| *at != event);
     for (at, other) in others {
         let (share, _) = listing.share(at, &row.value(at), Basis::LocalPeriod);
-        words += &format!("; {} of {}", figures::percent(share).trim(), other.name);
+        words += &format!("; {} of {}", numbers::percent(share).trim(), other.name);
     }
     if let Some(note) = listing.notes.first() {
         words += &format!("; {}", note.text);

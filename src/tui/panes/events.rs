@@ -7,8 +7,8 @@ use ratatui::text::Span;
 use super::{nothing, put};
 use crate::profile::sampled::Profile;
 use crate::text;
-use crate::tui::figures;
 use crate::tui::layout::Areas;
+use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 use crate::units::thousands;
@@ -58,7 +58,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
 fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style)> {
     let trust = &profile.trust;
     let mut lines = vec![("How far this can be trusted".to_owned(), theme.bold())];
-    let part = |part: u64, of: u64| figures::percent(part as f64 / of.max(1) as f64).trim().to_owned();
+    let part = |part: u64, of: u64| numbers::percent(part as f64 / of.max(1) as f64).trim().to_owned();
     if trust.lost_samples > 0 || trust.lost_records > 0 {
         let words = format!(
             "lost: {} samples, {} records",

@@ -9,8 +9,8 @@ use super::tree::why_none;
 use super::{nothing, put};
 use crate::profile::sampled::Order;
 use crate::text;
-use crate::tui::figures;
 use crate::tui::layout::Areas;
+use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::state::flame::{ALL, matched};
 use crate::tui::theme::Theme;
@@ -34,7 +34,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     };
     if state.search.is_some() {
         let sum = matched(tree, |node| state.search.finds(name(node)));
-        let share = figures::percent(event.share(sum));
+        let share = numbers::percent(event.share(sum));
         heading += &format!("; {} match {:?}", share.trim(), state.search.text);
     }
     put(
@@ -85,11 +85,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let dso = tree.nodes.get(at.node as usize).map_or("", |node| profile.texts.get(node.dso));
     let words = format!(
         "{} {}, {} itself: {} ({dso})",
-        figures::percent(share).trim(),
-        figures::error(event.error(share)).trim(),
-        figures::percent(event.share(own)).trim(),
+        numbers::percent(share).trim(),
+        numbers::error(event.error(share)).trim(),
+        numbers::percent(event.share(own)).trim(),
         name(at.node),
     );
-    let words = if at.node == ALL { format!("{}: all", figures::percent(share).trim()) } else { words };
+    let words = if at.node == ALL { format!("{}: all", numbers::percent(share).trim()) } else { words };
     put(buffer, areas.detail, 0, vec![Span::styled(text::cut(&words, width), theme.dim())], Style::new());
 }

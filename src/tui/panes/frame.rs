@@ -7,9 +7,9 @@ use ratatui::text::Span;
 
 use super::put;
 use crate::text;
-use crate::tui::figures;
 use crate::tui::keys::{self, Pane};
-use crate::tui::state::strip;
+use crate::tui::numbers;
+use crate::tui::state::time_strip;
 use crate::tui::state::{Over, State};
 use crate::tui::theme::Theme;
 use crate::units;
@@ -157,8 +157,8 @@ fn span(state: &State, from: u64, to: u64) -> String {
 
 pub(super) fn strip(buffer: &mut Buffer, area: Rect, state: &State, theme: Theme) {
     let Some(times) = state.answer.as_ref().and_then(|answer| answer.times.as_ref()) else { return };
-    let columns = strip::columns(&times.sums, area.width);
-    let line = figures::sparks(&columns);
+    let columns = time_strip::columns(&times.sums, area.width);
+    let line = numbers::sparks(&columns);
     put(buffer, area, 0, vec![Span::styled(line, theme.dim())], Style::new());
     let mut mark = |(from, to): (u16, u16), style: Style| {
         let part = Rect { x: area.x + from, width: to.saturating_sub(from) + 1, ..area };

@@ -7,8 +7,8 @@ use ratatui::text::Span;
 use super::{found, nothing, put};
 use crate::profile::sampled::{Event, Profile, Row};
 use crate::text;
-use crate::tui::figures;
 use crate::tui::layout::Areas;
+use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::state::table::{self, FunctionColumn};
 use crate::tui::state::table_widths::TableWidths;
@@ -104,15 +104,15 @@ fn spans(
     let (own, total) = (event.share(row.own.period), event.share(row.total.period));
     let mut spans = vec![Span::styled(if is_marked { "*" } else { " " }, theme.marked())];
     if widths.has_totals {
-        spans.push(Span::styled(figures::percent(total) + " ", theme.share(total)));
+        spans.push(Span::styled(numbers::percent(total) + " ", theme.share(total)));
     }
-    spans.push(Span::styled(figures::percent(own) + " ", theme.share(own)));
+    spans.push(Span::styled(numbers::percent(own) + " ", theme.share(own)));
     if widths.has_errors {
         let shown = if state.table.sort == FunctionColumn::Own { own } else { total };
-        spans.push(Span::styled(figures::error(event.error(shown)) + " ", theme.dim()));
+        spans.push(Span::styled(numbers::error(event.error(shown)) + " ", theme.dim()));
     }
     if widths.bar > 0 {
-        spans.push(Span::styled(figures::bar(own, total, widths.bar) + " ", theme.bar()));
+        spans.push(Span::styled(numbers::bar(own, total, widths.bar) + " ", theme.bar()));
     }
     let style = if is_marked { theme.marked() } else { theme.plain() };
     let last = widths.keys.len().saturating_sub(1);
@@ -139,7 +139,7 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
         let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();
         let period = marked.iter().fold(0u64, |sum, row| sum.saturating_add(row.own.period));
         let share = event.share(period);
-        let (share, error) = (figures::percent(share), figures::error(event.error(share)));
+        let (share, error) = (numbers::percent(share), numbers::error(event.error(share)));
         left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
     }
     let function = table::function(profile, row);
@@ -147,8 +147,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     // The row's own words come first where there is little room.
     let sparks = history.filter(|_| width >= 90).map(|(_, sums)| {
         let room = (width / 3).min(40);
-        let columns = crate::tui::state::strip::columns(sums, room.min(sums.len().max(1)) as u16);
-        figures::sparks(&columns)
+        let columns = crate::tui::state::time_strip::columns(sums, room.min(sums.len().max(1)) as u16);
+        numbers::sparks(&columns)
     });
     let sparks = sparks.unwrap_or_default();
     let room = width.saturating_sub(text::width(&sparks) + 1);

@@ -6,8 +6,8 @@ use ratatui::text::Span;
 
 use super::{found, nothing, put};
 use crate::text;
-use crate::tui::figures;
 use crate::tui::layout::Areas;
+use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 
@@ -43,7 +43,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let indent = if at.tid.is_some() { "  " } else { "" };
         let name = text::cut(profile.texts.get(at.comm), width.saturating_sub(40));
         let mut spans = vec![
-            Span::styled(format!(" {} ", figures::percent(share)), theme.share(share)),
+            Span::styled(format!(" {} ", numbers::percent(share)), theme.share(share)),
             Span::styled(
                 format!(
                     "{} {} {} {indent}",

@@ -7,8 +7,8 @@ use ratatui::text::Span;
 use super::{found, nothing, put};
 use crate::profile::sampled::Order;
 use crate::text;
-use crate::tui::figures;
 use crate::tui::layout::Areas;
+use crate::tui::numbers;
 use crate::tui::state::State;
 use crate::tui::theme::Theme;
 
@@ -61,11 +61,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         let Some(node) = tree.nodes.get(at.node as usize) else { continue };
         let (own, total) = (event.share(node.own.period), event.share(node.total.period));
         let mut spans = vec![
-            Span::styled(format!(" {} ", figures::percent(total)), theme.share(total)),
-            Span::styled(figures::percent(own) + " ", theme.share(own)),
+            Span::styled(format!(" {} ", numbers::percent(total)), theme.share(total)),
+            Span::styled(numbers::percent(own) + " ", theme.share(own)),
         ];
         if bar > 0 {
-            spans.push(Span::styled(figures::bar(own, total, bar) + " ", theme.bar()));
+            spans.push(Span::styled(numbers::bar(own, total, bar) + " ", theme.bar()));
         }
         let sign = match (node.children.is_empty(), state.stacks.is_open(at.node)) {
             (true, _) => "  ",
@@ -99,8 +99,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         cursor + 1,
         lines.len(),
         node.total.samples,
-        figures::percent(share).trim(),
-        figures::error(event.error(share)).trim(),
+        numbers::percent(share).trim(),
+        numbers::error(event.error(share)).trim(),
         profile.texts.get(node.symbol),
         profile.texts.get(node.dso),
     );

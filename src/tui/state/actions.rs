@@ -6,8 +6,8 @@ use super::flame;
 use super::prompt::PromptKind;
 use super::scroll::Scroll;
 use super::stacks::Step;
-use super::strip::{self, Strip};
 use super::table::{self, FunctionColumn};
+use super::time_strip::{self, Strip};
 use super::{Effect, Over, State};
 use crate::profile::sampled::{FunctionRef, Order, SortKey};
 use crate::tui::engine::LiveCommand;
@@ -533,7 +533,7 @@ impl State {
     /// The span of time under a choice, in nanoseconds.
     pub fn strip_span(&self, strip: &Strip) -> Option<(u64, u64)> {
         let times = self.answer.as_ref()?.times.as_ref()?;
-        let (first, last) = strip::slices(times.sums.len(), self.size.0, strip.span());
+        let (first, last) = time_strip::slices(times.sums.len(), self.size.0, strip.span());
         let at = |slice: usize| times.from.saturating_add(times.slice.saturating_mul(slice as u64));
         Some((at(first), at(last + 1).saturating_sub(1)))
     }

@@ -15,10 +15,10 @@ pub mod prompt;
 pub mod scroll;
 pub mod search;
 pub mod stacks;
-pub mod strip;
 pub mod table;
 pub(super) mod table_widths;
 pub mod threads;
+pub mod time_strip;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ use prompt::Prompt;
 use scroll::Scroll;
 use search::Search;
 use stacks::Stacks;
-use strip::Strip;
 use table::FunctionTable;
 use threads::Threads;
+use time_strip::Strip;
 
 /// What comes in.
 #[derive(Debug)]

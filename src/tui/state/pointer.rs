@@ -3,8 +3,8 @@
 
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::strip::Strip;
 use super::table_widths::TableWidths;
+use super::time_strip::Strip;
 use super::{Effect, Over, State};
 use crate::tui::keys::{Action, Pane};
 use crate::tui::layout;

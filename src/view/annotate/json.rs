@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Facts, Layout, operands};
 use crate::profile::annotate::{Kind, Line, Listing, Row, Skid, VERSION, Value};
-use crate::view::document::{list, text};
+use crate::view::json_document::{list, text};
 
 pub(super) fn write(
     out: &mut dyn Write,

@@ -311,7 +311,7 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jit-77.dump");
     std::fs::write(&path, jitdump()).unwrap();
-    let dump = pmc::symbol::generated::jitdump::Jitdump::read(&path).unwrap();
+    let dump = pmc::symbol::jit::jitdump::Jitdump::read(&path).unwrap();
     let names: Vec<&str> = dump.codes().iter().map(|c| &*c.name).collect();
     assert_eq!(names, ["hot", "cold", "cold", "newer"]);
     let hot = &dump.codes()[0];
@@ -337,7 +337,7 @@ fn a_jitdump_gives_names_lines_bytes_and_times() {
     let whole = jitdump();
     for cut in 0..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let torn = pmc::symbol::generated::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
+        let torn = pmc::symbol::jit::jitdump::Jitdump::read(&path).map_or(0, |dump| dump.codes().len());
         assert!(torn <= 4);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::error::Fault;
 use super::syntax::{self, Word};
-use super::{Tool, freebsd, glob};
+use super::{Tool, freebsd_aliases, glob};
 use crate::abi::generic;
 use crate::host::Host;
 
@@ -18,7 +18,7 @@ pub(super) fn event_names(host: &Host) -> Vec<String> {
             names.extend(pmu.events());
         }
     }
-    names.extend(freebsd::ALIASES.iter().map(|alias| alias.name.to_owned()));
+    names.extend(freebsd_aliases::ALIASES.iter().map(|alias| alias.name.to_owned()));
     names
 }
 

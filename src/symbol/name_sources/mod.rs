@@ -15,7 +15,7 @@ use super::dwarf::lines::{self, LineFrame};
 use super::files::elf::Segments;
 use super::files::image::Image;
 use super::files::locate::ModuleFiles;
-use super::generated::jitdump::Jitdump;
+use super::jit::jitdump::Jitdump;
 use super::kernel::{self, Kallsyms, KallsymsError};
 use super::tables::elf_symbols;
 use super::tables::sparse::SparseTable;

@@ -1,8 +1,8 @@
 //! Chooses the view for the form that was asked for, and carries its text to the sink.
 
-use super::output::{self, Sink};
 use super::plan::{Form, Output, Plan};
 use super::serve::Server;
+use super::sink::{self, Sink};
 use crate::error::{Result, Warning, say};
 use crate::profile::compare::Comparison;
 use crate::profile::counts::Counts;
@@ -63,7 +63,7 @@ impl Printer {
     pub(super) fn totals(&mut self, totals: &Counts) -> Result<()> {
         let page = openmetrics::exposition(totals);
         if let Some(path) = self.scrape_file() {
-            output::replace(path, &page)?;
+            sink::replace(path, &page)?;
         }
         if let Some(server) = &self.server {
             server.show(page);
