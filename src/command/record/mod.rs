@@ -9,9 +9,8 @@
 pub(in crate::command) mod plan;
 mod status;
 
-use self::plan::Plan;
+pub(super) use self::plan::Plan;
 use self::status::Status;
-use crate::cli;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::Event;
@@ -27,10 +26,8 @@ use crate::terminal::Stream;
 use crate::units;
 
 /// Runs the command.
-pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
-    say::be_quiet(typed.quiet);
+pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let host = Host::live();
-    let mut plan = Plan::new(typed, &host)?;
     if plan.file.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
