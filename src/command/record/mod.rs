@@ -13,7 +13,7 @@ pub(super) use self::plan::Plan;
 use self::status::Status;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
-use crate::perfdata::Event;
+use crate::perfdata::RecordedEvent;
 use crate::recording::control::Control;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run, StatusLine};
@@ -47,9 +47,9 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         Some(launch::hold_with(&plan.sample.course.command, stdout)?)
     };
     let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
-    let events: Vec<Event> = rings
+    let events: Vec<RecordedEvent> = rings
         .events()
-        .map(|(spec, attr, ids)| Event { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
+        .map(|(spec, attr, ids)| RecordedEvent { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
         .collect();
     let events = Events::new(&plan.sample, events);
     if plan.dry_run {
