@@ -1,7 +1,7 @@
 //! The file (or stream, or row of files) of a recording: what goes into it and what was seen going.
 //!
-//! Receives ring memory and records of our own; counts them ([`RecordTally`]), hands them to the [`Writer`], and
-//! begins another file when told. Leaves reading of rings to the loop, feature sections to
+//! Receives ring memory and records of our own; counts them ([`RecordTally`]), hands them to the [`Writer`],
+//! and begins another file when told. Leaves reading of rings to the loop, feature sections to
 //! [`super::sections`].
 
 use std::os::fd::BorrowedFd;
