@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Buffer, Event, Features, Options, Reader, Writer};
+use pmc::perfdata::{Buffer, Features, Options, Reader, RecordedEvent, Writer};
 use pmc::record::kind;
 
 const SAMPLES: u64 = 400_000;
@@ -32,7 +32,7 @@ fn recording(options: Options) -> (tempfile::TempDir, PathBuf) {
                 | sample_type::CALLCHAIN,
         );
         attr.set(Flag::SampleIdAll, true);
-        Event { attr, ids: vec![id], name: None }
+        RecordedEvent { attr, ids: vec![id], name: None }
     });
     let mut writer = Writer::create(&path, &events, &Features::default(), options).expect("it begins");
     let mut batch = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::abi::attr::Flag;
 use crate::abi::{names_of, read_format, sample_type};
-use crate::perfdata::{Event, Feature, Form, Reader};
+use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
 use crate::profile::header::{EventAsked, Recording};
 
 /// All that the header and the feature sections say.
@@ -79,7 +79,7 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     facts
 }
 
-fn event(event: &Event) -> EventAsked {
+fn event(event: &RecordedEvent) -> EventAsked {
     let attr = &event.attr;
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));

@@ -253,7 +253,7 @@ impl AggregatedSamples {
             };
             groups.iter().find(inside).map_or(index, |group| group.leader as usize)
         };
-        let source = |(index, event): (usize, &crate::perfdata::Event)| EventTotals {
+        let source = |(index, event): (usize, &crate::perfdata::RecordedEvent)| EventTotals {
             name: event.name(),
             leader: leader(index),
             total: self.samples.totals[index],

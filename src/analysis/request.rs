@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::error::{Error, Result};
-use crate::perfdata::{Buffer, Event, Reader};
+use crate::perfdata::{Buffer, Reader, RecordedEvent};
 use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
 use crate::session::samples::SampleAttribute;
@@ -85,7 +85,7 @@ impl AnalysisRequest {
             events.iter().any(|event| event.attr.sample_type() & sample_type::BRANCH_STACK != 0);
         // A call chain that the hardware kept.
         let are_chains =
-            |event: &Event| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+            |event: &RecordedEvent| event.attr.branch_sample_type() & branch_sample_type::CALL_STACK != 0;
         match self.measure {
             Measure::Branches if !has_branches => {
                 return Err(Error::new("the recording has no branches")

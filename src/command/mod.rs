@@ -24,6 +24,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, Command};
 use crate::error::{Exit, Result, say};
+use crate::host::Host;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
@@ -62,11 +63,20 @@ fn parse() -> std::result::Result<Cli, clap::Error> {
 
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => stat::run(*typed),
-        Command::Record(typed) => record::run(*typed),
+        Command::Stat(typed) => {
+            say::be_quiet(typed.quiet);
+            stat::run(stat::Plan::new(*typed, &Host::live())?)
+        }
+        Command::Record(typed) => {
+            say::be_quiet(typed.quiet);
+            record::run(record::Plan::new(*typed, &Host::live())?)
+        }
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(report::Plan::new(&typed)?),
-        Command::Top(typed) => top::run(&typed),
+        Command::Top(typed) => {
+            say::be_quiet(typed.quiet);
+            top::run(top::Plan::new(&typed, &Host::live())?)
+        }
         Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),

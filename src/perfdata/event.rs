@@ -5,7 +5,7 @@ use crate::abi::{Attr, generic};
 
 /// One event of a recording.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Event {
+pub struct RecordedEvent {
     /// What the kernel was asked for.
     pub attr: Attr,
     /// Ids of its instances, one a CPU or thread.
@@ -14,7 +14,7 @@ pub struct Event {
     pub name: Option<String>,
 }
 
-impl Event {
+impl RecordedEvent {
     /// The recorder's name for it, or one made from type and config.
     pub fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| name_of(&self.attr))

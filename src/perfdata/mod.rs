@@ -24,10 +24,10 @@ pub mod tally;
 mod writer;
 
 pub use error::{Error, Note};
-pub use event::Event;
+pub use event::RecordedEvent;
 pub use feature::{Feature, Features};
 pub use header::Form;
 pub use reader::Reader;
 pub use scan::{Buffer, Chunk, Index};
-pub use tally::Tally;
+pub use tally::RecordTally;
 pub use writer::{Options, Writer};

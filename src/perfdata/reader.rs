@@ -1,7 +1,7 @@
 //! Opening a recording: what it is, its events and feature sections, and the ways to its records.
 //!
 //! Receives a path; decides form, byte order, what is packed and how much of a torn file is readable; hands
-//! on [`Event`]s, [`Features`] and two ways over the records: [`Reader::scan`] once in order,
+//! on [`RecordedEvent`]s, [`Features`] and two ways over the records: [`Reader::scan`] once in order,
 //! [`Reader::load`] chunk by chunk from any thread.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::feature::{Feature, Features};
 use super::header::{FILE_HEADER, Header, Section};
 use super::scan::{self, Buffer, Chunk, Index, Order, Segment};
 use super::source::Source;
-use super::{Error, Event, Form, Note};
+use super::{Error, Form, Note, RecordedEvent};
 use crate::abi::misc;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 
@@ -22,7 +22,7 @@ pub struct Reader {
     path: PathBuf,
     form: Form,
     is_foreign: bool,
-    events: Vec<Event>,
+    events: Vec<RecordedEvent>,
     layouts: Layouts,
     features: Features,
     segments: Vec<Segment>,
@@ -79,7 +79,7 @@ impl Reader {
                 ids.iter_mut().for_each(|id| id.reverse());
             }
             let ids = ids.iter().map(|id| u64::from_ne_bytes(*id)).collect();
-            self.events.push(Event { attr, ids, name: None });
+            self.events.push(RecordedEvent { attr, ids, name: None });
         }
         self.make_layouts();
         let Section { offset: start, size } = header.data;
@@ -155,7 +155,11 @@ impl Reader {
             }
             match record.parse() {
                 Some(Record::HeaderAttr(attr)) => {
-                    events.push(Event { attr: attr.attr, ids: attr.ids.iter().collect(), name: None });
+                    events.push(RecordedEvent {
+                        attr: attr.attr,
+                        ids: attr.ids.iter().collect(),
+                        name: None,
+                    });
                 }
                 Some(Record::EventUpdate(update)) => {
                     if let Update::Name(name) = update.what {
@@ -278,7 +282,7 @@ impl Reader {
         self.is_foreign
     }
     /// The events, in the order of their attrs.
-    pub fn events(&self) -> &[Event] {
+    pub fn events(&self) -> &[RecordedEvent] {
         &self.events
     }
     /// The shapes of their samples.

@@ -31,7 +31,7 @@ const KERNEL: u64 = 1 << 63;
 
 /// Counts and hits.
 #[derive(Debug)]
-pub struct Tally {
+pub struct RecordTally {
     /// Samples.
     pub samples: u64,
     /// Records that found a ring full, as `LOST` records tell.
@@ -55,12 +55,12 @@ pub struct Tally {
 struct Mapping {
     start: u64,
     end: u64,
-    file: File,
+    file: HitFile,
 }
 
 /// A mapped file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct File {
+pub struct HitFile {
     /// Path or bracketed word; foreign bytes.
     pub name: Vec<u8>,
     /// Whether it is the kernel or a module.
@@ -71,7 +71,7 @@ pub struct File {
     pub pid: i32,
 }
 
-impl Tally {
+impl RecordTally {
     /// `wants_hits`: whether to note which files are hit.
     pub fn new(wants_hits: bool) -> Self {
         Self {
@@ -170,7 +170,7 @@ impl Tally {
         let is_kernel = raw.misc & misc::CPUMODE_MASK == 1 || thread.pid < 0;
         let pid = if is_kernel { -1 } else { thread.pid };
         let end = addr.saturating_add(len);
-        let file = File { name: name.to_vec(), is_kernel, build_id, pid };
+        let file = HitFile { name: name.to_vec(), is_kernel, build_id, pid };
         if self.mapped >= MOST {
             return;
         }
@@ -184,8 +184,8 @@ impl Tally {
     }
 
     /// The files with samples; with `all`, every mapped file. In the order of their names.
-    pub fn files(&self, all: bool) -> Vec<File> {
-        let mut files: FxHashMap<Identity<'_>, &File> = FxHashMap::default();
+    pub fn files(&self, all: bool) -> Vec<HitFile> {
+        let mut files: FxHashMap<Identity<'_>, &HitFile> = FxHashMap::default();
         let mut add = |file| {
             files.entry(key_of(file)).or_insert(file);
         };
@@ -209,7 +209,7 @@ impl Tally {
                 }
             }
         }
-        let mut files: Vec<File> = files.into_values().cloned().collect();
+        let mut files: Vec<HitFile> = files.into_values().cloned().collect();
         files.sort_unstable();
         files
     }
@@ -218,7 +218,7 @@ impl Tally {
 /// What makes a file the same whoever mapped it.
 type Identity<'a> = (bool, &'a [u8], Option<&'a [u8]>);
 
-fn key_of(file: &File) -> Identity<'_> {
+fn key_of(file: &HitFile) -> Identity<'_> {
     (file.is_kernel, &file.name, file.build_id.as_deref())
 }
 
@@ -268,7 +268,7 @@ mod tests {
         let mut bytes = told.bytes().to_vec();
         // CONTEXT_USER stands between the addresses.
         sample_record(2, 0x10_1234, &[-512i64 as u64, 0x10_1234, 0x20_1000, KERNEL | 0x900], &mut bytes);
-        let mut tally = Tally::new(true);
+        let mut tally = RecordTally::new(true);
         Records::new(&bytes).for_each(|record| tally.note(&record, &layouts));
         assert_eq!((tally.samples, tally.lost), (1, 5));
         let names = |all| -> Vec<String> {
@@ -285,7 +285,7 @@ mod tests {
         let mut told = Encoder::new(0);
         told.fork(&Task { thread: thread(1), parent: thread(2), time: PerfTime(0) });
         told.fork(&Task { thread: thread(2), parent: thread(1), time: PerfTime(0) });
-        let mut tally = Tally::new(true);
+        let mut tally = RecordTally::new(true);
         Records::new(told.bytes()).for_each(|record| tally.note(&record, &layouts));
         tally.pages.insert((1, 5));
         assert!(tally.files(false).is_empty());

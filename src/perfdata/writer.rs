@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use self::compress::Compressor;
 use super::feature::{Compression, Feature, Features};
 use super::header::{FILE_HEADER, MAGIC, PIPE_HEADER};
-use super::{Error, Event, Form};
+use super::{Error, Form, RecordedEvent};
 use crate::record::{attr, kind};
 
 /// How long the data size in the header may lag behind: with the time that records wait in a ring, less than
@@ -46,7 +46,7 @@ pub struct Options {
     /// zstd level to compress records with (`-z`), 1 to 22.
     pub compress: Option<i32>,
     /// Events that may turn out to be needed: no reader sees them before [`Writer::show_spare`].
-    pub spare: Vec<Event>,
+    pub spare: Vec<RecordedEvent>,
     /// The file lies beside its place until [`Writer::take_place`], and what is there stays. A writer that is
     /// dropped before leaves no file.
     pub hold: bool,
@@ -71,7 +71,7 @@ pub struct Writer {
     is_finished: bool,
     unpacked: u64,
     /// Events that are not shown yet, and the size of the attrs once they are.
-    spare: Vec<Event>,
+    spare: Vec<RecordedEvent>,
     all_attrs: u64,
     /// Where the file lies until it takes its place.
     place: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl Writer {
     /// When the file cannot be made or its header not be written.
     pub fn create(
         path: impl AsRef<Path>,
-        events: &[Event],
+        events: &[RecordedEvent],
         features: &Features,
         options: Options,
     ) -> Result<Self, Error> {
@@ -145,7 +145,7 @@ impl Writer {
     pub fn stream(
         stream: File,
         path: &Path,
-        events: &[Event],
+        events: &[RecordedEvent],
         features: &Features,
         options: Options,
     ) -> Result<Self, Error> {
@@ -409,7 +409,7 @@ fn keep_former(path: &Path) -> Result<(), Error> {
 /// header | ids | ids of spare events | attrs | spare attrs | records …
 ///                                      '-size-'
 /// ```
-fn file_header(events: &[Event], spare: &[Event]) -> (Vec<u8>, u64) {
+fn file_header(events: &[RecordedEvent], spare: &[RecordedEvent]) -> (Vec<u8>, u64) {
     let all = || events.iter().chain(spare);
     let attr_size = all().map(|event| event.attr.size()).max().unwrap_or(attr::SMALLEST);
     let entry = attr_size + 16;
@@ -436,7 +436,7 @@ fn file_header(events: &[Event], spare: &[Event]) -> (Vec<u8>, u64) {
 }
 
 /// The record that stands for an event in a stream.
-fn push_attr(event: &Event, out: &mut Vec<u8>) {
+fn push_attr(event: &RecordedEvent, out: &mut Vec<u8>) {
     let mut body = attr::to_bytes(&event.attr, event.attr.size());
     // An event with more ids than a record holds names the rest by EVENT_DESC, or not at all.
     let room = (LARGEST - 8 - body.len()) / 8;

@@ -180,15 +180,8 @@ const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 const SHARED_BY_COMMANDS: &[&str] =
     &["recording_screen", "plan", "progress", "reasons", "sampling_options", "screen"];
 /// Commands that are still handed what was typed, and make no plan of it.
-const WITHOUT_PLAN: &[&str] = &[
-    "command/info.rs",
-    "command/list.rs",
-    "command/perfalloc.rs",
-    "command/record/mod.rs",
-    "command/reserve.rs",
-    "command/stat/mod.rs",
-    "command/top/mod.rs",
-];
+const WITHOUT_PLAN: &[&str] =
+    &["command/info.rs", "command/list.rs", "command/perfalloc.rs", "command/reserve.rs"];
 
 const TABLES: Tables = Tables {
     floors: FLOORS,

@@ -37,8 +37,11 @@ impl fmt::Display for Offence {
     }
 }
 
+/// What breaks a rule, found in the tree with the tables and the edges in use.
+type Rule = fn(&Tree, &Tables, &[Edge]) -> Vec<Offence>;
+
 /// Each rule by its function.
-const RULES: &[fn(&Tree, &Tables, &[Edge]) -> Vec<Offence>] = &[
+const RULES: &[Rule] = &[
     floors,
     outside,
     circles,
@@ -217,7 +220,7 @@ fn outside(tree: &Tree, tables: &Tables, edges: &[Edge]) -> Vec<Offence> {
 
 /// The folder below which two files part, and the entries of it that they belong to. `None` when one is the other's
 /// ancestor: a module and its own children may name each other.
-fn parting<'t>(tree: &'t Tree, from: usize, to: usize) -> Option<(PathBuf, &'t str, &'t str)> {
+fn parting(tree: &Tree, from: usize, to: usize) -> Option<(PathBuf, &str, &str)> {
     let (from, to) = (&tree.files[from].path, &tree.files[to].path);
     let mut folder = PathBuf::new();
     for index in 0.. {

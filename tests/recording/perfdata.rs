@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pmc::perfdata::{Buffer, Event, Features, Form, Note, Options, Reader, Writer};
+use pmc::perfdata::{Buffer, Features, Form, Note, Options, Reader, RecordedEvent, Writer};
 use pmc::record::kind;
 
 /// Work that maps files, starts processes and takes some 50 ms of CPU.
@@ -391,7 +391,7 @@ fn an_existing_recording_is_kept_and_nobody_else_reads_ours() {
     let lab = Lab::new();
     let file = lab.path("perf.data");
     std::fs::write(&file, "former").expect("it can be written");
-    let events = [Event::default()];
+    let events = [RecordedEvent::default()];
     let writer = Writer::create(&file, &events, &Features::default(), Options::default()).expect("it begins");
     writer.finish(&Features { hostname: Some("here".into()), ..Features::default() }).expect("it finishes");
     assert_eq!(std::fs::read_to_string(lab.path("perf.data.old")).expect("it is kept"), "former");

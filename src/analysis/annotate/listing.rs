@@ -36,8 +36,8 @@ pub struct ListingOptions {
 }
 
 /// What is known of the events, before a function is chosen: names, totals, skid.
-pub fn events(events: &[perfdata::Event], totals: &[Value]) -> Vec<Event> {
-    let event = |(event, total): (&perfdata::Event, &Value)| {
+pub fn events(events: &[perfdata::RecordedEvent], totals: &[Value]) -> Vec<Event> {
+    let event = |(event, total): (&perfdata::RecordedEvent, &Value)| {
         let attr = &event.attr;
         let skid = match (attr.kind(), attr.precise_ip()) {
             (kind::SOFTWARE, _) => Skid::Interrupt,

@@ -18,7 +18,7 @@ use crate::abi::{context, sample_type};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::perfdata::feature::EventDesc;
-use crate::perfdata::{Event, Features, Options, Writer};
+use crate::perfdata::{Features, Options, RecordedEvent, Writer};
 use crate::profile::sampled::Value;
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Thread};
@@ -50,7 +50,7 @@ pub fn write(
         return Err(Error::new(format!("{} is there already", path.display())));
     }
     let (host, modules) = (&maker.host, &maker.names.table().modules().to_vec());
-    let events: Vec<Event> = maker
+    let events: Vec<RecordedEvent> = maker
         .shared
         .events
         .iter()
@@ -61,7 +61,7 @@ pub fn write(
             attr.set_sample_type(FIELDS | chains);
             attr.set_read_format(0);
             attr.set(Flag::SampleIdAll, true);
-            Event { attr, ids: vec![number as u64 + 1], name: Some(event.name.clone()) }
+            RecordedEvent { attr, ids: vec![number as u64 + 1], name: Some(event.name.clone()) }
         })
         .collect();
     let features = Features {

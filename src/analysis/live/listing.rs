@@ -25,7 +25,7 @@ pub struct FunctionSamples {
     /// Its names.
     pub function: FunctionRef,
     modules: Vec<Module>,
-    events: Vec<perfdata::Event>,
+    events: Vec<perfdata::RecordedEvent>,
     totals: Vec<Value>,
     samples: Resolved,
 }
@@ -46,7 +46,7 @@ impl FunctionSamples {
             function,
             modules: names.table().modules().to_vec(),
             events: events
-                .map(|event| perfdata::Event {
+                .map(|event| perfdata::RecordedEvent {
                     attr: event.attr.clone(),
                     ids: Vec::new(),
                     name: Some(event.name.clone()),

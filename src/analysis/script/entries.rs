@@ -40,7 +40,7 @@ impl Transcript<'_> {
         let (session, request) = (&*self.session, self.request);
         let unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack).like_perf();
         let unwind = self.has_copies.then_some(&unwinding as &dyn Unwind);
-        let is_of_data = |event: &crate::perfdata::Event| {
+        let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything
                 || event.attr.kind() == kind::SOFTWARE && PAGE_FAULTS.contains(&event.attr.config())
         };

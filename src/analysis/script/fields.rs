@@ -8,7 +8,7 @@
 use crate::abi::attr::kind;
 use crate::abi::sample_type;
 use crate::error::{Error, Result, Warning, say};
-use crate::perfdata::Event;
+use crate::perfdata::RecordedEvent;
 use crate::profile::script::{FIELDS, Field, Fields};
 use crate::text;
 
@@ -129,13 +129,13 @@ const NEEDS: [(Field, u64); 18] = [
 ///
 /// # Errors
 /// When a word means nothing.
-pub(super) fn of_events(typed: &[String], callers: bool, events: &[Event]) -> Result<Vec<Fields>> {
+pub(super) fn of_events(typed: &[String], callers: bool, events: &[RecordedEvent]) -> Result<Vec<Fields>> {
     let changes: Vec<FieldChange> =
         typed.iter().map(|text| FieldChange::parse(text)).collect::<Result<_>>()?;
     Ok(events.iter().map(|event| of_event(event, callers, &changes)).collect())
 }
 
-fn usual(event: &Event, callers: bool) -> Fields {
+fn usual(event: &RecordedEvent, callers: bool) -> Fields {
     let sample_type = event.attr.sample_type();
     let mut usual = vec![Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event];
     let is_tracepoint = event.attr.kind() == kind::TRACEPOINT;
@@ -153,7 +153,7 @@ fn usual(event: &Event, callers: bool) -> Fields {
     Fields::of(&usual)
 }
 
-fn of_event(event: &Event, callers: bool, changes: &[FieldChange]) -> Fields {
+fn of_event(event: &RecordedEvent, callers: bool, changes: &[FieldChange]) -> Fields {
     let mut fields = usual(event, callers);
     let mut asked = Vec::new();
     let mine =

@@ -9,12 +9,11 @@
 pub(in crate::command) mod plan;
 mod status;
 
-use self::plan::Plan;
+pub(super) use self::plan::Plan;
 use self::status::Status;
-use crate::cli;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
-use crate::perfdata::Event;
+use crate::perfdata::RecordedEvent;
 use crate::recording::control::Control;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run, StatusLine};
@@ -27,10 +26,8 @@ use crate::terminal::Stream;
 use crate::units;
 
 /// Runs the command.
-pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
-    say::be_quiet(typed.quiet);
+pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let host = Host::live();
-    let mut plan = Plan::new(typed, &host)?;
     if plan.file.is_stream() && Stream::Output.is_terminal() {
         return Err(Error::usage("a recording is binary, and standard output is a terminal")
             .try_this("-o FILE, or -o - with a pipe: pmc record -o - … | perf script -i -"));
@@ -50,9 +47,9 @@ pub(super) fn run(typed: cli::record::Record) -> Result<Exit> {
         Some(launch::hold_with(&plan.sample.course.command, stdout)?)
     };
     let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
-    let events: Vec<Event> = rings
+    let events: Vec<RecordedEvent> = rings
         .events()
-        .map(|(spec, attr, ids)| Event { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
+        .map(|(spec, attr, ids)| RecordedEvent { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
         .collect();
     let events = Events::new(&plan.sample, events);
     if plan.dry_run {

@@ -16,7 +16,7 @@ use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
 
 /// What `pmc record` shall do.
-pub(super) struct Plan {
+pub(in crate::command) struct Plan {
     pub(super) sample: SamplePlan,
     pub(super) file: FilePlan,
     /// What is said of options that change nothing.
@@ -30,7 +30,7 @@ const MS: u64 = 1_000_000;
 
 impl Plan {
     /// Makes the plan.
-    pub(super) fn new(typed: Record, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(typed: Record, host: &Host) -> Result<Self> {
         let whom = Whom {
             pids: &typed.pids,
             tids: &typed.tids,

@@ -18,9 +18,8 @@ use std::ffi::OsString;
 
 use self::collect::{Machine, Shown, Span};
 use self::events::Wanted;
-use self::plan::Plan;
+pub(super) use self::plan::Plan;
 use self::print::Printer;
-use crate::cli;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::reservation::Watcher;
@@ -47,10 +46,8 @@ const MANY_TRACEPOINTS: usize = 8;
 const MOST_LEFT_OPEN: usize = 20_000;
 
 /// Runs the command.
-pub(super) fn run(typed: cli::stat::Stat) -> Result<Exit> {
-    say::be_quiet(typed.quiet);
+pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
-    let plan = Plan::new(typed, &host)?;
     let wanted = events::wanted(&plan, &host)?;
     let machine = Machine::new(&host);
     let mut prepared = reserve(plan.reserve, wanted.groups.iter().map(|(group, _)| group), &host)?;

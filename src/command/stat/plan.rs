@@ -18,7 +18,7 @@ use crate::recording::launch;
 use crate::recording::plan::{Delay, Scope};
 
 /// What `pmc stat` shall do.
-pub(super) struct Plan {
+pub(in crate::command) struct Plan {
     pub(super) what: What,
     pub(super) scope: Scope,
     pub(super) cgroups: Cgroups,
@@ -131,7 +131,7 @@ const MS: u64 = 1_000_000;
 
 impl Plan {
     /// Makes the plan.
-    pub(super) fn new(typed: Stat, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(typed: Stat, host: &Host) -> Result<Self> {
         let scope = scope(&typed, host)?;
         let cgroups = cgroups(&typed)?;
         if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {

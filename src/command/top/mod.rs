@@ -12,12 +12,11 @@ mod plan;
 mod stdio;
 mod watch;
 
-use self::plan::Plan;
+pub(super) use self::plan::Plan;
 use super::screen;
 use crate::analysis::live::names;
 use crate::analysis::live::snapshot::SnapshotMaker;
-use crate::cli::top::Top;
-use crate::error::{Error, Exit, Result, say};
+use crate::error::{Error, Exit, Result};
 use crate::host::Host;
 use crate::recording::live::Sampler;
 use crate::recording::open;
@@ -28,10 +27,8 @@ use crate::sys::signal::{self, Signals};
 ///
 /// # Errors
 /// When something typed means nothing, an event cannot be opened, or the output not be written.
-pub(super) fn run(typed: &Top) -> Result<Exit> {
-    say::be_quiet(typed.quiet);
+pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     memory::stay_small();
-    let mut plan = Plan::new(typed, &Host::live())?;
     open::check_frequency(&mut plan.sample, &Host::live())?;
     match screen::is_there() && !plan.stdio {
         true => watch::run(plan),

@@ -28,7 +28,7 @@ use crate::sys::credentials::Credentials;
 use crate::view::report::{Form, Layout, Shape, Unit};
 
 /// What `pmc top` does.
-pub(super) struct Plan {
+pub(in crate::command) struct Plan {
     /// Whom and what to sample.
     pub(super) sample: SamplePlan,
     pub(super) wanted: SampleQuery,
@@ -67,7 +67,7 @@ const ROWS: usize = 20;
 const BRANCH: f64 = 2.0;
 
 impl Plan {
-    pub(super) fn new(typed: &Top, host: &Host) -> Result<Self> {
+    pub(in crate::command) fn new(typed: &Top, host: &Host) -> Result<Self> {
         let keys = if typed.sort.is_empty() {
             vec![SortKey::Dso, SortKey::Symbol]
         } else {

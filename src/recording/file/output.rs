@@ -1,7 +1,7 @@
 //! The file (or stream, or row of files) of a recording: what goes into it and what was seen going.
 //!
-//! Receives ring memory and records of our own; counts them ([`Tally`]), hands them to the [`Writer`], and
-//! begins another file when told. Leaves reading of rings to the loop, feature sections to
+//! Receives ring memory and records of our own; counts them ([`RecordTally`]), hands them to the [`Writer`],
+//! and begins another file when told. Leaves reading of rings to the loop, feature sections to
 //! [`super::sections`].
 
 use std::os::fd::BorrowedFd;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{rotation, sections};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
-use crate::perfdata::{self, Event, Features, Options, Tally, Writer};
+use crate::perfdata::{self, Features, Options, RecordTally, RecordedEvent, Writer};
 use crate::record::encode::Encoder;
 use crate::record::layouts::twin_id;
 use crate::record::unwound::Lost;
@@ -23,17 +23,17 @@ use crate::recording::unwinding::{Done, Ends, Unwinding};
 /// The events of a recording: as their samples lie in the rings, and as they stand in the file.
 pub(crate) struct Events {
     /// As the kernel writes them.
-    pub(crate) taken: Vec<Event>,
+    pub(crate) taken: Vec<RecordedEvent>,
     /// As they are written: what is unwound at once has call chains.
-    pub(crate) written: Vec<Event>,
+    pub(crate) written: Vec<RecordedEvent>,
     /// For samples that keep their copies, see [`unwinding`](super::unwinding).
-    twins: Vec<Event>,
+    twins: Vec<RecordedEvent>,
     lost: Option<Lost>,
 }
 
 impl Events {
     /// Decides which are unwound.
-    pub(crate) fn new(plan: &SamplePlan, taken: Vec<Event>) -> Self {
+    pub(crate) fn new(plan: &SamplePlan, taken: Vec<RecordedEvent>) -> Self {
         let options = &plan.options;
         let lost = Lost::new(options.fields & sample_type::ADDR != 0, options.user_regs.is_some());
         let mut twins = Vec::new();
@@ -42,7 +42,7 @@ impl Events {
             let Some(plain) = lost.attr(&event.attr) else { continue };
             let ids = event.ids.iter().map(|&id| twin_id(id)).collect();
             let name = Some(format!("{} (stack copies)", event.name()));
-            twins.push(Event { attr: std::mem::replace(&mut event.attr, plain), ids, name });
+            twins.push(RecordedEvent { attr: std::mem::replace(&mut event.attr, plain), ids, name });
         }
         let lost = (!twins.is_empty()).then_some(lost);
         Self { taken, written, twins, lost }
@@ -58,7 +58,7 @@ pub(crate) struct Output<'a> {
     /// Of what stands in the file.
     layouts: Layouts,
     writer: Option<Writer>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: RecordTally,
     /// Counts of the files before this one.
     pub(crate) before: Totals,
     joint: Vec<u8>,
@@ -98,7 +98,7 @@ pub(crate) struct Totals {
 /// The longest chain where nothing else is said: the kernel's own limit, `kernel.perf_event_max_stack`.
 const LONGEST: u16 = 127;
 
-fn layouts(events: &[Event]) -> Layouts {
+fn layouts(events: &[RecordedEvent]) -> Layouts {
     Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())))
 }
 
@@ -127,7 +127,7 @@ impl<'a> Output<'a> {
             events,
             features,
             writer: None,
-            tally: Tally::new(plan.build_ids == BuildIdChoice::Hit),
+            tally: RecordTally::new(plan.build_ids == BuildIdChoice::Hit),
             before: Totals::default(),
             joint: Vec::new(),
             owners,
@@ -352,7 +352,7 @@ impl<'a> Output<'a> {
         self.settle(false)?;
         self.finish_file()?;
         self.kept.0 = 0;
-        self.tally = Tally::new(self.plan.build_ids == BuildIdChoice::Hit);
+        self.tally = RecordTally::new(self.plan.build_ids == BuildIdChoice::Hit);
         self.writer = Some(self.begin(false)?);
         (self.next_note, self.each_note, self.noted) = (Instant::now() + FIRST_NOTE, FIRST_NOTE, 0);
         Ok(())
@@ -377,7 +377,7 @@ impl<'a> Output<'a> {
         let mut totals = self.totals();
         totals.bytes = self.before.bytes + writer.finish(&features)?;
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };
-        self.tally = Tally::new(false);
+        self.tally = RecordTally::new(false);
         if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
             self.rename()?;
         }

@@ -15,14 +15,19 @@ use crate::perfdata::feature::{
     BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuMapping,
     Raw, SampleTime,
 };
-use crate::perfdata::{Event, Features, Tally};
+use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
 use crate::recording::synthesize::is_path;
 use crate::symbol::{BuildId, Image, elf, kernel};
 use crate::sys::clock;
 
 /// What is known at the start.
-pub(crate) fn at_the_start(host: &Host, plan: &SamplePlan, rings: &Rings, events: &[Event]) -> Features {
+pub(crate) fn at_the_start(
+    host: &Host,
+    plan: &SamplePlan,
+    rings: &Rings,
+    events: &[RecordedEvent],
+) -> Features {
     let processor = Processor::read(host);
     let mut features = Features {
         hostname: host.text("/proc/sys/kernel/hostname"),
@@ -67,7 +72,7 @@ pub(crate) fn at_the_start(host: &Host, plan: &SamplePlan, rings: &Rings, events
             clockid_time_ns: now,
         });
     }
-    let names: Vec<String> = events.iter().map(Event::name).collect();
+    let names: Vec<String> = events.iter().map(RecordedEvent::name).collect();
     let tracepoints: Vec<(&str, u64)> = names
         .iter()
         .zip(events)
@@ -83,7 +88,7 @@ pub(crate) fn at_the_start(host: &Host, plan: &SamplePlan, rings: &Rings, events
 /// What only the records tell.
 pub(crate) fn at_the_end(
     features: &mut Features,
-    tally: &Tally,
+    tally: &RecordTally,
     wanted: BuildIdChoice,
     known: &mut KnownIds,
 ) {
@@ -97,7 +102,11 @@ pub(crate) fn at_the_end(
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
 /// The build-ids of the files that are wanted, as far as they were seen until now.
-pub(crate) fn build_ids(tally: &Tally, wanted: BuildIdChoice, known: &mut KnownIds) -> Vec<BuildIdEntry> {
+pub(crate) fn build_ids(
+    tally: &RecordTally,
+    wanted: BuildIdChoice,
+    known: &mut KnownIds,
+) -> Vec<BuildIdEntry> {
     if wanted == BuildIdChoice::None {
         return Vec::new();
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Event, Features, Options, Writer};
+use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
 use pmc::record::{FileId, Mmap, Mmap2, Thread, encode};
 
 use crate::kit::oracle;
@@ -72,7 +72,7 @@ pub(crate) fn write(lab: &Lab, name: &str, seed: u64) -> PathBuf {
     for flag in [Flag::Mmap, Flag::Mmap2, Flag::Comm, Flag::CommExec, Flag::MmapData, Flag::SampleIdAll] {
         attr.set(flag, true);
     }
-    let event = Event { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
+    let event = RecordedEvent { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
     let path = lab.path(name);
     let mut writer =
         Writer::create(&path, &[event], &Features::default(), Options::default()).expect("it begins");

@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, ObjectSegment, SectionKind, SegmentFlags};
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Event, Features, Options, Writer};
+use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
 use pmc::record::{FileId, Mmap, Mmap2, SampleLayout, Thread, encode};
 
 use super::against::scripts_agree;
@@ -82,7 +82,7 @@ fn wherever_a_sample_falls_the_lines_are_perfs() {
         let time = 1000 + 10 * number as u64;
         records.sample(USER, &[ID, *place, u64::from(WHO.pid as u32) | (WHO.tid as u64) << 32, time, 1000]);
     }
-    let event = Event { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
+    let event = RecordedEvent { attr, ids: vec![ID], name: Some("cpu-clock".to_owned()) };
     let path = lab.path("everywhere");
     let mut writer = Writer::create(&path, &[event], &Features::default(), Options::default()).unwrap();
     writer.append(&[records.bytes()]).unwrap();

@@ -3,7 +3,7 @@
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
 use pmc::abi::sample_type;
-use pmc::perfdata::{Event, Features, Options, Writer};
+use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
 
 use super::against::{pmc_json, script};
 use crate::kit;
@@ -37,7 +37,7 @@ fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     );
     attr.set_read_format(read_format);
     attr.set(Flag::SampleIdAll, true);
-    let event = Event { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
+    let event = RecordedEvent { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
     let mut writer =
         Writer::create(path, &[event], &Features::default(), Options::default()).expect("it begins");
     for record in records {
