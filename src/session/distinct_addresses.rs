@@ -9,8 +9,9 @@ use super::intern::Distinct;
 use super::location::{self, SampledAddress};
 use super::samples::{SampleQuery, Stacker, Unwind};
 use super::{Session, Timestamp, chunks};
+use crate::abi::sample_type;
 use crate::perfdata;
-use crate::record::RawRecord;
+use crate::record::{RawRecord, Sample};
 
 /// Distinct addresses, by number.
 pub type Addresses = Distinct<SampledAddress>;
@@ -26,8 +27,15 @@ pub struct Kinds {
     pub data: bool,
     /// Callers are looked up in their call: the line behind it may be another, and belongs to what happens
     /// after. perf looks up the return address as it is: where it is the next function's first, perf says so.
-    /// That is right, too, where the unwinder has stepped back already.
     pub in_calls: bool,
+}
+
+impl Kinds {
+    /// Whether the callers of this sample are looked up in their call. Where its stack was copied the unwinder
+    /// has stepped back already; in one recording some may be copied, and others unwound while recording.
+    pub fn steps_back(self, sample: &Sample<'_>) -> bool {
+        self.in_calls && sample.layout().sample_type() & sample_type::STACK_USER == 0
+    }
 }
 
 /// Finds all addresses of the samples that are wanted (threads' names are not looked at: a few too many do no
@@ -78,9 +86,9 @@ fn sample(
     let timestamp = if session.has_time { time.unwrap_or(0) } else { position };
     let epoch = session.history.epoch(thread.pid, timestamp);
     if kinds.chains {
-        let words = stacker.chain(&sample, epoch);
+        let (words, steps_back) = (stacker.chain(&sample, epoch), kinds.steps_back(&sample));
         location::walk(words, usize::MAX, |level, address, is_caller| {
-            found.add(SampledAddress::code(epoch, level, address).returned_to(kinds.in_calls && is_caller));
+            found.add(SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller));
         });
     }
     if kinds.branches

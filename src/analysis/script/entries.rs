@@ -108,9 +108,10 @@ impl EntryMaker<'_> {
         if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let (chain, in_calls) = (self.stacker.chain(&sample, epoch), script.kinds.in_calls);
+            let (chain, steps_back) = (self.stacker.chain(&sample, epoch), script.kinds.steps_back(&sample));
             location::walk(chain, request.max_stack, |level, address, is_caller| {
-                let sampled = SampledAddress::code(epoch, level, address).returned_to(in_calls && is_caller);
+                let sampled =
+                    SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller);
                 numbers.extend(addresses.find(&sampled));
             });
         }

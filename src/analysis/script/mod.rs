@@ -103,7 +103,7 @@ impl<'a> Transcript<'a> {
             branches: has(&[Field::BrStack, Field::BrStackSym, Field::BrStackOff])
                 || all && has_bit(sample_type::BRANCH_STACK),
             data: has(&[Field::Addr]) && has(&[Field::Sym, Field::Dso]) || all && has_bit(sample_type::ADDR),
-            in_calls: inlines && !has_copies,
+            in_calls: inlines,
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
