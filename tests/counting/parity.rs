@@ -169,9 +169,11 @@ fn requests(tool: &str, row: &str) -> Requests {
     let mut folder = tempfile::tempdir().unwrap();
     let strace = |folder: &Path| {
         let mut strace = Command::new("timeout");
-        // One file a process, so that no call is split by another's.
-        strace.args(["60", "strace", "-v", "-ff", "-o"]).arg(folder.join("trace"));
-        strace.args(["-e", "trace=perf_event_open,close,ioctl,read,readv,mmap", tool]);
+        // One file a process, so that no call is split by another's. A recorder maps its rings; a counter is read.
+        let reads = if row.starts_with("stat ") { "read,readv,mmap" } else { "mmap" };
+        let calls = format!("trace=perf_event_open,close,ioctl,{reads}");
+        strace.args(["60", "strace", "-v", "-ff", "--seccomp-bpf", "-e", &calls, "-o"]);
+        strace.arg(folder.join("trace")).arg(tool);
         strace.args(row.split(' ')).current_dir(folder);
         strace
     };

@@ -432,8 +432,10 @@ fn called_perfalloc_it_answers_as_the_original() {
     // The original's holder stays for ever when its command was too quick for it; ours must not.
     std::thread::sleep(Duration::from_millis(300));
     while let Some(left) = place.holder() {
-        assert_eq!(std::fs::read_link(format!("/proc/{left}/exe")).unwrap(), original);
-        send(left, Signal::KILL);
+        if std::fs::read_link(format!("/proc/{left}/exe")).is_ok_and(|exe| exe == original) {
+            send(left, Signal::KILL);
+        }
+        // Ours goes by itself, a moment after its command.
         until("it has gone", || place.holder() != Some(left));
     }
     // Refused: -d has succeeded by then, a command runs all the same.
