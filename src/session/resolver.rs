@@ -106,9 +106,19 @@ impl Resolver {
     }
 
     /// The number of the location of an address, which is remembered.
+    #[inline]
     pub fn location(&mut self, history: &History, address: SampledAddress) -> u32 {
-        let locations = &mut self.locations;
-        *self.known.entry(address).or_insert_with(|| locations.add(locate(history, address)))
+        match self.known.get(&address) {
+            Some(number) => *number,
+            None => self.look_up(history, address),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, history: &History, address: SampledAddress) -> u32 {
+        let number = self.locations.add(locate(history, address));
+        self.known.insert(address, number);
+        number
     }
 
     /// The number of the location of an address that the caller remembers himself.
