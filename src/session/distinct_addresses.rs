@@ -31,8 +31,9 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Whether the callers of this sample are looked up in their call. Where its stack was copied the unwinder
-    /// has stepped back already; in one recording some may be copied, and others unwound while recording.
+    /// Whether the callers of this sample are looked up in their call. Where its stack was copied the
+    /// unwinder has stepped back already; in one recording some may be copied, and others unwound while
+    /// recording.
     pub fn steps_back(self, sample: &Sample<'_>) -> bool {
         self.in_calls && sample.layout().sample_type() & sample_type::STACK_USER == 0
     }
