@@ -194,9 +194,18 @@ fn one_file_follows_another() {
     for file in files() {
         let samples = perf_samples(&file);
         assert!(samples > 0, "{}", file.display());
-        // Each knows what ran before it began; perf shows `:TID` for whom it does not know. Who ends that very moment may be.
+        // Each knows what ran before it began; perf shows `:TID` for whom it does not know. Whoever begins and ends while
+        // the files are changed is in neither list: one or two on a busy machine, who may have run all that time.
         let names = perf(&["script", "-F", "comm,ip,sym"], &file);
-        let unknown = names.lines().filter(|l| l.trim_start().starts_with(':') && !l.contains(":-1")).count();
+        let mut unknown: BTreeMap<&str, usize> = BTreeMap::new();
+        for tid in names.lines().filter_map(|line| line.split_whitespace().next()) {
+            if tid.starts_with(':') && !tid.starts_with(":-1") {
+                *unknown.entry(tid).or_default() += 1;
+            }
+        }
+        let mut unknown: Vec<usize> = unknown.into_values().collect();
+        unknown.sort_unstable_by(|a, b| b.cmp(a));
+        let unknown: usize = unknown.into_iter().skip(2).sum();
         assert!(unknown * 50 < samples + 100, "{unknown} of {samples}: {names}");
         std::fs::remove_file(file).expect("it goes");
     }
