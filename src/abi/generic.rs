@@ -32,8 +32,16 @@ pub const CPU_CYCLES: u64 = 0;
 pub const CPU_CLOCK: u64 = 0;
 /// `task-clock` (`PERF_COUNT_SW_TASK_CLOCK`).
 pub const TASK_CLOCK: u64 = 1;
+/// `page-faults` (`PERF_COUNT_SW_PAGE_FAULTS`).
+pub const PAGE_FAULTS: u64 = 2;
+/// `minor-faults` (`PERF_COUNT_SW_PAGE_FAULTS_MIN`).
+pub const MINOR_FAULTS: u64 = 5;
+/// `major-faults` (`PERF_COUNT_SW_PAGE_FAULTS_MAJ`).
+pub const MAJOR_FAULTS: u64 = 6;
 /// `dummy` (`PERF_COUNT_SW_DUMMY`).
 pub const DUMMY: u64 = 9;
+/// `bpf-output` (`PERF_COUNT_SW_BPF_OUTPUT`).
+pub const BPF_OUTPUT: u64 = 10;
 
 /// All of them but the cache events, in the order of their numbers (`enum perf_hw_id`, `enum perf_sw_ids`).
 pub const GENERIC: &[GenericEvent] = &[
@@ -61,15 +69,15 @@ pub const GENERIC: &[GenericEvent] = &[
     hardware(9, &["ref-cycles"], "cycles while not halted, at a constant frequency"),
     software(CPU_CLOCK, &["cpu-clock"], "time on the CPU by its high-resolution timer, nanoseconds"),
     software(TASK_CLOCK, &["task-clock"], "time the task ran, nanoseconds"),
-    software(2, &["page-faults", "faults"], "page faults"),
+    software(PAGE_FAULTS, &["page-faults", "faults"], "page faults"),
     software(3, &["context-switches", "cs"], "switches to another task"),
     software(4, &["cpu-migrations", "migrations"], "moves of the task to another CPU"),
-    software(5, &["minor-faults"], "page faults served without reading from a disk"),
-    software(6, &["major-faults"], "page faults that had to wait for a disk"),
+    software(MINOR_FAULTS, &["minor-faults"], "page faults served without reading from a disk"),
+    software(MAJOR_FAULTS, &["major-faults"], "page faults that had to wait for a disk"),
     software(7, &["alignment-faults"], "unaligned accesses that the kernel mended"),
     software(8, &["emulation-faults"], "instructions that the kernel emulated"),
     software(DUMMY, &["dummy"], "nothing: carries side-band records"),
-    software(10, &["bpf-output"], "data that BPF programs write"),
+    software(BPF_OUTPUT, &["bpf-output"], "data that BPF programs write"),
     software(11, &["cgroup-switches"], "switches to a task of another cgroup"),
 ];
 

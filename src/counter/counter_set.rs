@@ -176,8 +176,8 @@ impl CounterSet {
 
     /// Descriptors that opening in this many slots takes.
     pub fn descriptors(&self, slots: usize) -> u64 {
-        let per_spot = self.events.iter().filter(|event| event.spec.attr().is_some()).count();
-        (per_spot * slots) as u64
+        let per_slot = self.events.iter().filter(|event| event.spec.attr().is_some()).count();
+        (per_slot * slots) as u64
     }
 
     /// Whether any counter is open.
@@ -367,7 +367,7 @@ impl CounterSet {
     ///
     /// # Errors
     /// As [`CounterSet::enable`].
-    pub fn enable_where(&self, which: impl Fn(usize) -> bool) -> io::Result<()> {
+    pub fn enable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.enable(false))
     }
 
@@ -375,14 +375,14 @@ impl CounterSet {
     ///
     /// # Errors
     /// What the kernel says of the first counter that it refuses to stop.
-    pub fn disable_where(&self, which: impl Fn(usize) -> bool) -> io::Result<()> {
+    pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.disable(false))
     }
 
-    fn leaders(&self, which: impl Fn(usize) -> bool) -> impl Iterator<Item = &EventFd> {
+    fn leaders(&self, which: impl Fn(&EventSpec) -> bool) -> impl Iterator<Item = &EventFd> {
         self.bundles
             .iter()
-            .filter(move |b| b.members.iter().any(|m| which(m.event)))
+            .filter(move |b| b.members.iter().any(|m| which(&self.events[m.event].spec)))
             .map(|b| &b.members[0].fd)
     }
 

@@ -18,7 +18,7 @@ use crate::abi::{Attr, sample_type};
 use crate::units::PerfTime;
 
 /// The fields of one word at the front of a sample, in their order.
-const FRONT: [u64; 9] = [
+pub(super) const FRONT: [u64; 9] = [
     sample_type::IDENTIFIER,
     sample_type::IP,
     sample_type::TID,

@@ -13,7 +13,7 @@
 //! ```
 
 use super::decode::BranchFlags;
-use super::sample_layout::halves_back;
+use super::sample_layout::{FRONT, halves_back};
 use super::{HEADER, Layouts, SampleLayout, attr, kind};
 use crate::abi::{branch_sample_type, misc, read_format, sample_type};
 
@@ -183,26 +183,11 @@ fn cpus(t: &mut Turner<'_>) -> Option<()> {
 
 fn sample(t: &mut Turner<'_>, layout: &SampleLayout) -> Option<()> {
     let has = |bit: u64| layout.sample_type & bit != 0;
-    for bit in [
-        sample_type::IDENTIFIER,
-        sample_type::IP,
-        sample_type::TID,
-        sample_type::TIME,
-        sample_type::ADDR,
-        sample_type::ID,
-        sample_type::STREAM_ID,
-    ] {
+    for bit in FRONT.into_iter().filter(|bit| has(*bit)) {
         match bit {
-            _ if !has(bit) => {}
-            sample_type::TID => t.halves()?,
+            sample_type::TID | sample_type::CPU => t.halves()?,
             _ => drop(t.u64()?),
         }
-    }
-    if has(sample_type::CPU) {
-        t.halves()?;
-    }
-    if has(sample_type::PERIOD) {
-        t.u64()?;
     }
     if has(sample_type::READ) {
         let each = 1

@@ -10,21 +10,20 @@ use std::rc::Rc;
 use super::control::Control;
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
-use super::launch;
 use super::plan::{Course, Delay, Scope};
 use super::reservation::{EventChoice, EventSwitch};
+use super::{launch, targets};
 use crate::counter::Levels;
 use crate::counter::counter_set::{CountOptions, CounterSet, Opened, Reading};
 use crate::counter::reservation::{State, Watcher};
-use crate::counter::target::TargetSlot;
-use crate::counter::target::{self, Cgroup};
+use crate::counter::target::{Cgroup, TargetSlot};
 use crate::error::{Error, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
+use crate::sys::errno;
 use crate::sys::process::{Held, Outcome};
 use crate::sys::signal::Signals;
-use crate::sys::{errno, limits};
 
 /// What one measurement needs to know.
 pub(crate) struct Setup<'a> {
@@ -96,13 +95,11 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
     let held = if course.command.is_empty() { None } else { Some(launch::hold(&course.command)?) };
-    let hardware = groups.iter().flat_map(|(group, _)| &group.events).map(EventSpec::takes_counter).collect();
     let mut set = CounterSet::new(groups, options);
     let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
     observer.opened(&set)?;
     let mut counting = Counting {
         ends_with_command,
-        hardware,
         set,
         threads: threads.clone(),
         readings: Vec::new(),
@@ -129,8 +126,6 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
 /// Counters that are driven.
 struct Counting<'a> {
     set: CounterSet,
-    /// For each event: whether it takes a counter of the hardware.
-    hardware: Vec<bool>,
     threads: Vec<Thread>,
     /// The last totals.
     readings: Vec<Reading>,
@@ -170,7 +165,7 @@ impl EventSwitch for Counting<'_> {
     }
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        let which = |event: usize| events.has(self.hardware.get(event).copied().unwrap_or(false));
+        let which = |event: &EventSpec| events.has(event.takes_counter());
         if on { self.set.enable_where(which) } else { self.set.disable_where(which) }.map_err(starting)
     }
 }
@@ -234,20 +229,16 @@ fn starting(error: io::Error) -> Error {
 fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&Held>) -> Result<Vec<Thread>> {
     // A thread that starts now is counted through the one that starts it (inherit): looking again would count
     // it twice.
-    let mut threads = match scope {
-        Scope::Processes(pids) => target::threads_of_processes(host, pids).map_err(launch::no_target)?,
-        Scope::Threads(tids) => target::threads(host, tids).map_err(launch::no_target)?,
-        Scope::User(user) => target::threads_of_user(host, user).map_err(launch::no_target)?,
-        Scope::AllThreads => target::all_threads(host),
-        Scope::Command | Scope::Cpus(_) => Vec::new(),
-    };
+    let mut threads = targets::threads(scope, host)?;
     let online = host.online_cpus();
     let slots: Vec<TargetSlot> = match scope {
         Scope::Command => held.iter().map(|held| TargetSlot { tid: Some(held.pid()), cpu: None }).collect(),
         Scope::Cpus(cpus) => cpus.iter().map(|cpu| TargetSlot { tid: None, cpu: Some(cpu) }).collect(),
         _ => threads.iter().map(|thread| TargetSlot { tid: Some(thread.tid), cpu: None }).collect(),
     };
-    make_room(set.descriptors(slots.len()))?;
+    let why = "each event needs a descriptor on every CPU or thread";
+    let less = "count fewer events, or on fewer CPUs (-C) or threads (-t)";
+    targets::make_room(set.descriptors(slots.len()), "counters", why, less)?;
     if !matches!(scope, Scope::Cpus(_)) {
         set.open_devices(&online);
     }
@@ -265,17 +256,6 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
         });
     }
     Ok(threads)
-}
-
-/// Raises the limit of open descriptors if so many more would not fit.
-fn make_room(descriptors: u64) -> Result<()> {
-    const OWN: u64 = 64;
-    limits::raise_open_files(descriptors + OWN).map_err(|error| {
-        Error::io(format!("making room for {descriptors} open counters"), error)
-            .why("each event needs a descriptor on every CPU or thread, and the limit of open files is lower")
-            .try_this(format!("ulimit -n {}", descriptors + OWN))
-            .try_this("count fewer events, or on fewer CPUs (-C) or threads (-t)")
-    })
 }
 
 fn read(set: &mut CounterSet, readings: &mut Vec<Reading>) -> Result<()> {

@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use super::plan::{SamplePlan, Scope};
-use super::targets::{explain, make_room, slots, threads};
+use super::targets::{explain, make_room_for_events, slots, threads};
 use crate::counter::rings::Rings;
 use crate::error::Result;
 use crate::host::Host;
@@ -36,7 +36,7 @@ pub(super) fn attach(
     let mut opened = known.len();
     for _ in 0..ROUNDS {
         // Whoever has ended meanwhile is no reason to fail: others have their events.
-        let now = threads(plan, host).unwrap_or_default();
+        let now = threads(&plan.scope, host).unwrap_or_default();
         let inherited = if plan.options.inherit { begun(rings) } else { HashSet::new() };
         let new = unknown(now, known);
         if new.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn attach(
             if !inherited.contains(&thread.tid) {
                 let places = slots(plan, host, std::slice::from_ref(&thread), None);
                 opened += 1;
-                make_room(rings.descriptors(opened * places.len()))?;
+                make_room_for_events(rings.descriptors(opened * places.len()))?;
                 for slot in places {
                     rings.open_late(slot, pages).map_err(|refusal| explain(*refusal, host))?;
                 }

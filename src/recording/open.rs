@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::plan::{Delay, SamplePlan, Scope};
 use super::reservation::EventChoice;
-use super::targets::{explain, make_room, slots, threads};
+use super::targets::{explain, make_room_for_events, slots, threads};
 use super::{launch, new_threads};
 use crate::abi::attr::kind;
 use crate::counter::Mode;
@@ -100,7 +100,7 @@ pub(crate) fn open(
     groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
-    let mut threads = threads(plan, host)?;
+    let mut threads = threads(&plan.scope, host)?;
     let slots = slots(plan, host, &threads, held);
     // Who gives way must be able to start with the counters off.
     let on_exec = matches!(plan.scope, Scope::Command)
@@ -118,7 +118,7 @@ pub(crate) fn open(
     let filters = filters(plan, host)?;
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
-    make_room(rings.descriptors(slots.len()))?;
+    make_room_for_events(rings.descriptors(slots.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {
         rings.map(pages).map_err(|refusal| refusal.explain(&Facts::own(host)).into_error("mapping the rings"))

@@ -14,9 +14,9 @@ use crate::host::process::Thread as Alive;
 use crate::sys::limits;
 use crate::sys::process::Held;
 
-/// The threads that are recorded and run already.
-pub(super) fn threads(plan: &SamplePlan, host: &Host) -> Result<Vec<Alive>> {
-    let threads = match &plan.scope {
+/// The threads that are measured and run already.
+pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
+    let threads = match scope {
         Scope::Processes(pids) => target::threads_of_processes(host, pids),
         Scope::Threads(tids) => target::threads(host, tids),
         Scope::User(user) => target::threads_of_user(host, user),
@@ -45,14 +45,22 @@ pub(super) fn slots(
     tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu })).collect()
 }
 
-pub(super) fn make_room(descriptors: u64) -> Result<()> {
+/// Raises the limit of open descriptors if so many more `what` would not fit. `why` says what each takes,
+/// `less` how fewer would do.
+pub(super) fn make_room(descriptors: u64, what: &str, why: &str, less: &str) -> Result<()> {
     const OWN: u64 = 64;
     limits::raise_open_files(descriptors + OWN).map_err(|error| {
-        Error::io(format!("making room for {descriptors} open events"), error)
-            .why("each event needs a descriptor on every CPU for every thread, and the limit of open files is lower")
+        Error::io(format!("making room for {descriptors} open {what}"), error)
+            .why(format!("{why}, and the limit of open files is lower"))
             .try_this(format!("ulimit -n {}", descriptors + OWN))
-            .try_this("--per-thread, fewer events, or fewer threads (-t)")
+            .try_this(less)
     })
+}
+
+/// The same for sampled events.
+pub(super) fn make_room_for_events(descriptors: u64) -> Result<()> {
+    let why = "each event needs a descriptor on every CPU for every thread";
+    make_room(descriptors, "events", why, "--per-thread, fewer events, or fewer threads (-t)")
 }
 
 pub(super) fn explain(refusal: Refusal, host: &Host) -> Error {

@@ -2,6 +2,7 @@
 
 use super::{ScriptLine, Transcript};
 use crate::abi::attr::kind;
+use crate::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use crate::abi::sample_type;
 use crate::analysis::names::RecordingNames;
 use crate::analysis::unwinding::RecordingUnwinder;
@@ -13,10 +14,8 @@ use crate::session::location::SampledAddress;
 use crate::session::samples::{Readings, Stacker, Unwind};
 use crate::session::{CommId, Session, Timestamp, location, order};
 
-/// Software event that a BPF program writes into.
-const BPF_OUTPUT: u64 = 10;
 /// Software events whose address is that of data: page faults of all kinds, alignment faults do not.
-const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
+const FAULTS: [u64; 3] = [PAGE_FAULTS, MINOR_FAULTS, MAJOR_FAULTS];
 
 /// What is needed of a sample behind its first fields.
 const LATE: u64 = sample_type::RAW
@@ -41,8 +40,7 @@ impl Transcript<'_> {
         let unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack).like_perf();
         let unwind = self.has_copies.then_some(&unwinding as &dyn Unwind);
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
-            request.everything
-                || event.attr.kind() == kind::SOFTWARE && PAGE_FAULTS.contains(&event.attr.config())
+            request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
         };
         let mut maker = EntryMaker {
             script: self,

@@ -25,7 +25,7 @@ use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
-use crate::view::report::{Form, Layout, Shape, Unit};
+use crate::view::report::Layout;
 
 /// What `pmc top` does.
 pub(in crate::command) struct Plan {
@@ -100,8 +100,6 @@ impl Plan {
         let attributes = sort::attributes(&keys, 1);
         let lines = keys.iter().any(|key| key.needs_lines());
         let layout = Layout {
-            form: Form::Text,
-            columns: None,
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
             rows: match typed.entries {
@@ -111,17 +109,7 @@ impl Plan {
             },
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
-            group: false,
-            widths: Vec::new(),
-            callee: false,
-            shape: Shape::default(),
-            unit: Unit::default(),
-            branches: None,
-            hierarchy: false,
-            full_paths: false,
-            full_names: false,
-            nanoseconds: false,
-            sort_member: 0,
+            ..Layout::default()
         };
         let shown = Shown {
             only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },

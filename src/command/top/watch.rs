@@ -1,8 +1,8 @@
 //! `pmc top` on a terminal: the live engine of the screen.
 //!
 //! ```text
-//!   sampler, names (threads)      Live, Named
-//!   painter thread                at each refresh, and at each question: snapshot ─► answer, history ─┐
+//!   sampler, names (threads)      LiveState, NameTable
+//!   job thread                    at each refresh, and at each question: snapshot ─► answer, history ─┐
 //!   code thread                   a function's samples ─► its listing ───────────────────────────────┤
 //!   screen                        ask … <─────────────────────────────── what is new ────────────────'
 //! ```
@@ -110,7 +110,7 @@ fn title(scope: &Scope) -> String {
     }
 }
 
-/// The painter thread.
+/// The job thread's own.
 struct Work {
     shared: Arc<LiveState>,
     names: NameLookup,
