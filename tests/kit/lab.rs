@@ -6,6 +6,23 @@ use std::process::Command;
 
 use crate::kit::{self, oracle};
 
+/// C for programs whose functions have known shares of the time. In `chain` each round waits for the one before it, so that
+/// its cost does not hang on where the compiler puts it; `uneven` gives each turn of a program another length, from 50 to
+/// 149 hundredths, or the turns could keep step with the samples, which would then find the same function again and again.
+pub const CHAIN: &str = r#"
+static inline __attribute__((always_inline)) unsigned long chain(unsigned long x, long n) {
+    for (long i = 0; i < n; i++)
+        __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
+    return x;
+}
+static inline __attribute__((always_inline)) long uneven(void) {
+    static unsigned long dice = 88172645463325252ul;
+    dice ^= dice << 13; dice ^= dice >> 7; dice ^= dice << 17;
+    return 50 + (dice >> 32) % 100;
+}
+volatile unsigned long sink;
+"#;
+
 /// The folder.
 pub struct Lab(tempfile::TempDir);
 

@@ -8,35 +8,32 @@ use crate::kit::{lab, oracle};
 mod elsewhere;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use lab::Lab;
 use serde_json::Value;
 
-/// Three functions that take 50, 30 and 20 % of the time: each round of `chain` waits for the one before it, so that its cost does
-/// not hang on where the compiler puts it. In `fifty` one line takes nearly all.
+/// Three functions that take 50, 30 and 20 % of the time. In `fifty` one line takes nearly all.
 const SHARES: &str = r#"
-static inline __attribute__((always_inline)) unsigned long chain(unsigned long x, long n) {
-    for (long i = 0; i < n; i++)
-        __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
-    return x;
-}
-volatile unsigned long sink;
-__attribute__((noinline)) void fifty(void) {
+__attribute__((noinline)) void fifty(long n) {
     sink += 1;
-    sink += chain(sink, 5000); /* hot */
+    sink += chain(sink, 50 * n); /* hot */
     sink += 2;
 }
-__attribute__((noinline)) void thirty(void) { sink += chain(sink, 3000); }
-__attribute__((noinline)) void twenty(void) { sink += chain(sink, 2000); }
+__attribute__((noinline)) void thirty(long n) { sink += chain(sink, 30 * n); }
+__attribute__((noinline)) void twenty(long n) { sink += chain(sink, 20 * n); }
 int main(void) {
-    for (int i = 0; i < 4000; i++) { fifty(); thirty(); twenty(); }
+    for (int i = 0; i < 12000; i++) { long n = uneven(); fifty(n); thirty(n); twenty(n); }
     return 0;
 }
 "#;
 
 const FLAGS: [&str; 2] = ["-O1", "-g"];
+
+fn shares(lab: &Lab) -> PathBuf {
+    lab.build("shares", &[lab::CHAIN, SHARES].concat(), &FLAGS)
+}
 
 fn annotate(file: &Path, options: &[&str]) -> kit::Ran {
     let mut args = vec!["annotate", "--no-cache", "-i", file.to_str().unwrap()];
@@ -65,7 +62,7 @@ fn notes(function: &Value) -> String {
 #[test]
 fn known_shares_are_shown_by_function_and_line() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("shares", SHARES, &FLAGS);
+    let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "5000"], &program);
     let document = json(&file, &["--functions", "0"]);
     assert_eq!(document["version"], 1);
@@ -84,7 +81,8 @@ fn known_shares_are_shown_by_function_and_line() {
     let fifty = list(&document, "functions").iter().find(|f| f["symbol"] == "fifty").unwrap();
     let hottest = list(fifty, "lines").iter().max_by_key(|line| samples(line)).unwrap();
     assert!(hottest["text"].as_str().unwrap().contains("imul"), "{hottest}");
-    assert!(hottest["costs"][0]["percent"].as_f64().unwrap() > 80.0, "{hottest}");
+    // A sample that waits for the last of the four multiplications may be found on what follows it, which is the loop's.
+    assert!(hottest["costs"][0]["percent"].as_f64().unwrap() > 60.0, "{hottest}");
     let inlined = list(fifty, "instructions").iter().find(|i| i["mnemonic"] == "imulq").unwrap();
     assert_eq!((&inlined["function"], &inlined["inlined"]), (&"chain".into(), &true.into()));
     assert_eq!(inlined["line"], hottest["line"]);
@@ -128,16 +126,15 @@ fn lines_of_one_function_have_their_shares() {
     let Some(lab) = Lab::new() else { return };
     let source = r#"
 #define ROUND __asm__ volatile("imul %0, %0\n\timul %0, %0\n\timul %0, %0\n\timul %0, %0" : "+r"(x));
-__attribute__((noinline)) unsigned long work(unsigned long x) {
-    for (long i = 0; i < 5000; i++) { ROUND } /* 50 */
-    for (long i = 0; i < 3000; i++) { ROUND } /* 30 */
-    for (long i = 0; i < 2000; i++) { ROUND } /* 20 */
+__attribute__((noinline)) unsigned long work(unsigned long x, long n) {
+    for (long i = 0; i < 50 * n; i++) { ROUND } /* 50 */
+    for (long i = 0; i < 30 * n; i++) { ROUND } /* 30 */
+    for (long i = 0; i < 20 * n; i++) { ROUND } /* 20 */
     return x;
 }
-volatile unsigned long sink;
-int main(void) { for (int i = 0; i < 4000; i++) sink = work(sink + i); return 0; }
+int main(void) { for (int i = 0; i < 12000; i++) sink = work(sink + i, uneven()); return 0; }
 "#;
-    let program = lab.build("lines", source, &FLAGS);
+    let program = lab.build("lines", &[lab::CHAIN, source].concat(), &FLAGS);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "5000"], &program);
     let document = json(&file, &["work"]);
     let text = annotate(&file, &["work", "--source-only"]).expect(0);
@@ -176,7 +173,7 @@ fn instructions_cost_what_perf_annotate_says() {
     if !kit::need_program("objdump") {
         return;
     }
-    let program = lab.build("shares", SHARES, &FLAGS);
+    let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock", "-F", "5000"], &program);
     for name in ["fifty", "thirty", "twenty"] {
         let theirs = perf_annotate(&file, name);
@@ -241,7 +238,7 @@ fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
     if !kit::need_program("strip") {
         return;
     }
-    let program = lab.build("shares", SHARES, &FLAGS);
+    let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
     let with = annotate(&file, &["fifty"]).expect(0);
     let mut without = kit::pmc();
@@ -259,7 +256,7 @@ fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
     annotate(&file, &["fifty"]).expect(0).prints(&["no source lines", "try: build it with -g"]);
 
     // Sources that moved away or changed.
-    let program = lab.build("shares", SHARES, &FLAGS);
+    let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
     std::fs::rename(lab.path("shares.c"), lab.path("gone.c")).unwrap();
     annotate(&file, &["fifty"]).expect(0).prints(&["shares.c: No such file", "--symfs", "imulq"]);
@@ -271,7 +268,7 @@ fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
 #[test]
 fn what_cannot_be_shown_is_explained() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("shares", SHARES, &FLAGS);
+    let program = shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
     annotate(&file, &["fiftty"])
         .expect(1)

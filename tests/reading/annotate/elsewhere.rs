@@ -262,7 +262,7 @@ fn arm_code_is_read_on_any_machine() {
 #[test]
 fn hostile_recordings_are_no_danger() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("shares", super::SHARES, &super::FLAGS);
+    let program = super::shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-g"], &program);
     let whole = std::fs::read(&file).unwrap();
     let bad = lab.path("bad.data");
@@ -296,7 +296,7 @@ fn hostile_recordings_are_no_danger() {
 #[test]
 fn hostile_code_is_no_danger() {
     let Some(lab) = Lab::new() else { return };
-    let program = lab.build("shares", super::SHARES, &super::FLAGS);
+    let program = super::shares(&lab);
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "1000"], &program);
     let whole = std::fs::read(&program).unwrap();
     let mut state = 0x2545_f491_4f6c_dd1du64;
