@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::table::{Input, Only, tables};
+use super::table::{Input, Only, Rank, tables};
 use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, SortKey, StringId, StringTable, Value};
 use crate::abi::CpuMode;
@@ -32,6 +32,8 @@ pub struct Query {
     pub keys: Vec<SortKey>,
     /// Rows have totals besides their own.
     pub totals: bool,
+    /// What rows are ordered by, the first first; where that says nothing, by their totals.
+    pub ranks: Vec<Rank>,
     /// Which end of the stacks is the tree's top; `None`: no tree.
     pub tree: Option<Order>,
     /// Direct recursion is one node.
@@ -52,6 +54,7 @@ impl Default for Query {
             event: None,
             keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol],
             totals: false,
+            ranks: Vec::new(),
             tree: None,
             collapse: false,
             limit: 0.0,
@@ -84,7 +87,8 @@ pub struct Filter {
     pub hide_user: bool,
     /// Leave out samples taken in the kernel.
     pub hide_kernel: bool,
-    /// Which rows the table keeps; unlike the other filters it has no say in the tree.
+    /// Which rows the table keeps. The tree has the samples taken in these modules; of these functions those
+    /// taken in them and, where rows have totals, in what they called.
     pub only: Only,
 }
 
@@ -193,9 +197,11 @@ pub fn answer(
     let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
     let rows = joined(rows, &query.keys);
     let input = Input { rows: &rows, ..*input };
+    let kept = by_name(&input, query, &texts, &mut left_out);
     let totals: Vec<Value> = events_totals.iter().map(|source| source.total).collect();
+    let only = &query.filter.only;
     let tables =
-        tables(&input, &query.keys, query.totals, &query.filter.only, events_totals.len(), &mut texts);
+        tables(&input, &query.keys, query.totals, only, &query.ranks, events_totals.len(), &mut texts);
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
@@ -203,32 +209,30 @@ pub fn answer(
         // Nothing can begin at a function that nobody has heard of.
         if root != Some(None) {
             let periods: Vec<u64> = totals.iter().map(|total| total.period).collect();
-            grown = trees(&input, growth, &periods);
+            grown = trees(&Input { rows: &kept, ..input }, growth, &periods, &texts);
         }
         grown.resize_with(events_totals.len(), Default::default);
     }
     let mut grown = grown.into_iter();
-    let events =
-        events_totals.iter().zip(tables).zip(left_out).map(|((source, (rows, by_name)), left_out)| {
-            let mut filtered = source.filtered;
-            filtered += left_out;
-            filtered += by_name;
-            let total = source.total;
-            let kept = Value {
-                samples: total.samples.saturating_sub(filtered.samples),
-                period: total.period.saturating_sub(filtered.period),
-                squares: (total.squares - filtered.squares).max(0.0),
-                weight: total.weight.saturating_sub(filtered.weight),
-            };
-            Event {
-                name: source.name.clone(),
-                total: if query.relative { kept } else { total },
-                filtered,
-                rows,
-                tree: grown.next(),
-                leader: source.leader,
-            }
-        });
+    let events = events_totals.iter().zip(tables).zip(left_out).map(|((source, rows), left_out)| {
+        let mut filtered = source.filtered;
+        filtered += left_out;
+        let total = source.total;
+        let kept = Value {
+            samples: total.samples.saturating_sub(filtered.samples),
+            period: total.period.saturating_sub(filtered.period),
+            squares: (total.squares - filtered.squares).max(0.0),
+            weight: total.weight.saturating_sub(filtered.weight),
+        };
+        Event {
+            name: source.name.clone(),
+            total: if query.relative { kept } else { total },
+            filtered,
+            rows,
+            tree: grown.next(),
+            leader: source.leader,
+        }
+    });
     let events = events.collect();
     let times = sieve.slice.map(|slice| times(&by_slice, slice));
     let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
@@ -284,6 +288,43 @@ pub fn history(
         }
     }
     sums
+}
+
+/// The rows whose samples the filter by names keeps; what the others come to is added to `left_out`.
+fn by_name<'a>(
+    input: &Input<'a>,
+    query: &Query,
+    texts: &StringTable,
+    left_out: &mut [Value],
+) -> Cow<'a, [(Key, Value)]> {
+    let (only, code) = (&query.filter.only, input.code);
+    if only.is_empty() {
+        return input.rows.into();
+    }
+    let is_kept = |stack: u32| {
+        let Some(leaf) = input.resolved.stack(stack).next() else { return false };
+        let own = &code.calls()[code.own(leaf)];
+        let mut calls = input.resolved.stack(stack).flat_map(|location| code.range(location));
+        only.has_module(own, texts)
+            && match query.totals {
+                true => calls.any(|call| only.has_function(&code.calls()[call], texts)),
+                false => only.has_function(own, texts),
+            }
+    };
+    let (mut kept, mut last) = (Vec::new(), None);
+    for row @ (key, value) in input.rows {
+        let verdict = match last {
+            Some((stack, verdict)) if stack == key.stack => verdict,
+            _ => is_kept(key.stack),
+        };
+        last = Some((key.stack, verdict));
+        if verdict {
+            kept.push(*row);
+        } else if let Some(sum) = left_out.get_mut(key.event as usize) {
+            *sum += *value;
+        }
+    }
+    kept.into()
 }
 
 /// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come
@@ -596,6 +637,50 @@ mod tests {
             ..by_symbol()
         });
         assert_eq!(relative.profile.events[0].total.samples, 10);
+    }
+
+    /// Symbols of the tree, each after its parent, and samples.
+    fn nodes(answer: &Answer) -> Vec<(&str, u64)> {
+        let tree = answer.profile.events[0].tree.as_ref().unwrap();
+        tree.nodes.iter().map(|node| (answer.profile.texts.get(node.symbol), node.total.samples)).collect()
+    }
+
+    #[test]
+    fn the_tree_has_what_the_names_leave() {
+        let world = World::new();
+        let ask = |only: Only, totals: bool| {
+            let filter = Filter { only, ..Filter::default() };
+            world.ask(Query { totals, tree: Some(Order::Caller), collapse: true, filter, ..by_symbol() })
+        };
+        let some = |name: &str| Some(vec![name.to_owned()]);
+        for totals in [false, true] {
+            let sys = ask(Only { symbols: some("sys"), ..Only::default() }, totals);
+            assert_eq!(nodes(&sys), [("main", 10), ("work", 10), ("sys", 10)]);
+            assert_eq!((rows(&sys).len(), sys.profile.events[0].filtered.samples), (1, 90));
+            let part = ask(Only { part: Some("ea".to_owned()), ..Only::default() }, totals);
+            assert_eq!(nodes(&part), [("main", 85), ("work", 85), ("leaf", 85)]);
+            let libc = ask(Only { dsos: some("libc"), ..Only::default() }, totals);
+            assert_eq!(nodes(&libc), nodes(&part), "samples taken there");
+        }
+        let app = ask(Only { dsos: some("app"), ..Only::default() }, true);
+        assert_eq!(nodes(&app), [("main", 5)], "not those of what was called elsewhere");
+        let work = |totals| ask(Only { symbols: some("work"), ..Only::default() }, totals);
+        assert_eq!(nodes(&work(true))[..2], [("main", 95), ("work", 95)]);
+        assert_eq!(work(true).profile.events[0].filtered.samples, 5);
+        assert!(nodes(&work(false)).is_empty(), "nothing was taken in it");
+    }
+
+    #[test]
+    fn rows_are_ordered_as_asked() {
+        let world = World::new();
+        let order = |ranks: &[Rank]| {
+            let answer = world.ask(Query { ranks: ranks.to_vec(), ..by_symbol() });
+            rows(&answer).into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[]), ["main", "work", "leaf", "sys"]);
+        assert_eq!(order(&[Rank::Own]), ["leaf", "sys", "main", "work"]);
+        assert_eq!(order(&[Rank::Samples]), ["leaf", "sys", "main", "work"]);
+        assert_eq!(order(&[Rank::Key(SortKey::Symbol), Rank::Own]), ["leaf", "main", "sys", "work"]);
     }
 
     #[test]
