@@ -58,7 +58,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let features = features::at_the_start(&host, &plan.sample, &rings, &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
-    let mut status = Status::new(plan.quiet);
+    let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         host: &host,
         plan: &plan.sample,
