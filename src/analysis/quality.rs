@@ -8,7 +8,6 @@ use crate::error::{Warning, say};
 use crate::profile::sampled::quality::{Ends, StackCounts};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::session::{Samples, Session};
-use crate::units::thousands;
 
 /// Modules whose remedy is worked out.
 const REMEDIES: usize = 5;
@@ -29,7 +28,7 @@ pub fn notes(session: &Session) -> Vec<String> {
 /// Says on stderr what is worth knowing about the file and what was lost: for outputs that have no place for
 /// it.
 pub fn warn(session: &Session) {
-    let counted = |count: u64, words: &str| (count > 0).then(|| format!("{} {words}", thousands(count)));
+    let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
     let lost = counted(lost(session), "samples or records were lost while recording");
     let unknown = counted(session.index.unknown_samples, "samples of no known event are left out");
     for what in notes(session).into_iter().chain(lost).chain(unknown) {
