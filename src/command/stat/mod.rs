@@ -355,7 +355,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
 fn tell_raw(run: &Run) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
-        let count = reading.count.unwrap_or_default();
+        let Some(count) = reading.count else { continue };
         let place = match (reading.slot.tid, reading.slot.cpu) {
             (_, Some(cpu)) => format!(" on CPU {cpu}"),
             (Some(tid), None) => format!(" in thread {tid}"),
