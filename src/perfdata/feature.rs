@@ -242,7 +242,7 @@ impl Wire for BuildIds {
             let (_kind, misc, size) = (f.u32()?, f.u16()?, f.u16()?);
             let pid = f.u32()? as i32;
             let field = f.take(24)?;
-            let name = f.take(usize::from(size).checked_sub(36)?)?;
+            let name = f.take(usize::from(size).checked_sub(BEFORE_NAME)?)?;
             let len = if misc & misc::BUILD_ID_SIZE != 0 { usize::from(field[20]).min(20) } else { 20 };
             let name = crate::record::bytes::until_nul(name).to_vec();
             rows.push(BuildIdEntry {
@@ -262,23 +262,26 @@ impl Wire for BuildIds {
     }
 }
 
+/// Header, pid and id of such a record.
+const BEFORE_NAME: usize = 36;
+
 impl BuildIdEntry {
     /// The record, as the section (`kind` 0, as perf leaves it there) and the pipe form have it.
     pub fn write_record(&self, kind: u32, out: &mut Vec<u8>) {
-        // perf rounds a name up to 64 bytes, its NUL included.
         let name = &self.name[..self.name.len().min(8192)];
-        let padded = (name.len() + 1).next_multiple_of(64);
+        // A NUL at least, and the whole a multiple of 8: perf 7 refuses a file with a record that is not.
+        let size = (BEFORE_NAME + name.len() + 1).next_multiple_of(8);
         let id = &self.id[..self.id.len().min(20)];
         out.extend(kind.to_ne_bytes());
         out.extend((self.misc | misc::BUILD_ID_SIZE).to_ne_bytes());
-        out.extend(((36 + padded) as u16).to_ne_bytes());
+        out.extend((size as u16).to_ne_bytes());
         out.extend(self.pid.to_ne_bytes());
         let mut field = [0; 24];
         field[..id.len()].copy_from_slice(id);
         field[20] = id.len() as u8;
         out.extend(field);
         out.extend(name);
-        out.resize(out.len() + padded - name.len(), 0);
+        out.resize(out.len() + size - BEFORE_NAME - name.len(), 0);
     }
 }
 
@@ -407,5 +410,27 @@ impl Feature {
     /// The feature with this number.
     pub fn of(number: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| *f as u64 == number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{RawRecord, Record, kind};
+
+    #[test]
+    fn build_ids_of_names_of_any_length_are_whole_records() {
+        for len in [0, 1, 2, 3, 4, 26, 27, 28, 63, 64, 4095, 8192, 9000] {
+            for id in [&[7; 20][..], &[9; 8]] {
+                let row = BuildIdEntry { pid: -1, misc: 2, id: id.to_vec(), name: vec![b'n'; len] };
+                let mut out = Vec::new();
+                row.write_record(kind::HEADER_BUILD_ID, &mut out);
+                assert_eq!(out.len() % 8, 0, "{len}");
+                let record = RawRecord::first(&out).unwrap();
+                assert_eq!(record.bytes.len(), out.len());
+                let Some(Record::BuildId(read)) = record.parse() else { panic!("{len}") };
+                assert_eq!((read.pid, read.id, read.name.len()), (-1, id, len.min(8192)));
+            }
+        }
     }
 }

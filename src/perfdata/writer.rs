@@ -17,7 +17,7 @@
 mod compress;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Seek, Write};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -315,8 +315,9 @@ impl Writer {
             if at >= self.data {
                 self.len += whole_records(slices, written);
             }
-            // Both free or reuse blocks, so a full disk does not stop them.
+            // They free or reuse blocks, so a full disk does not stop them. The sections are written here.
             let _ = self.file.set_len(self.data + self.len);
+            let _ = self.file.seek(io::SeekFrom::Start(self.data + self.len));
             let _ = self.tell_size();
         }
         self.is_stopped = true;

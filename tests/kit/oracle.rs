@@ -106,6 +106,21 @@ pub fn says(program: impl AsRef<OsStr>, arguments: &[impl AsRef<OsStr>]) -> Stri
     String::from_utf8_lossy(&ask(program, arguments).stdout).into_owned()
 }
 
+/// The perfs that can be asked: the installed one, and the newest where `tests/newest-perf` has brought it. It reads more
+/// strictly.
+#[track_caller]
+pub fn perfs() -> Vec<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let newest = cache.unwrap_or_default().join("newest-perf/perf");
+    let mut all = vec![PathBuf::from("perf")];
+    if crate::kit::need("newest-perf", newest.is_file(), "tests/newest-perf has not brought the newest perf")
+    {
+        all.push(newest);
+    }
+    all
+}
+
 /// What `perf ARGUMENTS -i FILE` prints, whatever its status.
 #[track_caller]
 pub fn perf_of(file: &Path, arguments: &[&str]) -> String {

@@ -55,17 +55,30 @@ fn record(file: &Path, options: &[&str], command: &[&str]) -> kit::Ran {
 /// What perf prints about a file; it must not fail.
 #[track_caller]
 fn perf(arguments: &[&str], file: &Path) -> String {
-    let run = oracle::ask("perf", &[arguments, &["-i", file.to_str().expect("a plain path")]].concat());
+    ask_perf(Path::new("perf"), arguments, file)
+}
+
+/// What this perf prints.
+#[track_caller]
+fn ask_perf(perf: &Path, arguments: &[&str], file: &Path) -> String {
+    let run = oracle::ask(perf, &[arguments, &["-i", file.to_str().expect("a plain path")]].concat());
     let said = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "perf {arguments:?} {}: {said}", file.display());
-    assert!(!said.contains("unknown sample") && !said.contains("Error:"), "perf {arguments:?}: {said}");
+    let what = format!("{} {arguments:?} {}", perf.display(), file.display());
+    assert!(run.status.success(), "{what}: {said}");
+    assert!(!said.contains("unknown sample") && !said.contains("Error:"), "{what}: {said}");
     String::from_utf8_lossy(&run.stdout).into_owned()
 }
 
-/// Samples as perf's script shows them: a line each.
+/// Samples as the script of each perf here shows them, a line each: as many in all of them.
 #[track_caller]
 fn perf_samples(file: &Path) -> usize {
-    perf(&["script", "-F", "event,ip,comm,tid", "-G"], file).lines().filter(|line| !line.is_empty()).count()
+    let samples = |perf: &PathBuf| {
+        let lines = ask_perf(perf, &["script", "-F", "event,ip,comm,tid", "-G"], file);
+        lines.lines().filter(|line| !line.is_empty()).count()
+    };
+    let counts: Vec<usize> = oracle::perfs().iter().map(samples).collect();
+    assert!(counts.iter().all(|count| *count == counts[0]), "{}: {counts:?}", file.display());
+    counts[0]
 }
 
 /// Samples as pmc's own reader sees them.

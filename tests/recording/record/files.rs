@@ -21,7 +21,12 @@ const KINDS: &[(&str, &[&str])] = &[
     ("fields", &["-e", "cpu-clock", "-W", "-T", "-P", "-s", "--intr-regs=ip,sp", "--user-regs=ip,sp,bp"]),
     ("overwrite", &["-e", "cpu-clock", "--overwrite"]),
     ("all-ids", &["-e", "cpu-clock", "--buildid-all"]),
+    ("deferred", &["-e", "cpu-clock", "--call-graph", "dwarf,4096", "--unwind", "deferred"]),
+    // Long enough for build-ids to be noted among the records.
+    (NOTED, &["-e", "cpu-clock", "-a", "-F", "100"]),
 ];
+
+const NOTED: &str = "noted";
 
 #[test]
 fn every_reader_sees_the_same_samples() {
@@ -31,17 +36,21 @@ fn every_reader_sees_the_same_samples() {
     let lab = Lab::new();
     for (name, options) in KINDS {
         let file = lab.path(name);
-        let run = record(&file, options, WORK).expect(0);
+        let run = record(&file, options, if *name == NOTED { &["sleep", "1.5"] } else { WORK }).expect(0);
         let samples = told(&run.stderr, " samples");
         assert!(samples > 0, "{name}: {}", run.stderr);
         assert!(run.stderr.contains("none lost"), "{name}: {}", run.stderr);
         assert_eq!(our_samples(&file), samples, "{name}");
         assert_eq!(second_opinion(&file), samples, "{name}");
-        let stats = perf(&["report", "--stats"], &file);
-        let line = stats.lines().find(|line| line.trim_start().starts_with("SAMPLE events:"));
-        let theirs = line.and_then(|l| l.split_whitespace().nth(2)).and_then(|n| n.parse().ok());
-        assert_eq!(theirs, Some(samples), "{name}: {stats}");
+        for asked in oracle::perfs() {
+            let stats = ask_perf(&asked, &["report", "--stats"], &file);
+            let line = stats.lines().find(|line| line.trim_start().starts_with("SAMPLE events:"));
+            let theirs = line.and_then(|l| l.split_whitespace().nth(2)).and_then(|n| n.parse().ok());
+            assert_eq!(theirs, Some(samples), "{} {name}: {stats}", asked.display());
+        }
         let reader = Reader::open(&file).expect("pmc reads it");
+        let notes = reader.scan(|_| {}).expect("the scan reads").count(kind::HEADER_BUILD_ID);
+        assert_eq!(notes > 0, *name == NOTED, "{name}: {notes} build-ids among the records");
         assert!(reader.notes().is_empty(), "{name}: {:?}", reader.notes());
         assert!(!perf(&["report", "--stdio"], &file).is_empty());
         let events = perf(&["evlist", "-v"], &file);
@@ -165,13 +174,16 @@ fn streams_are_read_by_perf_and_hold_nothing_of_the_command() {
     }
     let binary = crate::kit::binary();
     for options in ["-g", "-z", "-e page-faults,cpu-clock"] {
-        let line = format!(
-            "{binary} record -q -e cpu-clock {options} -o - -- sh -c 'echo of the command; ls -R /usr/share/doc >/dev/null' | perf script -i -"
-        );
-        let run = oracle::ask("sh", &["-c", &line]);
-        let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-        assert!(out.contains("cpu-clock") && out.contains("ls "), "{options}: {out} {err}");
-        assert!(err.contains("of the command") && !err.contains("Error"), "{options}: {err}");
+        for perf in oracle::perfs() {
+            let line = format!(
+                "{binary} record -q -e cpu-clock {options} -o - -- sh -c 'echo of the command; ls -R /usr/share/doc >/dev/null' | {} script -i -",
+                perf.display()
+            );
+            let run = oracle::ask("sh", &["-c", &line]);
+            let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+            assert!(out.contains("cpu-clock") && out.contains("ls "), "{options}: {out} {err}");
+            assert!(err.contains("of the command") && !err.contains("rror"), "{options}: {err}");
+        }
     }
 }
 

@@ -59,6 +59,7 @@ fn kill_one(lab: &Lab, number: usize, dice: &mut Dice) {
         text.lines().filter_map(|line| line.trim().trim_end_matches(':').parse().ok()).collect()
     };
     let perfs = times(&perf(&["script", "-F", "time", "-G"], &file));
+    assert_eq!(perf_samples(&file), perfs.len(), "{number} {shape:?}");
     let mut script = kit::pmc();
     let ours: kit::Ran =
         script.args(["script", "-F", "time", "-G", "-i"]).arg(&file).output().expect("pmc starts").into();
