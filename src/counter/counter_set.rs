@@ -18,8 +18,8 @@ use std::rc::Rc;
 
 use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
-use super::request::{Flags, Levels, Mode, Request, Start, allocate};
-use super::target::{Cgroup, TargetSlot, check_cpus};
+use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
+use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::kind;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;

@@ -17,10 +17,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use super::refusal::Refusal;
-use super::request::Request;
 use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
-use super::target::{Cgroup, TargetSlot, check_cpus};
+use super::request::{Request, check_cpus};
+use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, read_format};
 use crate::error::Error;

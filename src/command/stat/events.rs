@@ -24,8 +24,8 @@ pub(super) struct Wanted {
     pub(super) metrics: Vec<Definition>,
     /// The top-down analysis is asked for, and its events are there.
     pub(super) topdown: bool,
-    /// The hardware events of the default set cannot be counted, since the machine has no counters: how cycles
-    /// were refused.
+    /// The hardware events of the default set cannot be counted, since the machine has no counters: how
+    /// cycles were refused.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
