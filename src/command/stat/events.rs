@@ -13,8 +13,8 @@ use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
-use crate::profile::expression::Definition;
-use crate::profile::{expression, named, topdown};
+use crate::profile::metrics::expression::Definition;
+use crate::profile::metrics::{expression, named, topdown};
 use crate::recording::launch;
 use crate::recording::plan::Scope;
 
