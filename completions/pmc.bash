@@ -931,7 +931,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -A -G -d -r -S -n -v -q -B -c -x -j -o -I -D -M -h --event --no-inherit --pid --tid --uid --all-cpus --cpu --no-aggr --per-thread --per-core --per-die --per-socket --per-node --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --output --append --log-fd --pre --post --interval-print --interval-count --interval-clear --timeout --delay --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --exact --vs --openmetrics --listen --control --reserve --help"
+            opts="-e -i -p -t -u -a -C -A -G -d -r -S -n -v -q -B -c -x -j -o -I -D -M -h --event --no-inherit --pid --tid --uid --all-cpus --cpu --no-aggr --per-thread --per-core --per-die --per-socket --per-node --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --output --append --log-fd --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --exact --vs --openmetrics --listen --control --reserve --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1049,6 +1049,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --delay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1097,7 +1101,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --duration --vmlinux --kallsyms --reserve --verbose --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1224,6 +1228,10 @@ _pmc() {
                     return 0
                     ;;
                 --symbols)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -50,10 +50,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write t
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -d 'Run this shell command before each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell command after each run' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each N milliseconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: end after this many intervals' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -d 'End counting after this many milliseconds' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start counting this many milliseconds after the start; -1: only when --control says so' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
@@ -109,8 +109,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record a
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this many milliseconds after the start; -1: only when --control says so' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this many milliseconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Record the registers at the interrupt: all, or those of a list; `?` lists them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the registers of the process: all, or those of a list; `?` lists them' -r
@@ -278,14 +278,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Sample thes
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list goes with the events in order' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Seconds from one table to the next' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Time from one table to the next: seconds, as perf has it, or with a unit (500ms)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Rows of a table in the text [default: 20]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l dsos -d 'Only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l symbols -d 'Only these functions' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -l duration -d 'End after so many seconds' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l timeout -l duration -d 'End after this time: milliseconds, or with a unit (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s k -l vmlinux -d 'The kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l kallsyms -d 'A copy of /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''

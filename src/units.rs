@@ -123,6 +123,37 @@ pub fn duration(ns: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
+/// A millisecond in nanoseconds: what a bare number means where perf takes milliseconds.
+pub const MS: u64 = 1_000_000;
+/// A second in nanoseconds.
+pub const S: u64 = 1_000 * MS;
+
+/// Nanoseconds of a time as it is typed: `5s`, `100ms`, `1.5h`; units are ns, us, ms, s, m (min), h and d.
+/// `bare` are the nanoseconds that a number without unit counts; `None`: it needs one. `None` for whatever is
+/// no time, or too long for the type.
+pub fn parse_duration(text: &str, bare: Option<u64>) -> Option<u64> {
+    let text = text.trim();
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let unit = match text[at..].trim_start() {
+        "" => bare?,
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => MS,
+        "s" => S,
+        "m" | "min" => 60 * S,
+        "h" => 3600 * S,
+        "d" => 24 * 3600 * S,
+        _ => return None,
+    };
+    let ns = match text[..at].parse::<u64>() {
+        Ok(whole) => whole.checked_mul(unit)?,
+        // The nearest nanosecond: 0.1 is no binary fraction.
+        Err(_) => (text[..at].parse::<f64>().ok()? * unit as f64).round() as u64,
+    };
+    // What is compared with the clock must be addable to it.
+    (ns <= i64::MAX as u64).then_some(ns)
+}
+
 /// Bytes in the largest binary unit: `1.5 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -168,6 +199,34 @@ mod tests {
         assert_eq!(count.scaled(), Some(400.0));
         assert_eq!(count.share(), 0.25);
         assert_eq!(Count { value: 0, enabled_ns: 5, running_ns: 0 }.scaled(), None);
+    }
+
+    #[test]
+    fn a_time_is_read_with_its_unit() {
+        let read = |text| parse_duration(text, Some(MS));
+        for (text, ns) in [
+            ("250", 250 * MS),
+            ("0", 0),
+            ("7ns", 7),
+            ("50us", 50_000),
+            ("50 µs", 50_000),
+            ("100ms", 100 * MS),
+            ("5s", 5 * S),
+            ("0.1s", 100 * MS),
+            ("1.5h", 5400 * S),
+            ("2m", 120 * S),
+            ("2min", 120 * S),
+            ("1d", 86_400 * S),
+        ] {
+            assert_eq!(read(text), Some(ns), "{text}");
+        }
+        for text in
+            ["", "s", ".", "-5s", "+5", "1e3", "inf", "nan", "5M", "5sec", "1m30s", "0x5", "9999999999h"]
+        {
+            assert_eq!(read(text), None, "{text}");
+        }
+        // A number that needs a unit may be something else: a size.
+        assert_eq!((parse_duration("30", None), parse_duration("30s", None)), (None, Some(30 * S)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ Examples:
   pmc record -- ./program                       where does its time go?
   pmc record -g -- ./program                    with stacks (frame pointers)
   pmc record --call-graph dwarf -- ./program    with stacks, for programs without frame pointers
-  pmc record -g -p 1234 --timeout 10000         a running process, for ten seconds
+  pmc record -g -p 1234 --timeout 10s           a running process, for ten seconds
   pmc record -a -F 99                           the whole machine, until interrupted
   pmc record -e sched:sched_switch --filter 'prev_pid != 0' -a -- sleep 1
   pmc record -g -o - -- ./program | perf script -i -
@@ -110,13 +110,14 @@ pub struct Record {
     #[arg(short = 'm', long, value_name = "SIZE")]
     pub mmap_pages: Option<String>,
 
-    /// Start recording this many milliseconds after the start; -1: only when --control says so
-    #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true)]
-    pub delay: Option<i64>,
+    /// Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control
+    /// says so
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub delay: Option<String>,
 
-    /// End recording after this many milliseconds
-    #[arg(long, visible_alias = "duration", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub timeout: Option<u32>,
+    /// End recording after this time: milliseconds, or with a unit (10s, 2m)
+    #[arg(long, visible_alias = "duration", value_name = "TIME")]
+    pub timeout: Option<String>,
 
     /// Record no samples, only what is mapped and started
     #[arg(short = 'n', long)]

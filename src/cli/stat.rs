@@ -156,9 +156,9 @@ pub struct Stat {
     #[arg(long, value_name = "COMMAND")]
     pub post: Option<String>,
 
-    /// Print what was counted in each N milliseconds
-    #[arg(short = 'I', long = "interval-print", value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub interval: Option<u32>,
+    /// Print what was counted in each interval: milliseconds, or with a unit (1s)
+    #[arg(short = 'I', long = "interval-print", value_name = "TIME")]
+    pub interval: Option<String>,
 
     /// With -I: end after this many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u32).range(1..))]
@@ -168,13 +168,14 @@ pub struct Stat {
     #[arg(long, requires = "interval")]
     pub interval_clear: bool,
 
-    /// End counting after this many milliseconds
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub timeout: Option<u32>,
+    /// End counting after this time: milliseconds, or with a unit (10s, 2m)
+    #[arg(long, visible_alias = "duration", value_name = "TIME")]
+    pub timeout: Option<String>,
 
-    /// Start counting this many milliseconds after the start; -1: only when --control says so
-    #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true)]
-    pub delay: Option<i64>,
+    /// Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control
+    /// says so
+    #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub delay: Option<String>,
 
     /// With -I: print the totals at the end too
     #[arg(long, requires = "interval")]

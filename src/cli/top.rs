@@ -12,7 +12,7 @@ Examples:
   pmc top -g -p 1234               one process, with call chains
   pmc top -e page-faults -c 1      who touches new memory
   pmc top -s comm,dso --stdio      programs and libraries, as text
-  pmc top --stdio --duration 10 -d 5 | cat
+  pmc top --stdio --duration 10s -d 5 | cat
 Keys, columns and what the numbers mean: docs/top.md.")]
 pub struct Top {
     /// Events to sample (repeatable); the default is cycles, as precise as the machine can
@@ -88,9 +88,9 @@ pub struct Top {
     #[arg(long)]
     pub idle: bool,
 
-    /// Seconds from one table to the next
-    #[arg(short = 'd', long, value_name = "SECONDS", default_value_t = 2.0)]
-    pub delay: f64,
+    /// Time from one table to the next: seconds, as perf has it, or with a unit (500ms)
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "2")]
+    pub delay: String,
 
     /// Start from zero after each table, instead of letting older samples fade
     #[arg(short = 'z', long)]
@@ -153,9 +153,9 @@ pub struct Top {
     #[arg(long)]
     pub tui: bool,
 
-    /// End after so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub duration: Option<f64>,
+    /// End after this time: milliseconds, or with a unit (30s, 5m)
+    #[arg(long, visible_alias = "duration", value_name = "TIME")]
+    pub timeout: Option<String>,
 
     /// The kernel's file with symbols
     #[arg(short = 'k', long, value_name = "FILE")]

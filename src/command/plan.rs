@@ -10,8 +10,10 @@ use crate::error::{Error, Result};
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
+use crate::recording::plan::Delay;
 use crate::symbol::Options;
 use crate::text;
+use crate::units::{self, MS, S, parse_duration};
 
 /// The recording that is read unless another is named.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
@@ -52,6 +54,38 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
 fn cpus(list: &str) -> Result<CpuList> {
     list.parse()
         .map_err(|_| Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8"))
+}
+
+/// A time as it was typed, in nanoseconds: at least `least`; a number without unit counts `bare` each.
+///
+/// # Errors
+/// When it is no time, or a shorter one.
+pub(super) fn duration(option: &str, text: &str, bare: u64, least: u64) -> Result<u64> {
+    parse_duration(text, Some(bare)).filter(|&ns| ns >= least).ok_or_else(|| {
+        let (shortest, unit) =
+            (units::duration(least as f64), if bare == S { "seconds" } else { "milliseconds" });
+        Error::usage(format!("{option} {text}: not a time of {shortest} or more"))
+            .try_this(format!("{option} 100ms, 5s or 2m; a bare number is {unit}"))
+    })
+}
+
+/// `-D`: a time, or -1.
+///
+/// # Errors
+/// When it is neither, or when -1 waits for orders that cannot come.
+pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
+    match typed {
+        None => Ok(Delay::None),
+        Some("-1") if has_control => Ok(Delay::UntilOrder),
+        Some("-1") => Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
+            .try_this("add --control fifo:PATH")),
+        Some(text) => match parse_duration(text, Some(MS)) {
+            Some(0) => Ok(Delay::None),
+            Some(ns) => Ok(Delay::Ns(ns)),
+            None => Err(Error::usage(format!("-D {text}: not a time"))
+                .try_this("-D 500ms or -D 2s (a bare number is milliseconds), or -1 to wait for --control")),
+        },
+    }
 }
 
 /// Names that only are wanted; all, where none is given.

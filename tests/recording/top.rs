@@ -3,7 +3,7 @@
 use crate::kit;
 
 mod keys;
-mod screen;
+pub(crate) mod screen;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,14 +37,14 @@ impl Lab {
 }
 
 /// A process that ends with the test.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts"))
     }
 
-    fn pid(&self) -> String {
+    pub(crate) fn pid(&self) -> String {
         self.0.id().to_string()
     }
 }
@@ -120,7 +120,7 @@ fn functions_have_the_shares_that_they_have() {
     let lab = Lab::new();
     let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
     let ran =
-        top(&["-p", &shares.pid(), "-F", "2000", "-d", "1", "--duration", "3", "--accumulate"]).expect(0);
+        top(&["-p", &shares.pid(), "-F", "2000", "-d", "1", "--duration", "3s", "--accumulate"]).expect(0);
     let all = tables(&ran.stdout);
     assert!((2..=4).contains(&all.len()), "{} tables\n{}", all.len(), ran.stdout);
     let last = all.last().expect("a table");
@@ -140,12 +140,12 @@ fn callers_have_what_they_called() {
     }
     let lab = Lab::new();
     let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
-    let ran = top(&["-g", "-p", &shares.pid(), "-F", "2000", "--duration", "2"]).expect(0);
+    let ran = top(&["-g", "-p", &shares.pid(), "-F", "2000", "--duration", "2s"]).expect(0);
     let all = tables(&ran.stdout);
     let last = all.last().expect("a table");
     assert!(percent(last, "main", 0) > 90.0, "{last}");
     assert!(last.contains("Call tree") && last.contains("fifty"), "{last}");
-    let ran = top(&["-g", "--no-children", "-p", &shares.pid(), "-F", "2000", "--duration", "1"]).expect(0);
+    let ran = top(&["-g", "--no-children", "-p", &shares.pid(), "-F", "2000", "--duration", "1s"]).expect(0);
     assert!(!ran.stdout.contains("Children"), "{}", ran.stdout);
 }
 
@@ -159,16 +159,16 @@ fn threads_and_processes_are_told_apart() {
     let (one, other) =
         (Running::start(&mut Command::new(&program)), Running::start(&mut Command::new(&program)));
     let pids = format!("{},{}", one.pid(), other.pid());
-    let ran = top(&["-p", &pids, "-s", "pid,comm,sym", "--duration", "1", "-n"]).expect(0);
+    let ran = top(&["-p", &pids, "-s", "pid,comm,sym", "--duration", "1s", "-n"]).expect(0);
     for pid in [one.pid(), other.pid()] {
         let row = |line: &&str| {
             line.contains(&format!(" {pid} ")) && line.contains("shares") && line.contains("fifty")
         };
         assert!(ran.stdout.lines().any(|line| row(&line)), "no row of {pid}\n{}", ran.stdout);
     }
-    let only = top(&["-p", &pids, "--symbols", "thirty", "--duration", "1"]).expect(0);
+    let only = top(&["-p", &pids, "--symbols", "thirty", "--duration", "1s"]).expect(0);
     assert!(only.stdout.contains("thirty") && !only.stdout.contains("fifty"), "{}", only.stdout);
-    let kernel = top(&["-p", &pids, "-U", "--duration", "1"]).expect(0);
+    let kernel = top(&["-p", &pids, "-U", "--duration", "1s"]).expect(0);
     assert!(!kernel.stdout.contains("[.]"), "{}", kernel.stdout);
 }
 
@@ -179,7 +179,7 @@ fn older_samples_fade_or_go_or_stay() {
     }
     let lab = Lab::new();
     let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
-    let options = ["-p", &shares.pid(), "-F", "1000", "-d", "0.5", "--duration", "4.2"];
+    let options = ["-p", &shares.pid(), "-F", "1000", "-d", "0.5", "--duration", "4.2s"];
     let counts = |mode: &[&str]| -> Vec<u64> {
         let ran = top(&[&options[..], mode].concat()).expect(0);
         let number = |line: &str| line.split(' ').next()?.replace(',', "").parse().ok();
@@ -220,7 +220,7 @@ fn a_closed_standard_input_is_no_news() {
     }
     let pmc = crate::kit::binary();
     for end in ["<&-", "</dev/null"] {
-        let line = format!("{pmc} top -e cpu-clock -d 0.5 --duration 1.2 {end}");
+        let line = format!("{pmc} top -e cpu-clock -d 0.5 --duration 1.2s {end}");
         let run: kit::Ran = Command::new("sh").args(["-c", &line]).output().expect("sh starts").into();
         let run = run.expect(0);
         // Three where the machine has time for us.
@@ -234,7 +234,7 @@ fn a_terminal_that_can_only_print_gets_lines() {
         return;
     }
     let pmc = crate::kit::binary();
-    let line = format!("TERM=dumb {pmc} top -e cpu-clock --duration 0.5");
+    let line = format!("TERM=dumb {pmc} top -e cpu-clock --duration 0.5s");
     let run = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output();
     let run: kit::Ran = run.expect("script starts").into();
     let run = run.expect(0);
@@ -262,7 +262,7 @@ fn who_may_not_see_the_machine_sees_his_own() {
     };
     [lab.0.path(), &pmc, &shares].into_iter().for_each(open);
     let script = format!(
-        "{} & p=$!; {} top --stdio -e cpu-clock --duration 4; s=$?; kill $p; exit $s",
+        "{} & p=$!; {} top --stdio -e cpu-clock --duration 4s; s=$?; kill $p; exit $s",
         shares.display(),
         pmc.display()
     );
@@ -316,7 +316,7 @@ int main(void) { prctl(PR_SET_NAME, "e\033[2J\tv\xcc\x81\xe6\x95\xb0"); for (;;)
     let program = lab.path("evil\u{1b}]0;title\u{7}");
     run(Command::new("gcc").arg("-o").arg(&program).arg(&object));
     let evil = Running::start(&mut Command::new(&program));
-    let ran = top(&["-p", &evil.pid(), "-s", "comm,dso,sym", "--duration", "1"]).expect(0);
+    let ran = top(&["-p", &evil.pid(), "-s", "comm,dso,sym", "--duration", "1s"]).expect(0);
     let bad = ran.stdout.chars().find(|c| c.is_control() && *c != '\n' || *c == '\u{202e}');
     assert_eq!(bad, None, "{:?}", ran.stdout);
     let row = ran.stdout.lines().find(|line| line.contains("sp?[2J?i?n数"));
@@ -366,7 +366,8 @@ fn several_events_have_tables_of_their_own() {
     if !ready() {
         return;
     }
-    let run = kit::run(&["top", "--stdio", "-e", "cpu-clock,page-faults", "-a", "--duration", "1"]).expect(0);
+    let run =
+        kit::run(&["top", "--stdio", "-e", "cpu-clock,page-faults", "-a", "--duration", "1s"]).expect(0);
     let tables = run.stdout.matches("samples of ").count();
     assert!(tables >= 2 && run.stdout.contains("page-faults"), "{}", run.stdout);
 }

@@ -6,14 +6,16 @@
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_ignored::Accepted;
+use crate::command::plan::{delay, duration};
 use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
-use crate::recording::plan::{BuildIdChoice, Course, Delay, FilePlan, Rotation, SamplePlan, Scope};
+use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
+use crate::units::{MS, parse_duration};
 
 /// What `pmc record` shall do.
 pub(in crate::command) struct Plan {
@@ -25,8 +27,6 @@ pub(in crate::command) struct Plan {
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
 }
-
-const MS: u64 = 1_000_000;
 
 impl Plan {
     /// Makes the plan.
@@ -51,20 +51,7 @@ impl Plan {
         if typed.per_thread && matches!(scope, Scope::Cpus(_)) {
             return Err(Error::usage("--per-thread needs threads, not CPUs").try_this("-p PID or -t TID"));
         }
-        let delay = match typed.delay {
-            None | Some(0) => Delay::None,
-            Some(-1) => Delay::UntilOrder,
-            Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
-            Some(ms) => {
-                return Err(Error::usage(format!(
-                    "-D {ms}: a delay is milliseconds, or -1 to wait for --control"
-                )));
-            }
-        };
-        if delay == Delay::UntilOrder && typed.control.is_none() {
-            return Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
-                .try_this("add --control fifo:PATH"));
-        }
+        let delay = delay(typed.delay.as_deref(), typed.control.is_some())?;
         let backward = typed.overwrite || typed.snapshot;
         // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always
         // pays.
@@ -135,7 +122,7 @@ impl Plan {
             course: Course {
                 command: typed.command,
                 delay,
-                timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
+                timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
             },
             verbose: typed.verbose > 0,
             ..SamplePlan::on(scope, options)
@@ -165,26 +152,18 @@ impl Plan {
     }
 }
 
-/// `--switch-output`.
+/// `--switch-output`. A bare number is bytes, as perf has it.
 fn rotation(text: &str) -> Result<Rotation> {
-    const S: u64 = 1_000_000_000;
     if text == "signal" {
         return Ok(Rotation::Signal);
     }
-    let wrong = || {
-        Error::usage(format!("--switch-output={text}: expected signal, a size or a time"))
-            .try_this("--switch-output=100M, or --switch-output=30s (s, m, h, d)")
-    };
-    let (digits, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
-    let factor = match unit {
-        "s" => S,
-        "m" => 60 * S,
-        "h" => 3600 * S,
-        "d" => 24 * 3600 * S,
-        _ => return size("--switch-output", text).map(Rotation::Bytes).map_err(|_| wrong()),
-    };
-    let ns = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).filter(|&ns| ns > 0);
-    ns.map(Rotation::Ns).ok_or_else(wrong)
+    match parse_duration(text, None) {
+        Some(ns) if ns > 0 => Ok(Rotation::Ns(ns)),
+        _ => size("--switch-output", text).map(Rotation::Bytes).map_err(|_| {
+            Error::usage(format!("--switch-output={text}: expected signal, a size or a time"))
+                .try_this("--switch-output=100M, or --switch-output=30s (ms, s, m, h, d)")
+        }),
+    }
 }
 
 /// What is said of perf's options that change nothing here.

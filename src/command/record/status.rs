@@ -1,7 +1,8 @@
 //! The line that is shown while recording, and the line of truth at the end.
 //!
 //! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is
-//! wiped before anything else is said.
+//! wiped before anything else is said. A command that is run has our stderr, and may draw on the terminal or
+//! ask there: beside one there is no line.
 
 use std::io::{Write, stderr};
 
@@ -26,15 +27,11 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn new(quiet: bool) -> Self {
+    /// A line that is shown if it `may_show`, and standard error is a screen.
+    pub(super) fn new(may_show: bool) -> Self {
         let now = monotonic_ns();
-        Self {
-            is_on: !quiet && Stream::Error.is_screen(),
-            start: now,
-            last: now,
-            samples: 0,
-            is_shown: false,
-        }
+        let is_on = may_show && Stream::Error.is_screen();
+        Self { is_on, start: now, last: now, samples: 0, is_shown: false }
     }
 }
 

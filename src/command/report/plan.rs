@@ -6,13 +6,14 @@ use crate::analysis::AnalysisRequest;
 use crate::analysis::request::{Measure, Pattern, StackChanges, USUAL_KEYS};
 use crate::cli::perf_options::OfReport;
 use crate::cli::report::Report;
-use crate::command::plan::{self, NO_TRACES, SPANS, listed, sort_key};
+use crate::command::plan::{self, NO_TRACES, SPANS, duration, listed, sort_key};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
 use crate::symbol::Depth;
+use crate::units::MS;
 use crate::view::report::{Column, Form, Layout, Shape, Unit};
 
 /// What `pmc report` does.
@@ -114,7 +115,7 @@ impl Plan {
         let request = AnalysisRequest {
             selection,
             usual_keys,
-            slice: quantum(&typed.time_quantum)?,
+            slice: duration("--time-quantum", &typed.time_quantum, MS, 1)?,
             measure: match (typed.branch_stack || of_branch, typed.mem_mode, typed.no_branch_stack) {
                 (true, ..) => Measure::Branches,
                 (_, true, _) => Measure::Weight,
@@ -184,23 +185,6 @@ impl Plan {
         let plan = ScreenPlan::new(&input, request);
         ScreenPlan { depth: depth.unwrap_or(plan.depth), query, layout, ..plan }
     }
-}
-
-/// A time with a unit; milliseconds without.
-fn quantum(text: &str) -> Result<u64> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let unit = match text[at..].trim() {
-        "s" => 1e9,
-        "" | "ms" => 1e6,
-        "us" => 1e3,
-        "ns" => 1.0,
-        _ => f64::NAN,
-    };
-    let ns = text[..at].trim().parse::<f64>().unwrap_or(f64::NAN) * unit;
-    if ns >= 1.0 && ns.is_finite() {
-        return Ok(ns as u64);
-    }
-    Err(Error::usage(format!("{text:?} is no length of time")).try_this("100ms, 1s, 50us"))
 }
 
 /// The sort keys, the columns, and whether the usual sort keys belong before these.

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::stat::Stat;
+use crate::command::plan::{delay, duration};
 use crate::counter::Levels;
 use crate::counter::reservation::Policy;
 use crate::counter::target;
@@ -16,6 +17,8 @@ use crate::host::{CpuList, Host};
 use crate::profile::counts::Aggregation;
 use crate::recording::launch;
 use crate::recording::plan::{Delay, Scope};
+use crate::terminal::Stream;
+use crate::units::MS;
 
 /// What `pmc stat` shall do.
 pub(in crate::command) struct Plan {
@@ -107,6 +110,17 @@ impl Output {
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
         self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
+
+    /// The result is for programs: it says all that has to be said in its own terms.
+    pub(super) fn is_data(&self) -> bool {
+        self.form != Form::Text || self.openmetrics_is_the_form()
+    }
+
+    /// Data go where pmc speaks otherwise, and no person is there to tell them apart.
+    pub(super) fn takes_stderr(&self) -> bool {
+        let to_stderr = matches!(self.to, To::Stderr | To::Descriptor(2));
+        self.is_data() && to_stderr && !Stream::Error.is_terminal()
+    }
 }
 
 /// The form of the result.
@@ -126,8 +140,6 @@ pub(super) enum To {
     File(PathBuf),
     Descriptor(i32),
 }
-
-const MS: u64 = 1_000_000;
 
 impl Plan {
     /// Makes the plan.
@@ -171,20 +183,7 @@ impl Plan {
         if !typed.vs.is_empty() && typed.interval.is_some() {
             return Err(Error::usage("--vs compares whole runs: it has no intervals (-I)"));
         }
-        let delay = match typed.delay {
-            None | Some(0) => Delay::None,
-            Some(-1) => Delay::UntilOrder,
-            Some(ms) if ms > 0 => Delay::Ns(ms as u64 * MS),
-            Some(ms) => {
-                return Err(Error::usage(format!(
-                    "-D {ms}: a delay is milliseconds, or -1 to wait for --control"
-                )));
-            }
-        };
-        if delay == Delay::UntilOrder && typed.control.is_none() {
-            return Err(Error::usage("-D -1 waits for an order, but there is no channel for it")
-                .try_this("add --control fifo:PATH"));
-        }
+        let delay = delay(typed.delay.as_deref(), typed.control.is_some())?;
         if !typed.vs.is_empty() && typed.field_separator.is_some() {
             return Err(Error::usage("--vs has no CSV form").try_this("--json"));
         }
@@ -210,9 +209,9 @@ impl Plan {
             inherit: !typed.no_inherit,
             command: typed.command,
             when: When {
-                interval_ns: typed.interval.map(|ms| u64::from(ms) * MS),
+                interval_ns: typed.interval.map(|text| duration("-I", &text, MS, MS)).transpose()?,
                 interval_count: typed.interval_count,
-                timeout_ns: typed.timeout.map(|ms| u64::from(ms) * MS),
+                timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
                 delay,
             },
             repeat: Repeat {

@@ -9,7 +9,7 @@ use crate::abi::sample_type;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
-use crate::command::plan::{listed, sort_key};
+use crate::command::plan::{duration, listed, sort_key};
 use crate::command::sampling_options;
 use crate::counter::Levels;
 use crate::counter::open;
@@ -25,6 +25,7 @@ use crate::session::samples::SampleAttribute;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
+use crate::units::{MS, S};
 use crate::view::report::Layout;
 
 /// What `pmc top` does.
@@ -38,7 +39,7 @@ pub(in crate::command) struct Plan {
     pub(super) raw_names: bool,
     pub(super) shown: Shown,
     pub(super) delay: Duration,
-    pub(super) duration: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
     pub(super) stdio: bool,
     pub(super) tui: bool,
 }
@@ -85,15 +86,6 @@ impl Plan {
                 }
             }
             keys
-        };
-        let seconds = |option: &str, seconds: f64| {
-            Duration::try_from_secs_f64(seconds)
-                .ok()
-                .filter(|time| *time >= Duration::from_millis(10))
-                .ok_or_else(|| {
-                    Error::usage(format!("{option} {seconds}: not a time"))
-                        .try_this("seconds, such as 1 or 0.5")
-                })
         };
         let sample = sampling(typed, &keys, host)?;
         let has_chains = sample.options.call_graph.is_some();
@@ -148,8 +140,13 @@ impl Plan {
             depth: if lines { Depth::Inlines } else { Depth::Names },
             raw_names: typed.no_demangle,
             shown,
-            delay: seconds("-d", typed.delay)?,
-            duration: typed.duration.map(|time| seconds("--duration", time)).transpose()?,
+            delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
+            timeout: typed
+                .timeout
+                .as_ref()
+                .map(|text| duration("--timeout", text, MS, MS))
+                .transpose()?
+                .map(Duration::from_nanos),
             stdio: typed.stdio,
             tui: typed.tui,
         })

@@ -30,7 +30,7 @@ pub(super) fn run(
     signals: &Signals,
 ) -> Result<Exit> {
     let start = Instant::now();
-    let end = plan.duration.map(|duration| start + duration);
+    let end = plan.timeout.map(|timeout| start + timeout);
     let query = plan.query();
     let mut last = None;
     let mut next = start + plan.delay;

@@ -78,7 +78,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         first: FIRST.iter(),
         next: start,
         next_turn: start + plan.delay,
-        end: plan.duration.map(|duration| start + duration),
+        end: plan.timeout.map(|timeout| start + timeout),
         head: LiveHeader::default(),
     };
     work.plan_next();

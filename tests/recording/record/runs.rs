@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::top::Running;
+use crate::top::screen::Tmux;
 
 #[test]
 fn the_status_is_the_commands() {
@@ -266,17 +268,61 @@ fn a_terminal_gets_no_binary() {
 }
 
 #[test]
-fn the_status_line_is_for_terminals() {
-    if !ready() || !kit::need_program("script") {
+fn the_status_line_is_for_terminals_without_a_command() {
+    if !ready() || !kit::need_program("tmux") {
         return;
     }
     let lab = Lab::new();
-    let line = format!("{} record -a -e cpu-clock -o x.data -- sleep 1.4", crate::kit::binary());
-    let run = on_a_terminal(&line, &lab);
-    let run = run.expect(0).prints(&["recording", "samples", "/s", "own CPU", "\r\u{1b}[K"]);
-    assert!(run.stdout.trim_end().ends_with("of CPU a sample"), "{}", run.stdout);
-    let plain = record(&lab.path("y.data"), &["-a", "-e", "cpu-clock"], &["sleep", "1.2"]).expect(0);
-    assert!(!plain.stderr.contains("recording "), "{}", plain.stderr);
+    let record = |options: &str| format!("cd {}; {} record {options}", lab.0.path().display(), kit::binary());
+    // A command has the terminal for itself, however long it keeps us waiting for the next word.
+    let asks = "echo $$ >pid; printf \"your name? \"; while :; do :; done";
+    let tmux = Tmux::start(lab.0.path(), &record(&format!("-e cpu-clock -o x -- sh -c '{asks}'")), 100, 20);
+    tmux.until_shown("your name?");
+    let pid = std::fs::read_to_string(lab.path("pid")).expect("its number").trim().to_owned();
+    kit::wait_for_ticks(pid.parse().expect("a number"), 130);
+    assert_eq!(tmux.shown().trim(), "your name?");
+    drop(tmux);
+    // Beside what runs already there is room for it, and it is wiped in the end.
+    let spins = Running::start(Command::new("sh").args(["-c", SPIN]));
+    let line = record(&format!("-e cpu-clock -o y -p {}", spins.pid()));
+    let tmux = Tmux::start(lab.0.path(), &line, 100, 20);
+    tmux.until("a status line", |shown| {
+        ["recording ", " samples, ", "/s, ", " lost, ", "own CPU "].iter().all(|word| shown.contains(word))
+    });
+    tmux.keys(&["C-c"]);
+    let shown = tmux.until("its end", |shown| shown.contains("of CPU a sample"));
+    assert!(!shown.contains("recording "), "{shown}");
+}
+
+#[test]
+fn times_have_units() {
+    for (line, why) in [
+        ("record --timeout 0 -- true", "--timeout 0: not a time of 1.00 ms or more"),
+        ("record --duration 5x -- true", "bare number is milliseconds"),
+        ("record -D 5x -- true", "-D 5x: not a time"),
+        ("record -D -5 -- true", "-D -5: not a time"),
+        ("record --switch-output=5x -- true", "--switch-output=100M"),
+        ("stat -I 0 -- true", "-I 0: not a time"),
+        ("stat -D -5 -- true", "or -1 to wait"),
+        ("stat --timeout 50us -- true", "--timeout 50us: not a time of 1.00 ms or more"),
+        ("top --stdio --duration 0.1", "--timeout 0.1: not a time"),
+        ("top --stdio -d 1ms", "bare number is seconds"),
+        ("report --time-quantum=5x", "--time-quantum 5x: not a time"),
+    ] {
+        kit::run(&line.split(' ').collect::<Vec<_>>()).expect(2).says(&[why]);
+    }
+    if !kit::need_perf_events() {
+        return;
+    }
+    let lab = Lab::new();
+    for time in ["--timeout=60", "--timeout=60ms", "--duration=0.06s"] {
+        // The end of the time, not of the command, ends it.
+        record(&lab.path("timed"), &["-e", "task-clock", time], &["sleep", "3600"]).expect(0);
+        kit::run(&["stat", "-e", "task-clock", time, "--", "sleep", "3600"]).expect(0);
+    }
+    let intervals =
+        ["stat", "-x,", "-e", "task-clock", "-I", "0.02s", "--interval-count", "2", "--", "sleep", "0.1"];
+    assert_eq!(kit::run(&intervals).expect(0).stderr.matches("task-clock").count(), 2);
 }
 
 #[test]

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use super::{Lab, Running, SHARES, kit, ready};
 
 /// A tmux server of its own with one window.
-pub(super) struct Tmux {
+pub(crate) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
     /// Starts a shell line in a window of this size; its status is written behind it.
     #[track_caller]
-    fn start(lab: &Lab, line: &str, width: u16, height: u16) -> Self {
-        let socket = lab.path("tmux").display().to_string();
+    pub(crate) fn start(folder: &Path, line: &str, width: u16, height: u16) -> Self {
+        let socket = folder.join("tmux").display().to_string();
         let tmux = Self { socket };
         let line = format!(
             "stty -g >{0}/before; {line}; echo \"status $?\"; stty -g >{0}/after; exec sleep 60",
-            lab.0.path().display()
+            folder.display()
         );
         let (width, height) = (width.to_string(), height.to_string());
         tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, &line]);
@@ -38,22 +38,22 @@ impl Tmux {
         String::from_utf8_lossy(&run.stdout).into_owned()
     }
 
-    pub(super) fn keys(&self, keys: &[&str]) {
+    pub(crate) fn keys(&self, keys: &[&str]) {
         self.run(&[&["send-keys"], keys].concat());
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.run(&["capture-pane", "-p"])
     }
 
     /// What stands on the terminal, with its colours: so the cursor's line is seen too.
-    pub(super) fn painted(&self) -> String {
+    pub(crate) fn painted(&self) -> String {
         self.run(&["capture-pane", "-p", "-e"])
     }
 
     /// Waits until the terminal shows what is asked for.
     #[track_caller]
-    pub(super) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let shown = self.shown();
@@ -66,7 +66,7 @@ impl Tmux {
     }
 
     #[track_caller]
-    pub(super) fn until_shown(&self, text: &str) -> String {
+    pub(crate) fn until_shown(&self, text: &str) -> String {
         self.until(text, |shown| shown.contains(text))
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn watching(lab: &Lab, options: &str) -> Option<(Running, Tmux)> {
         crate::kit::binary(),
         shares.pid()
     );
-    let tmux = Tmux::start(lab, &line, 120, 40);
+    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
     Some((shares, tmux))
 }
 
@@ -193,7 +193,7 @@ fn a_signal_leaves_a_sane_terminal() {
 #[test]
 fn it_ends_by_itself_when_the_time_is_over() {
     let lab = Lab::new();
-    let Some((_shares, tmux)) = watching(&lab, "--duration 8") else { return };
+    let Some((_shares, tmux)) = watching(&lab, "--duration 8s") else { return };
     tmux.until_shown("fifty");
     ended(&lab, &tmux, "0");
 }
