@@ -158,8 +158,8 @@ impl<'a> Stacker<'a> {
         self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
     }
 
-    /// Puts the walk through the copied stack in the place of the recorded user part, if it is longer; whether
-    /// it is.
+    /// Puts the walk through the copied stack in the place of the recorded user part, if it is longer.
+    /// Whether it is.
     fn unwound(&mut self, epoch: Epoch, parts: &Parts<'_>) -> bool {
         let Some(walker) = &mut self.walker else { return false };
         self.user.clear();
