@@ -3,7 +3,7 @@
 //! `cargo bench --bench format`. The table is that of `pmc stat -a -A -I` on 16 CPUs.
 
 use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Role, Row, Value};
-use pmc::profile::expression::Expression;
+use pmc::profile::metrics::expression::Expression;
 use pmc::profile::statistics::Summary;
 use pmc::units::Count;
 use pmc::view::openmetrics;

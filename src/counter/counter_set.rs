@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
-use super::request::{Flags, Levels, Mode, Request, Start, allocate};
+use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
 use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::kind;
 use crate::event::{EventGroup, EventSpec};
@@ -76,6 +76,8 @@ struct CountedEvent {
     request: Option<Request>,
     /// Why the kernel would not have it. Such an event has no counters.
     refusal: Option<Box<Refusal>>,
+    /// Where it should have counted, if it was refused.
+    refused_in: Vec<TargetSlot>,
 }
 
 /// Event groups and their counters.
@@ -96,7 +98,8 @@ pub struct Reading {
     pub event: usize,
     /// Where.
     pub slot: TargetSlot,
-    /// The totals since the counter was opened; `None` when a pinned event could not be put on a counter.
+    /// The totals since the counter was opened; `None` when a pinned event could not be put on a counter, or
+    /// the event was refused.
     pub count: Option<Count>,
 }
 
@@ -129,6 +132,7 @@ impl CounterSet {
                 cgroup: cgroup.clone(),
                 request: None,
                 refusal: None,
+                refused_in: Vec::new(),
             }));
             let members = first..set.events.len();
             if group.braces {
@@ -264,6 +268,7 @@ impl CounterSet {
         self.groups[group].weak = false;
         for event in rest {
             self.events[event].refusal = None;
+            self.events[event].refused_in.clear();
             self.groups.push(CountedGroup { members: vec![event], weak: false });
             for &slot in &slots {
                 self.open_group(self.groups.len() - 1, slot);
@@ -284,6 +289,7 @@ impl CounterSet {
             let counted = &self.events[event];
             let Some(attr) = counted.spec.attr() else { continue };
             if counted.refusal.is_some() {
+                self.events[event].refused_in.push(slot);
                 continue;
             }
             let leader = &self.events[members[0]];
@@ -292,7 +298,7 @@ impl CounterSet {
                 let cause = format!("the leader of its group, {}, cannot be counted", leader.spec.name);
                 let known = (RefusalKind::BadRequest, cause.as_str(), "count it without the braces");
                 let refusal = Refusal::before_the_kernel(&counted.spec.name, attr.clone(), None, known);
-                self.refuse(event, Box::new(refusal));
+                self.refuse(event, slot, Box::new(refusal));
                 continue;
             }
             let leads = opened.is_empty();
@@ -310,7 +316,7 @@ impl CounterSet {
                 // Nobody wrote the group as such, or he said that it may be broken: each event is refused by
                 // itself.
                 Err(_) if weak && leads && grouped => return Attempt::DoesNotFit,
-                Err(refusal) => self.refuse(event, Box::new(refusal.after(opened.len()))),
+                Err(refusal) => self.refuse(event, slot, Box::new(refusal.after(opened.len()))),
             }
         }
         let bundle = Bundle { group, slot, members: opened, grouped, on_exec };
@@ -318,12 +324,34 @@ impl CounterSet {
     }
 
     /// An event that is refused in one slot has no counters in any: a sum with holes would be wrong.
-    fn refuse(&mut self, event: usize, refusal: Box<Refusal>) {
+    fn refuse(&mut self, event: usize, slot: TargetSlot, refusal: Box<Refusal>) {
+        let counted = &mut self.events[event];
         for bundle in &mut self.bundles {
+            let before = bundle.members.len();
             bundle.members.retain(|member| member.event != event);
+            counted.refused_in.extend((bundle.members.len() < before).then_some(bundle.slot));
         }
         self.bundles.retain(|bundle| !bundle.members.is_empty());
-        self.events[event].refusal = Some(refusal);
+        counted.refused_in.push(slot);
+        counted.refusal = Some(refusal);
+    }
+
+    /// Refuses the groups that would be opened in none of these slots, for want of the CPUs that they are
+    /// bound to: nobody else would say why they count nothing.
+    pub fn refuse_unplaced(&mut self, slots: &[TargetSlot], online: &CpuList) {
+        let counted: Option<CpuList> = slots.iter().map(|slot| slot.cpu).collect();
+        for group in &self.groups {
+            let Err(refusal) = check_cpus(&self.events[group.members[0]].spec, online, counted.as_ref())
+            else {
+                continue;
+            };
+            for &member in &group.members {
+                let CountedEvent { spec, refusal: refused, refused_in, .. } = &mut self.events[member];
+                let own = refused.insert(refusal.clone());
+                own.event.clone_from(&spec.name);
+                refused_in.extend_from_slice(slots);
+            }
+        }
     }
 
     fn open_event(
@@ -386,7 +414,7 @@ impl CounterSet {
             .map(|b| &b.members[0].fd)
     }
 
-    /// Reads every counter once.
+    /// Reads every counter once, then tells where refused events should have counted.
     ///
     /// # Errors
     /// The kernel's; a group whose inherited copies are just changing (`ECHILD`) is tried again a few times.
@@ -419,6 +447,9 @@ impl CounterSet {
                 });
                 receive(Reading { event: *event, slot: *slot, count });
             }
+        }
+        for (event, counted) in self.events.iter().enumerate() {
+            counted.refused_in.iter().for_each(|&slot| receive(Reading { event, slot, count: None }));
         }
         Ok(())
     }

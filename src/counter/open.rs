@@ -291,6 +291,15 @@ mod tests {
     use crate::event::parse;
     use crate::host::Host;
 
+    #[test]
+    fn each_row_is_counted_by_itself() {
+        for row in &FALLBACKS {
+            let mut given_up = GivenUp::default();
+            given_up.add(row.what);
+            assert!(FALLBACKS.iter().all(|other| given_up.has(other.what) == (other.what == row.what)));
+        }
+    }
+
     /// Answers by a rule, and what was given up until it said yes, or the errno of the refusal.
     fn given_up(text: &str, rule: impl Fn(&Attr) -> Option<i32>) -> Result<Vec<Fallback>, Option<i32>> {
         let spec = parse(text, &Host::live()).unwrap()[0].events[0].clone();

@@ -17,14 +17,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use super::refusal::Refusal;
-use super::request::Request;
 use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
+use super::request::{Request, check_cpus};
 use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, read_format};
 use crate::error::Error;
 use crate::event::{EventGroup, EventSpec};
+use crate::host::CpuList;
 use crate::sys::perf::EventFd;
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
@@ -165,6 +166,15 @@ impl Rings {
             rings.add(spec, None, request, true);
         }
         Ok(rings)
+    }
+
+    /// Whether every event can be opened on the CPUs that it is bound to, and on one at least of those
+    /// `sampled` (`None`: tasks are, wherever they run).
+    ///
+    /// # Errors
+    /// As [`check_cpus`].
+    pub fn check_cpus(&self, online: &CpuList, sampled: Option<&CpuList>) -> Result<(), Box<Refusal>> {
+        self.events.iter().try_for_each(|event| check_cpus(&event.spec, online, sampled))
     }
 
     fn add(&mut self, spec: EventSpec, cgroup: Option<Rc<Cgroup>>, request: Request, leads: bool) {
@@ -512,7 +522,7 @@ impl Rings {
 impl SampledEvent {
     /// Whether the event can be in this slot at all.
     fn takes(&self, slot: TargetSlot) -> bool {
-        let has = |cpus: &Option<crate::host::CpuList>| match (cpus, slot.cpu) {
+        let has = |cpus: &Option<CpuList>| match (cpus, slot.cpu) {
             (Some(cpus), Some(cpu)) => cpus.contains(cpu),
             _ => true,
         };

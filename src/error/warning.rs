@@ -47,6 +47,7 @@ pub enum Warning {
     CopiesKept { samples: String },
     StacksCut { percent: f64 },
     RecordsLost,
+    Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
 }
@@ -138,6 +139,7 @@ impl Warning {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")
             }
             Self::RecordsLost => "records were lost since the rings were full".to_owned(),
+            Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
             }

@@ -179,12 +179,7 @@ impl EventSpec {
     fn kernel(name: impl Into<String>, kind: u32, config: u64) -> Self {
         let mut attr = Attr::new(kind, config);
         attr.set(crate::abi::attr::Flag::ExcludeGuest, true);
-        let spec = Self::new(name, Source::Kernel(attr));
-        // The two clocks of the kernel count nanoseconds; perf shows milliseconds.
-        match (kind, config) {
-            (crate::abi::attr::kind::SOFTWARE, 0 | 1) => Self { scale: 1e-6, unit: "msec".into(), ..spec },
-            _ => spec,
-        }
+        Self::new(name, Source::Kernel(attr))
     }
 
     /// Whether it takes one of the hardware's counters, which are few and shared: what a reservation is

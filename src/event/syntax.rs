@@ -80,7 +80,7 @@ impl Term<'_> {
     }
 }
 
-/// Letters that may stand behind an event: see `modifiers`.
+/// Letters that may stand behind an event; what each does: [`qualify`](super::qualify).
 pub(super) const MODIFIERS: &str = "ukhGHIpPSDeWbR";
 
 /// Qualifiers that stand alone.

@@ -13,7 +13,7 @@
 use super::error::{Fault, Result, Span};
 use super::syntax::{self, Term, number, numbered_word, plain_digits};
 use super::{EventSpec, Source};
-use crate::abi::attr::kind;
+use crate::abi::attr::{Flag, kind};
 use crate::abi::branch_sample_type;
 use crate::abi::generic;
 use crate::host::Host;
@@ -44,6 +44,30 @@ pub(super) const COMMON: &[&str] = &[
 
 /// What `call-graph=` may say.
 const CALL_GRAPHS: [&str; 4] = ["fp", "dwarf", "lbr", "no"];
+
+const fn bit(flag: Flag) -> u64 {
+    1 << flag as u8
+}
+
+/// Bits of `attrN=` that would be overwritten on the way to the kernel: word, bits, fields, and what to write
+/// instead.
+const DECIDED: [(usize, u64, &str, &str); 15] = [
+    (0, !0, "type and size", "PMU/…/, or TYPE:CONFIG as in 4:0x3c"),
+    (2, !0, "sample_period", "period=N, or freq=N"),
+    (3, !0, "sample_type", "pmc record has an option for each field of a sample: -d, -W, --phys-data …"),
+    (4, !0, "read_format", "leave it out: what is read follows from groups and options"),
+    (5, bit(Flag::Disabled) | bit(Flag::EnableOnExec), "when the event starts", "-D MS"),
+    (5, bit(Flag::Inherit), "inherit", "inherit, or no-inherit"),
+    (5, bit(Flag::Freq), "freq", "freq=N"),
+    (5, bit(Flag::WriteBackward), "write_backward", "overwrite, or no-overwrite"),
+    (5, bit(Flag::ExcludeCallchainKernel), "exclude_callchain_kernel", "pmc record --user-callchains"),
+    (5, bit(Flag::ExcludeCallchainUser), "exclude_callchain_user", "pmc record --kernel-callchains"),
+    (6, !0, "wakeups and kinds of breakpoints", "mem:ADDRESS/LENGTH:rwx for a breakpoint"),
+    (9, !0, "branch_sample_type", "branch_type=WORD"),
+    (10, !0, "sample_regs_user", "pmc record --user-regs=NAME,…"),
+    (11, !0, "sample_stack_user and clockid", "stack-size=BYTES, or pmc record -k CLOCK"),
+    (12, !0, "sample_regs_intr", "pmc record --intr-regs=NAME,…"),
+];
 
 /// A term after events were replaced by what they stand for.
 #[derive(Debug)]
@@ -181,6 +205,15 @@ fn set_common(spec: &mut EventSpec, term: &TermValue) -> Result<bool> {
                     attr.set_word(word, value);
                 }
                 Some(word) => {
+                    if let Some((.., field, instead)) =
+                        DECIDED.iter().find(|(own, bits, ..)| *own == word && value & bits != 0)
+                    {
+                        return Err(Fault::at(
+                            &term.span,
+                            format!("`{name}` cannot set {field}: pmc decides it"),
+                        )
+                        .try_this(*instead));
+                    }
                     attr.or_word(word, value);
                 }
             }

@@ -5,19 +5,15 @@
 
 pub mod annotate;
 pub mod catalog;
-pub mod compare;
 pub mod counts;
 pub mod diff;
-pub mod expression;
 pub mod header;
 pub mod machine;
 pub mod metrics;
-pub mod named;
 pub mod repeats;
-mod role;
 pub mod sampled;
 pub mod script;
 pub mod sharing;
 pub mod statistics;
 pub mod tally;
-pub mod topdown;
+pub mod versus;

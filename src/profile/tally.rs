@@ -27,11 +27,13 @@ pub struct Tally {
     spots: BTreeMap<PlaceLabel, std::collections::BTreeSet<u64>>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Cell {
     seen: bool,
     /// `None` while no reading of the cell could be counted.
     count: Option<Count>,
+    /// Why a counter of the cell could not be had.
+    refused: Option<Reason>,
 }
 
 impl Tally {
@@ -48,11 +50,7 @@ impl Tally {
     /// Adds a reading of `event` to the row of `place`. `spot` tells the summed CPUs or threads apart.
     /// `None`: the counter never ran.
     pub fn add(&mut self, place: PlaceLabel, spot: u64, event: usize, count: Option<Count>, join: Join) {
-        self.spots.entry(place.clone()).or_default().insert(spot);
-        self.row(place.clone());
-        let Some(cell) = self.rows.get_mut(&place).and_then(|row| row.get_mut(event)) else { return };
-        cell.seen = true;
-        let Some(count) = count else { return };
+        let (Some(cell), Some(count)) = (self.cell(place, spot, event), count) else { return };
         let sum = cell.count.get_or_insert_default();
         let enabled = sum.enabled_ns.max(count.enabled_ns);
         *sum += count;
@@ -61,9 +59,23 @@ impl Tally {
         }
     }
 
-    /// The rows. `missing` says why an event has no counters at all (`None`: it is just not counted in that
-    /// place); `idle` why one that has counters never ran.
-    pub fn rows(self, missing: impl Fn(usize) -> Option<Reason>, idle: impl Fn(usize) -> Reason) -> Vec<Row> {
+    /// Says why `event` has no counter in `place`. One that counts there all the same is enough for a value.
+    pub fn refuse(&mut self, place: PlaceLabel, spot: u64, event: usize, reason: &Reason) {
+        if let Some(cell) = self.cell(place, spot, event) {
+            cell.refused = Some(reason.clone());
+        }
+    }
+
+    fn cell(&mut self, place: PlaceLabel, spot: u64, event: usize) -> Option<&mut Cell> {
+        self.spots.entry(place.clone()).or_default().insert(spot);
+        self.row(place.clone());
+        let cell = self.rows.get_mut(&place)?.get_mut(event)?;
+        cell.seen = true;
+        Some(cell)
+    }
+
+    /// The rows. `idle` says why an event that has counters never ran.
+    pub fn rows(self, idle: impl Fn(usize) -> Reason) -> Vec<Row> {
         let Self { rows, spots, .. } = self;
         rows.into_iter()
             .map(|(place, cells)| Row {
@@ -71,12 +83,12 @@ impl Tally {
                 values: cells
                     .into_iter()
                     .enumerate()
-                    .map(|(event, cell)| match (cell, missing(event)) {
-                        (_, Some(reason)) => Value::NotSupported(reason),
-                        (Cell { seen: false, .. }, None) => Value::Absent,
-                        (Cell { count: Some(count), .. }, None) if count.running_ns > 0 => {
+                    .map(|(event, cell)| match cell {
+                        Cell { seen: false, .. } => Value::Absent,
+                        Cell { count: Some(count), .. } if count.running_ns > 0 => {
                             Value::Counted { count, runs: Vec::new() }
                         }
+                        Cell { count: None, refused: Some(reason), .. } => Value::NotSupported(reason),
                         _ => Value::NotCounted(idle(event)),
                     })
                     .collect(),
@@ -114,7 +126,7 @@ mod tests {
         let place = PlaceLabel::default();
         tally.add(place.clone(), 0, 0, count(1, 10, 10), Join::Parts);
         tally.add(place, 1, 0, count(2, 10, 5), Join::Parts);
-        let rows = tally.rows(|_| None, |_| Reason::default());
+        let rows = tally.rows(|_| Reason::default());
         assert_eq!(only(&rows), Count { value: 3, enabled_ns: 20, running_ns: 15 });
         assert_eq!(rows[0].summed, 2);
     }
@@ -125,7 +137,7 @@ mod tests {
         for _ in 0..2 {
             tally.add(PlaceLabel::default(), 0, 0, count(50, 100, 50), Join::Turns);
         }
-        let rows = tally.rows(|_| None, |_| Reason::default());
+        let rows = tally.rows(|_| Reason::default());
         assert_eq!(only(&rows).scaled(), Some(100.0));
     }
 
@@ -133,7 +145,20 @@ mod tests {
     fn what_never_ran_is_not_counted_and_what_is_elsewhere_is_absent() {
         let mut tally = Tally::new(2);
         tally.add(cpu(0), 0, 0, count(0, 10, 0), Join::Parts);
-        let rows = tally.rows(|_| None, |_| Reason::default());
+        let rows = tally.rows(|_| Reason::default());
         assert!(matches!(rows[0].values[..], [Value::NotCounted(_), Value::Absent]));
+    }
+
+    #[test]
+    fn what_was_refused_has_its_row_and_what_counts_beside_it_its_value() {
+        let mut tally = Tally::new(2);
+        let reason = Reason::new("no such counter", "");
+        for event in 0..2 {
+            tally.refuse(cpu(0), 0, event, &reason);
+        }
+        tally.add(cpu(0), 0, 1, count(3, 10, 10), Join::Parts);
+        let rows = tally.rows(|_| Reason::default());
+        assert!(matches!(&rows[0].values[0], Value::NotSupported(why) if *why == reason));
+        assert_eq!(rows[0].values[1].number(), Some(3.0));
     }
 }

@@ -103,7 +103,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
         set,
         threads: threads.clone(),
         readings: Vec::new(),
-        interval: setup.interval_ns.map(|step| Beat { next: step, step, left: setup.interval_count }),
+        interval: setup.interval_ns.map(|step| Beat { next: None, step, left: setup.interval_count }),
         has_command: held.is_some(),
         observer,
     };
@@ -136,9 +136,10 @@ struct Counting<'a> {
     observer: &'a mut dyn Observer,
 }
 
-/// When intervals end: moments of the monotonic clock, in nanoseconds (before the start: since the start).
+/// When intervals end: moments of the monotonic clock, in nanoseconds.
 struct Beat {
-    next: u64,
+    /// `None` until the measurement begins (`-D`).
+    next: Option<u64>,
     step: u64,
     /// Intervals still to be shown; `None`: no limit.
     left: Option<u32>,
@@ -147,6 +148,13 @@ struct Beat {
 impl Counting<'_> {
     fn read(&mut self) -> Result<()> {
         read(&mut self.set, &mut self.readings)
+    }
+
+    /// Intervals are counted from when the events are first on.
+    fn begin_beat(&mut self, measurement: &Measurement) {
+        if let Some(beat) = self.interval.as_mut().filter(|_| measurement.activity.was_ever_on()) {
+            beat.next.get_or_insert(measurement.start + beat.step);
+        }
     }
 
     fn show(&mut self, measurement: &mut Measurement) -> Result<()> {
@@ -172,26 +180,25 @@ impl EventSwitch for Counting<'_> {
 
 impl Driven for Counting<'_> {
     fn started(&mut self, measurement: &mut Measurement) -> Result<()> {
-        if let Some(beat) = &mut self.interval {
-            beat.next += measurement.start;
-        }
+        self.begin_beat(measurement);
         Ok(())
     }
 
     fn due(&self) -> Option<u64> {
-        self.interval.as_ref().map(|beat| beat.next)
+        self.interval.as_ref()?.next
     }
 
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
         let now = measurement.now;
-        if measurement.ending.over() || self.due().is_none_or(|at| now < at) {
+        self.begin_beat(measurement);
+        let Some(due) = self.due().filter(|at| now >= *at && !measurement.ending.over()) else {
             return Ok(());
-        }
+        };
         self.read()?;
         self.show(measurement)?;
         let Some(beat) = &mut self.interval else { return Ok(()) };
         // Keep to the beat even when a print was slow; skip beats that have passed.
-        beat.next += beat.step * ((now - beat.next) / beat.step + 1);
+        beat.next = Some(due + beat.step * ((now - due) / beat.step + 1));
         beat.left = beat.left.map(|left| left.saturating_sub(1));
         if beat.left == Some(0) {
             self.interval = None;
@@ -238,6 +245,7 @@ fn open_scope(set: &mut CounterSet, host: &Host, scope: &Scope, held: Option<&He
     };
     let why = "each event needs a descriptor on every CPU or thread";
     let less = "count fewer events, or on fewer CPUs (-C) or threads (-t)";
+    set.refuse_unplaced(&slots, &online);
     targets::make_room(set.descriptors(slots.len()), "counters", why, less)?;
     if !matches!(scope, Scope::Cpus(_)) {
         set.open_devices(&online);

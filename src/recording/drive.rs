@@ -96,7 +96,8 @@ pub(super) struct Surroundings<'a> {
 /// How a measurement goes, and how it went.
 #[derive(Debug, Default)]
 pub(super) struct Measurement {
-    /// When it began: a moment of the monotonic clock, in nanoseconds.
+    /// When it began: a moment of the monotonic clock, in nanoseconds. What passes before the events are
+    /// first on (`-D`) is no part of it.
     pub(super) start: u64,
     /// When the loop woke the last time; in the end, when it was over.
     pub(super) now: u64,
@@ -131,7 +132,7 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         Delay::Ns(ns) => Some(start + ns),
         Delay::None | Delay::UntilOrder => None,
     };
-    let timeout_at = course.timeout_ns.map(|ns| start + ns);
+    let mut timeout_at = course.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
     // The end of somebody else's threads is no child's end: it has to be looked for.
     let watches_threads = command.is_none() && !threads.is_empty();
     let mut next_tick = (watches_threads || reserved.is_some()).then_some(start + TICK_NS);
@@ -149,11 +150,12 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         if let Some(control) = control.as_deref_mut() {
             measurement.obey(driven, control)?;
         }
-        let now = monotonic_ns();
-        measurement.now = now;
-        if delay_until.take_if(|at| now >= *at).is_some() {
-            measurement.activity.switch(driven, true)?;
+        measurement.now = monotonic_ns();
+        if delay_until.take_if(|at| measurement.now >= *at).is_some() {
+            measurement.switch(driven, true)?;
+            timeout_at = course.timeout_ns.map(|ns| measurement.start + ns);
         }
+        let now = measurement.now;
         if next_tick.is_some_and(|at| now >= at) {
             next_tick = Some(now + TICK_NS);
             if let Some(is_reserved) = is_reserved() {
@@ -198,12 +200,24 @@ impl Measurement {
         Ok(())
     }
 
+    /// Switches the events on or off; the measurement begins when they are first on.
+    fn switch(&mut self, driven: &mut impl Driven, on: bool) -> Result<()> {
+        let begins = on && !self.activity.was_ever_on();
+        self.activity.switch(driven, on)?;
+        if begins {
+            self.start = monotonic_ns();
+            self.now = self.start;
+            self.activity.begins_at(self.start);
+        }
+        Ok(())
+    }
+
     /// Carries out what the control channel orders; an order is carried out before it is answered.
     fn obey(&mut self, driven: &mut impl Driven, control: &mut Control) -> Result<()> {
         for order in control.orders()? {
             match order {
-                Order::Enable => self.activity.switch(driven, true)?,
-                Order::Disable => self.activity.switch(driven, false)?,
+                Order::Enable => self.switch(driven, true)?,
+                Order::Disable => self.switch(driven, false)?,
                 Order::Snapshot => driven.snapshot(),
                 Order::Stop => self.ending.stopped = true,
                 Order::Ping => {}

@@ -118,6 +118,11 @@ pub(crate) fn open(
     let filters = filters(plan, host)?;
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
+    let sampled = match &plan.scope {
+        Scope::Cpus(cpus) => Some(cpus),
+        _ => None,
+    };
+    rings.check_cpus(&host.online_cpus(), sampled).map_err(refused)?;
     make_room_for_events(rings.descriptors(slots.len()))?;
     let pages = pages_of(size);
     let map = |rings: &mut Rings| {

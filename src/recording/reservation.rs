@@ -117,6 +117,12 @@ impl Activity {
         driven.switch(true, if is_yielding { EventChoice::Software } else { EventChoice::All })
     }
 
+    /// The measurement begins now: what was left to somebody else before does not count.
+    pub(super) fn begins_at(&mut self, now: u64) {
+        self.yielded_ns = 0;
+        self.yielding_since = self.yielding_since.map(|_| now);
+    }
+
     /// Leaves the hardware to a reservation, and takes it back.
     pub(super) fn heed(&mut self, driven: &mut impl EventSwitch, is_reserved: bool, now: u64) -> Result<()> {
         match (is_reserved, self.yielding_since) {

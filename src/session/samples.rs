@@ -132,8 +132,6 @@ pub struct Samples {
     pub totals: Vec<Value>,
     /// What the filters of pid, tid and name took out.
     pub filtered: Vec<Value>,
-    /// Samples that belong to no known event, or are cut short.
-    pub unknown: u64,
     /// Samples that events said they lost, in the counts that samples hold.
     pub lost: u64,
     /// First and last time, in nanoseconds; `None` without times.
@@ -263,10 +261,7 @@ impl<'a> Worker<'a> {
     }
 
     fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp) {
-        let Some((event, sample)) = self.layouts.sample(raw) else {
-            self.out.unknown += 1;
-            return;
-        };
+        let Some((event, sample)) = self.layouts.sample(raw) else { return };
         let time = sample.time().map(|time| time.0);
         if !self.query.takes(&sample, time) {
             return;
@@ -280,10 +275,7 @@ impl<'a> Worker<'a> {
             return;
         }
         if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
-            let Some(members) = self.readings.of(self.layouts, event, &sample) else {
-                self.out.unknown += 1;
-                return;
-            };
+            let Some(members) = self.readings.of(self.layouts, event, &sample) else { return };
             for (member, period) in members {
                 self.add(member, &sample, time, position, period);
             }
@@ -407,7 +399,6 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
         all.rows.extend(part.rows);
         let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
         sums.for_each(|(sum, more)| *sum += *more);
-        all.unknown += part.unknown;
         all.lost += part.lost;
         all.span = match (all.span, part.span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),

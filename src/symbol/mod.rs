@@ -7,7 +7,7 @@
 //! and wording to `view`.
 //!
 //! ```text
-//!   Module --files--> Image --tables, kernel, generated--> Table     stage 1: names
+//!   Module --files--> Image --tables, kernel, jit--> Table     stage 1: names
 //!                       '-----dwarf (split, dwz too)-----> inlines   stage 2: lines and inlined functions
 //!                       |                                     '--cache--> next time at once
 //!                       '-----code-----------------------> instructions

@@ -370,10 +370,35 @@ fn persistent_events_are_marked_so_that_no_kernel_sees_them() {
 
 #[test]
 fn attr_terms_name_words_of_the_request() {
-    let event = one("intel-server", "cpu/event=1,attr5=0x2,config3=7,config4=9/");
+    let event = one("intel-server", "cpu/event=1,attr5=0x4,config3=7,config4=9/");
     let attr = event.attr().unwrap();
-    assert!(attr.get(Flag::Inherit));
+    assert!(attr.get(Flag::Pinned));
     assert_eq!((attr.word(16), attr.word(17)), (Some(7), Some(9)));
+}
+
+/// What would be overwritten on the way to the kernel is refused; what is taken gets there.
+#[test]
+fn words_that_pmc_decides_are_not_taken() {
+    for (term, instead) in [
+        ("attr0=4", "TYPE:CONFIG"),
+        ("attr2=1000", "period=N"),
+        ("attr3=1", "pmc record"),
+        ("attr4=1", "leave it out"),
+        ("attr5=1", "-D MS"),
+        ("attr5=2", "no-inherit"),
+        ("attr6=1", "mem:ADDRESS"),
+        ("attr9=1", "branch_type"),
+        ("attr11=1", "stack-size"),
+    ] {
+        let text = format!("cpu/event=1,{term}/");
+        let error = event::parse(&text, &tree("intel-server")).unwrap_err().to_string();
+        assert!(error.contains("pmc decides it") && error.contains(instead), "{text}: {error}");
+    }
+    for (word, value) in [(1, 0x3c), (5, 0x4), (7, 7), (8, 8), (13, 13), (14, 14), (15, 15), (16, 16)] {
+        let spec = one("intel-server", &format!("cpu/attr{word}={value}/"));
+        let request = pmc::counter::allocate(&spec, Mode::TaskCounting, Flags::default(), None).unwrap();
+        assert_eq!(request.attr().word(word).unwrap() & value, value, "attr{word}");
+    }
 }
 
 #[test]
@@ -549,7 +574,7 @@ const PIECES: &[&str] = &[
     "é",
     "🦀",
     "0x",
-    "attr5=1",
+    "attr5=4",
     "mem-loads",
     "msr/tsc/",
     "TSC",

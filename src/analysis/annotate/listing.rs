@@ -25,7 +25,7 @@ const MOST_FILES: usize = 100;
 /// What is wanted of listings.
 #[derive(Debug, Clone, Default)]
 pub struct ListingOptions {
-    /// ListingOptions x86 instructions are written.
+    /// How x86 instructions are written.
     pub syntax: Syntax,
     /// Source lines too.
     pub with_source: bool,

@@ -1,4 +1,4 @@
-//! NameRequests for locations, found by a thread of its own: whoever looks sees what is known by then, and
+//! Names for locations, found by a thread of its own: whoever looks sees what is known by then, and
 //! never waits.
 //!
 //! Receives locations as they appear ([`Names::ask`]); keeps what stands at each ([`NameTable`]). Decides how

@@ -16,9 +16,9 @@ use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 use crate::perfdata::RecordedEvent;
 use crate::recording::control::Control;
+use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run, StatusLine};
-use crate::recording::file::sections;
 use crate::recording::reservation::reserve;
 use crate::recording::{launch, open};
 use crate::sys::process::Stdout;
@@ -57,7 +57,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.dry_run {
         return Ok(Exit::Done);
     }
-    let features = sections::at_the_start(&host, &plan.sample, &rings, &events.written);
+    let features = features::at_the_start(&host, &plan.sample, &rings, &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());

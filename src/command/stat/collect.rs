@@ -56,8 +56,8 @@ pub(super) struct Shown {
     events: Vec<Event>,
     /// For each event of the set: its column, and how it joins others there.
     columns: Vec<(usize, Join)>,
-    /// For each column: why there is no counter at all.
-    missing: Vec<Option<Reason>>,
+    /// For each event of the set: why the kernel would not have it.
+    refused: Vec<Option<Reason>>,
     /// For each column: the event, to find out why it never ran.
     specs: Vec<EventSpec>,
     /// Columns that pmc itself measures.
@@ -94,7 +94,7 @@ impl Shown {
         let mut shown = Self {
             events: Vec::new(),
             columns: Vec::new(),
-            missing: Vec::new(),
+            refused: Vec::new(),
             specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
@@ -105,12 +105,10 @@ impl Shown {
         for (index, ((spec, refusal), only_user)) in events.enumerate() {
             let cgroup = cgroups.get(index).and_then(|c| c.as_deref());
             let explain = |refusal: &Refusal| refusal.clone().isolate().explain(machine.facts());
-            let reason = refusal.map(|refusal| reason(explain(refusal)));
+            shown.refused.push(refusal.map(|refusal| reason(explain(refusal))));
             let join = if spec.takes_turns() { Join::Turns } else { Join::Parts };
             let known = spec.merge.filter(|_| !no_merge).map(|number| (number, cgroup));
             if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
-                // One instance that counts is enough for a row.
-                shown.missing[*column] = shown.missing[*column].take().filter(|_| reason.is_some());
                 shown.columns.push((*column, join));
                 continue;
             }
@@ -120,7 +118,6 @@ impl Shown {
             if let Source::Tool(tool) = spec.source {
                 shown.tools.push((column, tool));
             }
-            shown.missing.push(reason);
             shown.specs.push(spec.clone());
             let role = role(spec);
             let (scale, unit) = match (spec.unit.as_str(), role.shown_in()) {
@@ -147,6 +144,10 @@ impl Shown {
         for reading in readings {
             let Some(&(column, join)) = self.columns.get(reading.event) else { continue };
             let place = self.place(reading.slot, span, machine);
+            if let Some(reason) = &self.refused[reading.event] {
+                tally.refuse(place, spot_number(reading.slot), column, reason);
+                continue;
+            }
             let count = reading.count.map(|count| match self.scale {
                 true => count,
                 false => Count { enabled_ns: count.running_ns, ..count },
@@ -166,8 +167,7 @@ impl Shown {
             let count = ns.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
             tally.add(self.tool_place(span, machine), 0, column, count, Join::Parts);
         }
-        let rows =
-            tally.rows(|column| self.missing[column].clone(), |column| self.idle(column, span, machine));
+        let rows = tally.rows(|column| self.idle(column, span, machine));
         Counts {
             events: self.events.clone(),
             rows,

@@ -13,8 +13,8 @@ use crate::counter::target::Cgroup;
 use crate::error::{Error, Result};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
-use crate::profile::expression::Definition;
-use crate::profile::{expression, named, topdown};
+use crate::profile::metrics::expression::Definition;
+use crate::profile::metrics::{expression, named, topdown};
 use crate::recording::launch;
 use crate::recording::plan::Scope;
 
@@ -24,8 +24,8 @@ pub(super) struct Wanted {
     pub(super) metrics: Vec<Definition>,
     /// The top-down analysis is asked for, and its events are there.
     pub(super) topdown: bool,
-    /// The default set had to do without hardware events, since the machine has no counters: how cycles were
-    /// refused.
+    /// The hardware events of the default set cannot be counted, since the machine has no counters: how
+    /// cycles were refused.
     pub(super) no_hardware: Option<Box<Refusal>>,
 }
 
@@ -57,7 +57,9 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     if events.is_empty() && !null && !only_metrics {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
-        for text in default_set(*detailed, whole_cpus, no_hardware.is_none(), host) {
+        // A person is told once that there is no hardware; a program finds its rows, as with perf.
+        let hardware = no_hardware.is_none() || plan.output.is_data();
+        for text in default_set(*detailed, whole_cpus, hardware, host) {
             chosen.groups.extend(parser.parse(text)?);
         }
     } else if *detailed > 0 && !null {

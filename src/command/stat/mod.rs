@@ -26,9 +26,10 @@ use crate::counter::reservation::Watcher;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
-use crate::profile::compare::compare;
 use crate::profile::counts::{Counts, CpuTime};
-use crate::profile::{metrics, repeats, topdown};
+use crate::profile::metrics::{self, topdown};
+use crate::profile::repeats;
+use crate::profile::versus::compare;
 use crate::recording::control::Control;
 use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
 use crate::recording::launch;
@@ -50,7 +51,12 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     let host = Host::live();
     let wanted = events::wanted(&plan, &host)?;
     let machine = Machine::new(&host);
-    let mut prepared = reserve(plan.reserve, wanted.groups.iter().map(|(group, _)| group), &host)?;
+    if plan.output.takes_stderr() && plan.verbose == 0 {
+        say::be_quiet(true);
+    }
+    // Rows of hardware that is not there take nothing from anybody.
+    let takers = wanted.groups.iter().map(|(group, _)| group).filter(|_| wanted.no_hardware.is_none());
+    let mut prepared = reserve(plan.reserve, takers, &host)?;
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
@@ -355,7 +361,7 @@ fn hook(option: &str, command: Option<&str>) -> Result<()> {
 fn tell_raw(run: &Run) {
     let names: Vec<&str> = run.set.specs().map(|spec| spec.name.as_str()).collect();
     for reading in &run.readings {
-        let count = reading.count.unwrap_or_default();
+        let Some(count) = reading.count else { continue };
         let place = match (reading.slot.tid, reading.slot.cpu) {
             (_, Some(cpu)) => format!(" on CPU {cpu}"),
             (Some(tid), None) => format!(" in thread {tid}"),
@@ -397,7 +403,7 @@ impl Observer for Follower<'_> {
             let doing = format!("opening {}{}", refusal.event, refusal.on_cpu());
             return Err(refusal.clone().isolate().explain(self.machine.facts()).into_error(doing));
         }
-        if let Some(error) = &self.wanted.no_hardware {
+        if let Some(error) = self.wanted.no_hardware.as_ref().filter(|_| !self.plan.output.is_data()) {
             let why = error.explain(self.machine.facts()).cause;
             self.printer
                 .warn(Warning::NoHardware { why: format!("no cycles, instructions, branches: {why}") });

@@ -17,6 +17,7 @@ use crate::host::{CpuList, Host};
 use crate::profile::counts::Aggregation;
 use crate::recording::launch;
 use crate::recording::plan::{Delay, Scope};
+use crate::terminal::Stream;
 use crate::units::MS;
 
 /// What `pmc stat` shall do.
@@ -108,6 +109,17 @@ impl Output {
     /// `--openmetrics` without a file: the result itself is written in that form.
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
         self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// The result is for programs: it says all that has to be said in its own terms.
+    pub(super) fn is_data(&self) -> bool {
+        self.form != Form::Text || self.openmetrics_is_the_form()
+    }
+
+    /// Data go where pmc speaks otherwise, and no person is there to tell them apart.
+    pub(super) fn takes_stderr(&self) -> bool {
+        let to_stderr = matches!(self.to, To::Stderr | To::Descriptor(2));
+        self.is_data() && to_stderr && !Stream::Error.is_terminal()
     }
 }
 

@@ -4,11 +4,11 @@ use super::plan::{Form, Output, Plan};
 use super::serve::Server;
 use super::sink::{self, Sink};
 use crate::error::{Result, Warning, say};
-use crate::profile::compare::Comparison;
 use crate::profile::counts::Counts;
+use crate::profile::versus::Comparison;
 use crate::recording::plan::Scope;
 use crate::view::openmetrics;
-use crate::view::stat::{StatStyle, Subject, compare, csv, document, json, text};
+use crate::view::stat::{StatStyle, Subject, csv, document, json, text, versus};
 
 /// The output of one `pmc stat`.
 pub(super) struct Printer {
@@ -141,8 +141,8 @@ impl Printer {
     pub(super) fn comparison(&mut self, comparison: &Comparison) -> Result<()> {
         let Self { output, style, sink, .. } = self;
         match output.form {
-            Form::Text | Form::Csv(_) => sink.print(|out| compare::text(out, comparison, style)),
-            Form::JsonLines | Form::Document => sink.print(|out| compare::json(out, comparison)),
+            Form::Text | Form::Csv(_) => sink.print(|out| versus::text(out, comparison, style)),
+            Form::JsonLines | Form::Document => sink.print(|out| versus::json(out, comparison)),
         }
     }
 

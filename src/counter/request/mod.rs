@@ -9,9 +9,11 @@ pub mod given_up;
 pub mod sampling;
 
 use super::refusal::{Refusal, RefusalKind};
+use super::target::TargetSlot;
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, read_format, sample_type};
 use crate::event::{EventSpec, Source};
+use crate::host::CpuList;
 use crate::sys::errno;
 use given_up::GivenUp;
 
@@ -154,6 +156,31 @@ pub fn allocate(
         precise_max: spec.precise_max,
         exclusion_chosen: spec.exclusion_chosen,
     })
+}
+
+/// Whether an event that is bound to CPUs (`cpu=LIST`, a PMU's own) can be opened on all of them, and on one
+/// at least of those that are `counted` (`None`: tasks are, wherever they run).
+///
+/// # Errors
+/// `EINVAL`, as `pmc_allocate(3)` has it for a bad CPU number.
+pub fn check_cpus(spec: &EventSpec, online: &CpuList, counted: Option<&CpuList>) -> Result<(), Box<Refusal>> {
+    let attr = || spec.attr().cloned().unwrap_or_default();
+    let error = std::io::Error::from_raw_os_error(errno::EINVAL);
+    if let Some(missing) = spec.cpus.iter().flat_map(CpuList::iter).find(|&cpu| !online.contains(cpu)) {
+        let slot = TargetSlot { tid: None, cpu: Some(missing) };
+        return Err(Box::new(Refusal::new(&spec.name, attr(), slot, &error)));
+    }
+    // The halves of a hybrid event are each on their own cores.
+    let bound = spec.cpus.as_ref().or(spec.core_cpus.as_ref().filter(|_| spec.merge.is_none()));
+    match (bound, counted) {
+        (Some(bound), Some(counted)) if bound.intersection(counted).is_empty() => {
+            let cause = format!("it counts on CPUs {bound} only, and {counted} are looked at");
+            let remedy = format!("add them: -C {bound}");
+            let known = (RefusalKind::BadRequest, cause.as_str(), remedy.as_str());
+            Err(Box::new(Refusal::before_the_kernel(&spec.name, attr(), errno::EINVAL, known)))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Request {

@@ -14,6 +14,7 @@ pub mod rows;
 pub mod tree;
 
 use super::sampled::{Cell, SortKey, StringTable, Value};
+use super::statistics::SIGNIFICANCE;
 use super::statistics::proportions::{self, Difference, Part};
 
 pub use rows::compare;
@@ -21,8 +22,6 @@ pub use tree::Tree;
 
 /// Version of the JSON document; it grows when a field changes its meaning.
 pub const VERSION: u32 = 1;
-/// Differences with a greater (adjusted) probability under chance alone are not claimed.
-pub const SIGNIFICANCE: f64 = super::compare::SIGNIFICANCE;
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_964;
 /// Fewer samples on both sides together cannot show anything, and are not tested.

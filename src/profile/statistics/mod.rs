@@ -8,6 +8,9 @@ pub mod proportions;
 
 use distribution::{t_quantile, t_two_sided};
 
+/// Differences with a greater probability under chance alone are not claimed.
+pub const SIGNIFICANCE: f64 = 0.05;
+
 /// What repeated measurements of one thing say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   rings ──► recorder (what is done at each wake) ──► output (counts, mends, unwinds) ──► perfdata::Writer
-//!                 '─ rotation: when the next file begins     '─ sections: the machine, the events, build-ids
+//!                 '─ rotation: when the next file begins     '─ features: the machine, the events, build-ids
 //! ```
 
+pub(crate) mod features;
 pub(crate) mod output;
 pub(crate) mod recorder;
 pub(crate) mod rotation;
-pub(crate) mod sections;

@@ -2,13 +2,13 @@
 //!
 //! Receives ring memory and records of our own; counts them ([`RecordTally`]), hands them to the [`Writer`],
 //! and begins another file when told. Leaves reading of rings to the loop, feature sections to
-//! [`super::sections`].
+//! [`super::features`].
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{rotation, sections};
+use super::{features, rotation};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
 use crate::perfdata::{self, Features, Options, RecordTally, RecordedEvent, Writer};
@@ -80,7 +80,7 @@ pub(crate) struct Output<'a> {
     next_note: Instant,
     each_note: Duration,
     noted: usize,
-    known_ids: sections::KnownIds,
+    known_ids: features::KnownIds,
 }
 
 /// When build-ids are noted for the first time.
@@ -149,7 +149,7 @@ impl<'a> Output<'a> {
             next_note: Instant::now() + FIRST_NOTE,
             each_note: FIRST_NOTE,
             noted: 0,
-            known_ids: sections::KnownIds::default(),
+            known_ids: features::KnownIds::default(),
         };
         output.writer = Some(output.begin(true)?);
         Ok(output)
@@ -320,7 +320,7 @@ impl<'a> Output<'a> {
         }
         self.each_note *= 2;
         self.next_note = now + self.each_note;
-        let rows = sections::build_ids(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        let rows = features::build_ids(&self.tally, self.plan.build_ids, &mut self.known_ids);
         if rows.len() <= self.noted {
             return Ok(());
         }
@@ -382,7 +382,7 @@ impl<'a> Output<'a> {
                 self.events.twins.iter().map(|twin| (twin.attr.clone(), twin.name(), twin.ids.clone())),
             );
         }
-        sections::at_the_end(&mut features, &self.tally, self.plan.build_ids, &mut self.known_ids);
+        features::at_the_end(&mut features, &self.tally, self.plan.build_ids, &mut self.known_ids);
         let (records, is_cut) = (writer.bytes(), writer.is_cut());
         let finished = writer.finish(&features);
         let mut totals = self.totals();

@@ -1,7 +1,7 @@
 //! A recording from the first record to the last: what is done with the rings whenever the loop wakes.
 //!
 //! Receives rings that are open, an [`Output`] that has begun, and the plans; hands on what it came to
-//! ([`Run`]). Decides when rings are drained, when another file begins and when a file is full; says nothing
+//! ([`Run`]). Decides when rings are drained and when a file is full; says nothing
 //! but through the [`StatusLine`]. The loop is [`drive`](crate::recording::drive)'s.
 //!
 //! ```text
@@ -11,6 +11,7 @@
 use std::os::fd::BorrowedFd;
 
 use super::output::{Output, Totals};
+use super::rotation::Schedule;
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
 use crate::counter::rings::{Reading, Rings};
@@ -23,7 +24,7 @@ use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
 use crate::recording::open;
-use crate::recording::plan::{FilePlan, Rotation, SamplePlan, Scope};
+use crate::recording::plan::{FilePlan, SamplePlan, Scope};
 use crate::recording::reservation::{EventChoice, EventSwitch};
 use crate::recording::synthesize::{self, Extent};
 use crate::recording::unwinding::Ends;
@@ -102,8 +103,7 @@ impl Recording<'_> {
             output,
             status,
             next_drain: 0,
-            rotate_at: None,
-            is_snapshot_due: false,
+            schedule: Schedule::new(file),
             readings: Vec::new(),
             failed: None,
             is_full: false,
@@ -144,9 +144,7 @@ struct Recorder<'a> {
     status: &'a mut dyn StatusLine,
     drain_ns: u64,
     next_drain: u64,
-    rotate_at: Option<u64>,
-    /// A snapshot was asked for.
-    is_snapshot_due: bool,
+    schedule: Schedule,
     readings: Vec<Reading>,
     failed: Option<Error>,
     is_full: bool,
@@ -188,17 +186,17 @@ impl Driven for Recorder<'_> {
         }
         measurement.ending.stopped = self.failed.is_some();
         self.next_drain = measurement.start + self.drain_ns;
-        self.set_rotation(measurement.start);
+        self.schedule.begin(measurement.start);
         Ok(())
     }
 
     /// One ring may wait until others are drained, but not for ever.
     fn due(&self) -> Option<u64> {
-        Some(self.rotate_at.map_or(self.next_drain, |at| at.min(self.next_drain)))
+        Some(self.schedule.next_at().map_or(self.next_drain, |at| at.min(self.next_drain)))
     }
 
     fn snapshot(&mut self) {
-        self.is_snapshot_due = true;
+        self.schedule.ask_for();
     }
 
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
@@ -276,24 +274,10 @@ impl Recorder<'_> {
 
     // --- rotation ---
 
-    fn set_rotation(&mut self, now: u64) {
-        self.rotate_at = match self.file.rotation {
-            Some(Rotation::Ns(ns)) => Some(now + ns),
-            _ => None,
-        };
-    }
-
     fn rotate_if_due(&mut self, now: u64) -> Result<()> {
-        let is_snapshot_due = std::mem::take(&mut self.is_snapshot_due);
-        let is_due = match self.file.rotation {
-            Some(Rotation::Bytes(most)) => self.output.bytes() >= most,
-            Some(Rotation::Ns(_)) => self.rotate_at.is_some_and(|at| now >= at),
-            Some(Rotation::Signal) => is_snapshot_due,
-            None => self.file.snapshots && is_snapshot_due,
-        };
-        if is_due {
+        if self.schedule.is_due(now, self.output.bytes()) {
             self.rotate()?;
-            self.set_rotation(now);
+            self.schedule.begin(now);
         }
         Ok(())
     }

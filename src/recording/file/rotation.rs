@@ -1,8 +1,55 @@
-//! `--switch-output`: when the recording goes on in another file, and what the files are called.
+//! `--switch-output` and `--snapshot`: when the recording goes on in another file, and what the files are
+//! called.
 
 use std::path::{Path, PathBuf};
 
+use crate::recording::plan::{FilePlan, Rotation};
 use crate::sys::clock;
+
+/// When the next file begins. Times are nanoseconds of the monotonic clock.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    rotation: Option<Rotation>,
+    /// Without rotation: each snapshot is a file.
+    snapshots: bool,
+    next_at: Option<u64>,
+    is_asked_for: bool,
+}
+
+impl Schedule {
+    pub(crate) fn new(plan: &FilePlan) -> Self {
+        Self { rotation: plan.rotation, snapshots: plan.snapshots, next_at: None, is_asked_for: false }
+    }
+
+    /// A file has begun.
+    pub(crate) fn begin(&mut self, now: u64) {
+        self.next_at = match self.rotation {
+            Some(Rotation::Ns(ns)) => Some(now + ns),
+            _ => None,
+        };
+    }
+
+    /// When to ask again, where it is a matter of time.
+    pub(crate) fn next_at(&self) -> Option<u64> {
+        self.next_at
+    }
+
+    /// SIGUSR2, or `snapshot` through `--control`.
+    pub(crate) fn ask_for(&mut self) {
+        self.is_asked_for = true;
+    }
+
+    /// Whether the file, which has so many bytes by now, ends here.
+    pub(crate) fn is_due(&mut self, now: u64, bytes: u64) -> bool {
+        let is_asked_for = std::mem::take(&mut self.is_asked_for);
+        match self.rotation {
+            Some(Rotation::Bytes(most)) => bytes >= most,
+            Some(Rotation::Ns(_)) => self.next_at.is_some_and(|at| now >= at),
+            Some(Rotation::Signal) => is_asked_for,
+            None => self.snapshots && is_asked_for,
+        }
+    }
+}
 
 /// `perf.data` with the date and time behind it, as perf names such files: `perf.data.2026112105061234`.
 pub(crate) fn name(base: &Path) -> PathBuf {

@@ -14,14 +14,13 @@
 //! ```
 
 pub mod disassemble;
+mod kcore;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use object::read::elf::{FileHeader, ProgramHeader};
 use object::read::{Object, ObjectSegment, ObjectSymbol};
-use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
 use self::disassemble::{Flow, Instruction, Machine, Syntax};
@@ -35,8 +34,6 @@ use crate::address::Avma;
 
 /// A longer function is cut.
 pub const MOST_CODE: u64 = 1 << 20;
-/// The headers of `/proc/kcore` are far smaller.
-const MOST_HEADERS: usize = 1 << 20;
 
 /// Machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +48,7 @@ pub struct MachineCode {
     pub from: PathBuf,
     /// Addresses with their source file and line, where the source of the bytes knows them (jitdump).
     pub lines: Vec<(u64, String, u32)>,
-    /// The code still has places that are filled in when it is sources (a kernel module's file): its targets
+    /// The code still has places that are filled in when it is loaded (a kernel module's file): its targets
     /// mean nothing.
     pub is_unlinked: bool,
 }
@@ -243,7 +240,7 @@ impl Symbolizer {
             from_image(image, address, start, size)
         };
         if let Some(path) = kcore {
-            return from_kcore(path, start, start, size);
+            return kcore::read(path, start, start, size);
         }
         if self.options().vmlinux.is_some()
             && let Some(code) = from_file()
@@ -252,7 +249,7 @@ impl Symbolizer {
         }
         let said = match sources.memory() {
             LiveMemory::Kernel(moved) => {
-                match from_kcore(Path::new("/proc/kcore"), start.wrapping_add(moved), start, size) {
+                match kcore::read(Path::new("/proc/kcore"), start.wrapping_add(moved), start, size) {
                     Ok(code) => return Ok(code),
                     Err(error) => error.why,
                 }
@@ -261,7 +258,7 @@ impl Symbolizer {
         };
         from_file().ok_or_else(|| {
             let remedy = match self.module(id).kind {
-                Kind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is sources",
+                Kind::Bpf => "bpftool prog dump jited, or read /proc/kcore as root while the program is loaded",
                 _ => "run as root where /proc/kcore is there, or give the kernel's file (--vmlinux) or a copy of its memory (--kcore)",
             };
             NoCode::new(format!("the kernel's code cannot be read: {said}; and no file of this kernel was found"), remedy)
@@ -342,88 +339,4 @@ fn read_at(path: &Path, start: u64, size: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; size as usize];
     File::open(path)?.read_exact_at(&mut bytes, start)?;
     Ok(bytes)
-}
-
-/// Reads out of an ELF core file whose segments are the kernel's memory: it cannot be mapped, and is as large
-/// as that.
-fn from_kcore(path: &Path, address: u64, start: u64, size: u64) -> Result<MachineCode, NoCode> {
-    let unread = |why: String| {
-        let why = format!("{}: {why}", path.display());
-        NoCode::new(why, "run as root, or give the kernel's file (--vmlinux)")
-    };
-    let words = |error: std::io::Error| unread(crate::error::kernel_words(&error));
-    let file = crate::sys::file_map::open_regular(path, true).map_err(words)?;
-    let mut headers = vec![0; MOST_HEADERS];
-    let mut held = 0;
-    while held < headers.len() {
-        match file.read_at(&mut headers[held..], held as u64).map_err(words)? {
-            0 => break,
-            more => held += more,
-        }
-    }
-    headers.truncate(held);
-    let broken = || unread("not an ELF file of 64 bits".into());
-    let header = elf::FileHeader64::<Endianness>::parse(&*headers).map_err(|_| broken())?;
-    let endian = header.endian().map_err(|_| broken())?;
-    let machine = Machine::of_elf(header.e_machine(endian).0)
-        .ok_or_else(|| unread("the code is for a machine whose instructions are not known here".into()))?;
-    let segments = header.program_headers(endian, &*headers).map_err(|_| broken())?;
-    for segment in segments {
-        let into = address.wrapping_sub(segment.p_vaddr(endian));
-        let there = segment.p_filesz(endian);
-        if segment.p_type(endian) != elf::PT_LOAD || into >= there {
-            continue;
-        }
-        let mut bytes = vec![0; size.min(there - into) as usize];
-        let offset = segment.p_offset(endian).checked_add(into).ok_or_else(broken)?;
-        file.read_exact_at(&mut bytes, offset).map_err(words)?;
-        return Ok(MachineCode {
-            start,
-            machine,
-            bytes,
-            from: path.to_owned(),
-            lines: Vec::new(),
-            is_unlinked: false,
-        });
-    }
-    Err(unread(format!("it has nothing at {address:#x}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// An ELF core file with one segment.
-    fn core(address: u64, bytes: &[u8]) -> Vec<u8> {
-        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
-        file.extend([4, 0, 62, 0, 1, 0, 0, 0]);
-        for word in [0u64, 64, 0] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-        file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
-        for word in [120u64, address, 0, bytes.len() as u64, bytes.len() as u64, 1] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(bytes);
-        file
-    }
-
-    #[test]
-    fn the_kernels_memory_is_read_by_address() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("kcore");
-        let base = 0xffff_ffff_8100_0000;
-        std::fs::write(&path, core(base, &[0x90, 0xc3, 0xcc])).unwrap();
-        let code = from_kcore(&path, base + 1, 0x1234, 99).unwrap();
-        assert_eq!((code.start, code.machine, &code.bytes[..]), (0x1234, Machine::X86_64, &[0xc3, 0xcc][..]));
-        assert!(from_kcore(&path, base + 3, 0, 1).unwrap_err().why.contains("it has nothing at"));
-        let whole = std::fs::read(&path).unwrap();
-        for cut in 0..whole.len() {
-            std::fs::write(&path, &whole[..cut]).unwrap();
-            assert!(from_kcore(&path, base, base, 3).is_err(), "cut at {cut}");
-        }
-        let error = from_kcore(Path::new("/does/not/exist"), base, base, 3).unwrap_err();
-        assert!(error.why.contains("ENOENT"), "{error:?}");
-    }
 }

@@ -6,7 +6,7 @@
 //! any unit is parsed twice.
 //!
 //! Split DWARF is followed into `.dwp` packages and `.dwo` files, dwz's common parts into their file.
-//! SplitFiles are hostile: sections are unpacked to bounded sizes, and nesting deeper than a stack can bear
+//! Files are hostile: sections are unpacked to bounded sizes, and nesting deeper than a stack can bear
 //! is refused ([`depth`]).
 
 use std::borrow::Cow;

@@ -34,7 +34,7 @@ impl Image {
         Self { path: path.into(), bytes: ImageBytes::Mapped(map) }
     }
 
-    /// ImageBytes that are already there.
+    /// Bytes that are already there.
     pub fn held(path: impl Into<PathBuf>, bytes: Vec<u8>) -> Self {
         Self { path: path.into(), bytes: ImageBytes::Held(bytes) }
     }

@@ -35,7 +35,7 @@ type JitLine = (u64, u32, u32);
 pub struct JitCode {
     /// Where it lies in the process.
     pub start: u64,
-    /// JitBytes of code.
+    /// Bytes of code.
     pub size: u64,
     /// Its name, as the compiler wrote it.
     pub name: String,

@@ -10,6 +10,7 @@ pub mod frame;
 pub mod functions;
 pub mod help;
 pub mod threads;
+mod too_small;
 pub mod tree;
 
 use ratatui::Frame;
@@ -20,7 +21,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::keys::Pane;
-use super::layout::{LEAST_HEIGHT, LEAST_WIDTH};
 use super::state::search::Search;
 use super::state::{Over, State};
 use super::theme::Theme;
@@ -31,7 +31,7 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     let area = frame.area();
     let buffer = frame.buffer_mut();
     let Some(areas) = state.areas().filter(|_| (area.width, area.height) == state.size) else {
-        too_small(buffer, area);
+        too_small::draw(buffer, area);
         return;
     };
     frame::header(buffer, areas.header, state, theme);
@@ -54,15 +54,6 @@ pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     }
     if let Some(column) = frame::footer(buffer, areas.footer, state, theme) {
         frame.set_cursor_position((column, areas.footer.y));
-    }
-}
-
-fn too_small(buffer: &mut Buffer, area: Rect) {
-    let (width, height) = (area.width, area.height);
-    let words = format!("pmc needs {LEAST_WIDTH}x{LEAST_HEIGHT}, this is {width}x{height} (q quits)");
-    for (line, start) in (0..height).zip((0..words.len()).step_by(usize::from(width.max(1)))) {
-        let end = (start + usize::from(width)).min(words.len());
-        buffer.set_stringn(area.x, area.y + line, &words[start..end], width.into(), Style::new());
     }
 }
 

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Layout, wanted};
-use crate::profile::diff::{Change, Comparison, Compute, Event, Line, SIGNIFICANCE, VERSION};
+use crate::profile::diff::{Change, Comparison, Compute, Event, Line, VERSION};
 use crate::profile::sampled::{Cell, Value};
+use crate::profile::statistics::SIGNIFICANCE;
 use crate::view::json_document::{list, text};
 
 pub(super) fn write(out: &mut dyn Write, comparison: &Comparison, layout: &Layout) -> io::Result<()> {

@@ -5,12 +5,11 @@
 //! where that is broken, `docs/output-formats.md` says what pmc does instead.
 //!
 //! ```text
-//! text      the table for people, with notes        compare   several commands beside each other
+//! text      the table for people, with notes        versus    several commands beside each other
 //! csv       -x SEP, perf's fields                   runs      what -r N runs say together
 //! json      -j, perf's lines                        document  --json=2, one document with numbers
 //! ```
 
-pub mod compare;
 pub mod csv;
 pub mod document;
 pub mod json;
@@ -18,6 +17,7 @@ mod metric_table;
 mod place;
 mod runs;
 pub mod text;
+pub mod versus;
 
 use std::borrow::Cow;
 

@@ -64,6 +64,47 @@ fn perf_s_ways_of_typing() {
     }
 }
 
+/// `pmc stat -x, CMD 2>&1 | …`: what pmc has to say stands in the data, or nowhere.
+#[test]
+fn data_on_stderr_stand_alone() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    // Where there are no counters, their rows are there and say so.
+    let csv = pmc(&["-x,", "--", "true"]);
+    assert!(csv.lines().all(|line| line.split(',').count() >= 7), "{csv}");
+    assert!(csv.contains("cycles"), "{csv}");
+    let lines = pmc(&["-j", "--", "true"]);
+    for line in lines.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|error| panic!("{error}: {lines}"));
+    }
+    assert!(lines.contains("cycles"), "{lines}");
+    let document: serde_json::Value = serde_json::from_str(&pmc(&["--json=2", "--", "true"])).unwrap();
+    assert!(document["events"].as_array().unwrap().iter().any(|event| event["name"] == "cycles"));
+    let page = pmc(&["--openmetrics", "--", "true"]);
+    assert!(page.starts_with("# TYPE ") && page.contains("cycles"), "{page}");
+    // Warnings of every kind.
+    let vs = ["stat", "--vs", "sh -c 'exit 4'", "--vs", "true", "-r", "1", "-e", "page-faults"];
+    let ran = kit::run(&[&vs[..], &["-j"]].concat()).expect(4);
+    serde_json::from_str::<serde_json::Value>(&ran.stderr).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr));
+    kit::run(&vs).expect(4).says(&["ended with status 4"]);
+}
+
+/// The two clocks are the only software events that count time.
+#[test]
+fn counts_are_no_milliseconds() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    for (event, unit) in [("config=0", "msec"), ("config=1", "msec"), ("config=2", ""), ("config=3", "")] {
+        let event = format!("software/{event}/");
+        let counts = count(&["-e", &event, "--", "true"]);
+        assert_eq!(counts.0["events"][0]["unit"], unit, "{event}");
+        let number = counts.number(&event);
+        assert!(unit == "msec" || number.fract() == 0.0, "{event}: {number}");
+    }
+}
+
 #[test]
 fn tool_events_have_perf_s_fields() {
     if !kit::need_perf_events() || !kit::need_program("perf") {

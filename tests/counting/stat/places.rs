@@ -95,6 +95,55 @@ fn rows_add_up_to_the_sum() {
     }
 }
 
+/// As with perf: a row for each place, in every form and interval.
+#[test]
+fn what_is_not_supported_has_its_rows() {
+    if !may_count_cpus() {
+        return;
+    }
+    const NONE: &str = "software/config=99/";
+    let not_supported = |text: &str| {
+        let rows = text.lines().filter(|line| line.contains("<not supported>"));
+        rows.map(|row| row.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for option in ["-A", "--per-core", "--per-die", "--per-socket", "--per-node"] {
+        let text = pmc(&["-a", option, "-e", NONE, "--", "true"]);
+        assert!(!not_supported(&text).is_empty() && text.contains("ENOENT"), "{option}: {text}");
+        let csv = pmc(&["-a", option, "-x,", "-e", NONE, "--", "true"]);
+        assert_eq!(csv.lines().count(), not_supported(&csv).len(), "{option}: {csv}");
+        assert_eq!(not_supported(&csv).len(), not_supported(&text).len(), "{option}: {csv}");
+    }
+    let rows = not_supported(&pmc(&["-a", "-A", "-e", NONE, "--", "true"]));
+    assert_eq!(rows.len(), online(), "{rows:?}");
+    let intervals = pmc(&["-a", "--per-socket", "-I", "20", "--interval-count", "2", "-e", NONE]);
+    assert!(not_supported(&intervals).len() >= 2, "{intervals}");
+    let own = std::process::id().to_string();
+    let threads = pmc(&["-p", &own, "--per-thread", "-e", NONE, "--timeout", "20"]);
+    assert!(threads.contains("<not supported>"), "{threads}");
+}
+
+/// A CPU that an event names and nobody has, or that is left out: `EINVAL` in words, as `pmc_allocate(3)` has
+/// it.
+#[test]
+fn an_event_s_cpus_are_there_and_counted() {
+    if !may_count_cpus() {
+        return;
+    }
+    const FAR: &str = "page-faults,cpu=4000";
+    for scope in [&[][..], &["-a"], &["-a", "-A"], &["-a", "--per-core"]] {
+        let text = pmc(&[scope, &["-e", FAR, "--", "true"]].concat());
+        let words = ["<not supported>", "page-faults", "EINVAL", "CPU 4000 does not exist"];
+        assert!(words.iter().all(|word| text.contains(word)), "{scope:?}: {text}");
+    }
+    kit::run(&["record", "-o", "/dev/null", "-e", FAR, "--", "true"])
+        .expect(1)
+        .says(&["sampling page-faults", "CPU 4000 does not exist"]);
+    if online() > 1 {
+        let text = pmc(&["-C", "0", "-e", "page-faults,cpu=1", "--", "true"]);
+        assert!(text.contains("<not supported>") && text.contains("counts on CPUs 1 only"), "{text}");
+    }
+}
+
 #[test]
 fn all_threads_have_a_row_each() {
     if !may_count_cpus() {

@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use super::{BUSY, count, kit, pmc, start, wait_for_counters};
 
@@ -64,10 +65,36 @@ fn a_delay_leaves_the_beginning_out() {
     };
     let (all, late) = (faults(&[]), faults(&["-D", "2000"]));
     assert!(late < all / 10.0, "{late} of {all}");
-    if kit::need_root() {
-        let ran = kit::run(&["stat", "-a", "-e", "cpu-clock", "-D", "5000", "--timeout", "50"]).expect(0);
-        ran.says(&["<not counted>", "counting was off"]);
+    // A command that is over before the delay is.
+    kit::run(&["stat", "-e", "task-clock", "-D", "60000", "--", "true"])
+        .expect(0)
+        .says(&["<not counted>", "counting was off"]);
+}
+
+/// Nothing was counted while it lasted, so nothing is held against it: no elapsed time, no interval, no
+/// timeout.
+#[test]
+fn a_delay_is_no_part_of_the_measurement() {
+    if !kit::need_perf_events() {
+        return;
     }
+    const DELAY: f64 = 2.0;
+    let begun = Instant::now();
+    let most = || begun.elapsed().as_secs_f64() - DELAY;
+    let counts = count(&["-D", "2000", "-e", "task-clock,duration_time", "--", "sleep", "2.2"]);
+    let (elapsed, most) = (counts.seconds("elapsed_s"), most());
+    assert!(elapsed <= most && counts.number("duration_time") <= most * 1e9, "{elapsed} s of {most}");
+
+    let begun = Instant::now();
+    let text = pmc(&["-D", "2000", "-I", "100", "-x,", "-e", "task-clock", "--", "sleep", "2.5"]);
+    let most = begun.elapsed().as_secs_f64() - DELAY;
+    let time = |line: &str| line.trim().split(',').next().unwrap().parse::<f64>().unwrap();
+    assert!(text.lines().all(|line| time(line) <= most), "within {most} s: {text}");
+    assert!(text.lines().count() > 0);
+
+    // As long as was asked for, however long it took to begin.
+    let counts = count(&["-D", "1000", "--timeout", "200", "-e", "task-clock", "--", "sleep", "60"]);
+    assert!(counts.seconds("elapsed_s") >= 0.2, "{}", counts.0);
 }
 
 #[test]

@@ -10,13 +10,13 @@ mod samples;
 
 use std::io;
 
-use pmc::profile::compare::compare;
 use pmc::profile::counts::{Aggregation, Counts, Event, PlaceLabel, Reason, Role, RunTime, Value};
 use pmc::profile::metrics::{derive, shadow};
-use pmc::profile::{expression, named};
+use pmc::profile::metrics::{expression, named};
+use pmc::profile::versus::compare;
 use pmc::units::Count;
 use pmc::view::openmetrics;
-use pmc::view::stat::{StatStyle, Subject, compare as compare_view, csv, document, json, text};
+use pmc::view::stat::{StatStyle, Subject, csv, document, json, text, versus};
 
 use samples::*;
 
@@ -261,8 +261,8 @@ fn commands_are_compared() {
     let commands =
         [("sleep 0.1".to_owned(), &a), ("sleep 0.05".to_owned(), &b), ("sleep \u{1b}0.1".to_owned(), &c)];
     let comparison = compare(&commands);
-    kit::golden("stat/compare.txt", &written(|out| compare_view::text(out, &comparison, &plain())));
-    let got = written(|out| compare_view::json(out, &comparison));
+    kit::golden("stat/versus.txt", &written(|out| versus::text(out, &comparison, &plain())));
+    let got = written(|out| versus::json(out, &comparison));
     let value: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!(value["measures"][0]["sides"][1]["verdict"], "faster");
     assert_eq!(value["measures"][0]["sides"][2]["verdict"], "no difference shown");
@@ -270,7 +270,7 @@ fn commands_are_compared() {
     assert!(value["measures"][3]["sides"][1]["statistics"].is_null());
     let disturbed = timed(&[101_000_000, 102_000_000, 900_500_000, 101_300_000, 101_600_000], &[49.0; 5]);
     let comparison = compare(&[("a".to_owned(), &a), ("b".to_owned(), &disturbed)]);
-    let got = written(|out| compare_view::text(out, &comparison, &plain()));
+    let got = written(|out| versus::text(out, &comparison, &plain()));
     assert!(got.contains(" Outliers: elapsed of B in run 3;"), "{got}");
 }
 
@@ -356,7 +356,7 @@ fn top_down_shares_are_shown_as_metrics() {
         elapsed_ns: 9,
         ..Default::default()
     };
-    counts.derived = pmc::profile::topdown::derive(&counts);
+    counts.derived = pmc::profile::metrics::topdown::derive(&counts);
     let got = written(|out| text::run(out, &counts, &command(), &plain()));
     for line in
         ["40.000 % retiring", "10.000 % bad speculation", "20.000 % frontend bound", "30.000 % backend bound"]

@@ -15,9 +15,9 @@
 //! perf's generic names (`branch-misses`, `L1-dcache-loads`) need no quotes: what stands before their `-` is
 //! no event.
 
-use super::counts::Reason;
 use super::role;
 use crate::error::{Error, Result};
+use crate::profile::counts::Reason;
 use crate::text;
 
 /// Deepest nesting: the parser recurses, and its text comes from outside.

@@ -16,7 +16,8 @@ use serde::Serialize;
 
 use super::document::{HeaderJson, StatisticsJson, header};
 use super::{StatStyle, mean_digits, quantity, safe};
-use crate::profile::compare::{Comparison, Line, SIGNIFICANCE, Side, Verdict};
+use crate::profile::statistics::SIGNIFICANCE;
+use crate::profile::versus::{Comparison, Line, Side, Verdict};
 use crate::text as words;
 use crate::view::table::{self, left, right};
 

@@ -6,10 +6,15 @@
 //! together: only those of one row, one cgroup and one level (`:u` with `:u`). Formats nothing; [`Format`]
 //! says which of perf's number forms belongs to a metric.
 
+pub mod expression;
+pub mod named;
+mod role;
+pub mod topdown;
+
 use std::borrow::Cow;
 
 use super::counts::{Counts, Derived, Reason, Role};
-use super::expression::Definition;
+use expression::Definition;
 
 /// One derived number.
 #[derive(Debug, Clone, PartialEq)]
@@ -287,7 +292,7 @@ fn derive_one(counts: &Counts, row: usize, cgroup: Option<&str>, definition: &De
 /// `level`.
 fn find(counts: &Counts, name: &str, cgroup: Option<&str>, level: &str) -> Option<usize> {
     let events = || counts.events.iter().enumerate().filter(|(_, e)| e.cgroup.as_deref() == cgroup);
-    let role = super::role::role_of(name);
+    let role = role::role_of(name);
     events()
         .find(|(_, e)| e.name.eq_ignore_ascii_case(name))
         .or_else(|| {

@@ -11,8 +11,8 @@
 //!                       retiring  bad spec.           backend bound  frontend bound
 //! ```
 
-use super::counts::Derived;
-use super::counts::{Counts, Reason};
+use crate::profile::counts::Derived;
+use crate::profile::counts::{Counts, Reason};
 
 /// Intel since Ice Lake: the hardware counts the four shares itself, with the slots, in one group.
 const SHARES: [&str; 5] =

@@ -5,10 +5,7 @@
 //! `view`.
 
 use super::counts::{Counts, Role};
-use super::statistics::{Summary, Welch, welch};
-
-/// Differences with a greater probability under chance alone are not claimed.
-pub const SIGNIFICANCE: f64 = 0.05;
+use super::statistics::{SIGNIFICANCE, Summary, Welch, welch};
 
 /// Commands compared, measure by measure.
 #[derive(Debug, Clone)]

@@ -1,7 +1,8 @@
 //! The kernel's functions: `/proc/kallsyms`, a copy of it, and where kernel and modules lie.
 //!
 //! Receives the text of those files; hands on one table over the whole kernel address space. Says when the
-//! addresses are hidden, which looks like success to the unwary: every line is there, with zeros.
+//! addresses are hidden, which looks like success to the unwary: every line is there, with zeros. Which of
+//! the kernel's sources is asked first is decided in [`name_sources::load`](super::name_sources::load).
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};

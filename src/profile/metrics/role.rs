@@ -2,8 +2,8 @@
 //!
 //! Receives names; decides nothing about values.
 
-use super::counts::Role;
 use crate::abi::generic;
+use crate::profile::counts::Role;
 
 /// The roles that perf's generic names stand for.
 const ROLES: &[(&str, Role)] = &[
