@@ -11,7 +11,7 @@
 //!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
-pub use super::call_chain::{Stacker, Unwind, Walk};
+pub use super::call_chain::{CallChain, Stacker, Unwind, Walk};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weight_of};
 
@@ -317,7 +317,7 @@ impl<'a> Worker<'a> {
         let weight = weight_of(sample);
         let value = Value::of(if self.query.by_weight { weight.max(1) } else { period }, weight);
         let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
-        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).as_bytes());
+        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).words.as_bytes());
         let attributes = self.attributes(&about, sample, value, None);
         let key = Key { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
