@@ -149,7 +149,7 @@ fn compare(mut sides: Vec<DiffSide>, request: &DiffRequest, texts: StringTable) 
             rows.push(row);
             trees.push(tree);
         }
-        let mut event = diff::compare(&name, &rows, request.compute, request.order);
+        let mut event = diff::compare(&name, &rows, request.compute, request.order, &texts);
         if trees.iter().filter(|tree| tree.is_some()).count() > 1 && trees[0].is_some() {
             event.tree = Some(diff::tree::overlay(&trees, &event.totals, request.compute));
         }

@@ -4,6 +4,7 @@
 //! Receives what the session counted and what the symbolizer found; hands on the facts of the *Trust* line.
 
 use super::symbols::Symbols;
+use crate::error::{Warning, say};
 use crate::profile::sampled::quality::{Ends, StackCounts};
 use crate::profile::sampled::{self, ModuleQuality};
 use crate::session::{Samples, Session};
@@ -21,7 +22,18 @@ pub fn lost(session: &Session) -> u64 {
 
 /// What is worth knowing about the file.
 pub fn notes(session: &Session) -> Vec<String> {
-    session.notes().map(ToString::to_string).collect()
+    session.notes().iter().map(ToString::to_string).collect()
+}
+
+/// Says on stderr what is worth knowing about the file and what was lost: for outputs that have no place for
+/// it.
+pub fn warn(session: &Session) {
+    let counted = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));
+    let lost = counted(lost(session), "samples or records were lost while recording");
+    let unknown = counted(session.index.unknown_samples, "samples of no known event are left out");
+    for what in notes(session).into_iter().chain(lost).chain(unknown) {
+        say::warn(&Warning::Recording { what });
+    }
 }
 
 /// Modules with samples, most frames first.
@@ -108,7 +120,7 @@ pub(super) fn trust(
             .max(session.facts.lost_by_events.saturating_add(samples.lost)),
         lost_records: session.facts.lost_records,
         throttled: session.facts.throttled,
-        unknown: samples.unknown,
+        unknown: session.index.unknown_samples,
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
         broken,

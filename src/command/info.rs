@@ -54,7 +54,7 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
         let name =
             |kind| crate::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned);
         recording.records = index.counts().map(|(kind, count)| (name(kind), count)).collect();
-        recording.notes.extend(index.notes.iter().map(ToString::to_string));
+        recording.notes = index.notes.iter().map(ToString::to_string).collect();
     }
     let mut out = BufWriter::new(stdout().lock());
     let written = match typed {

@@ -141,7 +141,8 @@ impl Request {
                 && error.raw_os_error() == Some(errno::EINVAL);
             return Err(Box::new(match for_want_of_privilege {
                 true => self.refusal(&denied(), self.whole.clone(), slot),
-                false => self.refusal(&error, self.whole_without(given_up), slot),
+                // What was given up explains nothing: it is refused without that, too.
+                false => self.refusal(&error, attr, slot),
             }));
         }
     }
@@ -156,16 +157,6 @@ impl Request {
             };
             row.after.contains(&errno) && (row.applies)(self, attr) && changes()
         })
-    }
-
-    /// The whole request, or what is left of it in user mode: the rest was pmc's own affair and explains
-    /// nothing.
-    fn whole_without(&self, given_up: GivenUp) -> Attr {
-        let mut attr = self.whole.clone();
-        if given_up.has(Fallback::UserOnly) {
-            (FALLBACKS[0].give_up)(&mut attr);
-        }
-        attr
     }
 
     fn refusal(&self, error: &io::Error, attr: Attr, slot: TargetSlot) -> Refusal {

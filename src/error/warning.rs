@@ -44,10 +44,12 @@ pub enum Warning {
     GroupsSplit { groups: usize },
     TargetsGone { count: usize, what: &'static str },
     NobodyLeft,
+    NoSamples { why: String, remedy: &'static str },
     SizeReached,
     CopiesKept { samples: String },
     StacksCut { percent: f64 },
     RecordsLost,
+    Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
 }
@@ -62,6 +64,7 @@ impl Warning {
             | Self::CountersReserved { .. }
             | Self::Unreserved { .. }
             | Self::FrequencyLowered { .. }
+            | Self::NoSamples { .. }
             | Self::RecordsLost
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::OptionsForCode
@@ -136,6 +139,7 @@ impl Warning {
                 format!("{count} {what} before their counters were open; they are left out")
             }
             Self::NobodyLeft => "nobody is left to be sampled".to_owned(),
+            Self::NoSamples { why, .. } => format!("there are no samples: {why}"),
             Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
             Self::CopiesKept { samples } => format!(
                 "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
@@ -145,6 +149,7 @@ impl Warning {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")
             }
             Self::RecordsLost => "records were lost since the rings were full".to_owned(),
+            Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
             }
@@ -163,6 +168,7 @@ impl Warning {
             Self::OwnProcessesOnly => "kernel.perf_event_paranoid decides; CAP_PERFMON lifts it",
             Self::FrequencyLowered { .. } => "kernel.perf_event_max_sample_rate decides",
             Self::RingsSmaller { .. } => "raise kernel.perf_event_mlock_kb, or ulimit -l",
+            Self::NoSamples { remedy, .. } => remedy,
             Self::StacksCut { .. } => "--call-graph dwarf,65528 copies more of each",
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",

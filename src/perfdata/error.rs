@@ -102,7 +102,10 @@ impl From<Error> for crate::error::Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// The recorder did not come to its end: no feature sections, read up to the end of the file.
-    Unfinished,
+    Unfinished {
+        /// Bytes of a last record that was not written whole.
+        lost: u64,
+    },
     /// Records end in the middle; what follows cannot be read.
     Torn {
         /// Offset of the first byte that was not read.
@@ -110,8 +113,8 @@ pub enum Note {
         /// Bytes that were not read.
         lost: u64,
     },
-    /// A feature section that lies outside the file or does not hold what it should.
-    BadFeature(String),
+    /// Feature sections that lie outside the file or do not hold what they should: their names.
+    BadFeatures(Vec<String>),
     /// AUX data, which is skipped.
     Aux {
         /// Bytes skipped.
@@ -122,6 +125,13 @@ pub enum Note {
         /// How many.
         count: u64,
     },
+    /// Samples whose fields end before or behind their record: a damaged size hides the records behind it.
+    Misshapen {
+        /// How many.
+        count: u64,
+        /// Bytes in them that belong to no field.
+        bytes: u64,
+    },
     /// A file of the directory that could not be read.
     MissingFile(PathBuf),
     /// The compressed stream is damaged; what follows cannot be read.
@@ -131,12 +141,42 @@ pub enum Note {
     },
 }
 
+impl Note {
+    /// Adds what the records told to what opening the file found out. A record that is cut off where the file
+    /// ends is the same tear.
+    pub(super) fn join(self, notes: &mut Vec<Self>) {
+        if let Self::Torn { at, lost } = self {
+            for note in notes.iter_mut() {
+                match note {
+                    Self::Torn { at: end, lost: more } if at + lost == *end => {
+                        (*end, *more) = (at, *more + lost);
+                        return;
+                    }
+                    // More than a record's worth is damage of its own.
+                    Self::Unfinished { lost: begun } if *begun == 0 && lost <= u16::MAX.into() => {
+                        *begun = lost;
+                        return;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        notes.push(self);
+    }
+}
+
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Unfinished => f.write_str(
-                "the recorder was stopped before it could finish the file; everything up to its end is read",
-            ),
+            Self::Unfinished { lost } => {
+                f.write_str(
+                    "the recorder was stopped before it could finish the file; everything up to its end is read",
+                )?;
+                match lost {
+                    0 => Ok(()),
+                    _ => write!(f, ", but for {} of a record that is not whole", units::bytes(*lost)),
+                }
+            }
             Self::Torn { at, lost } => {
                 write!(
                     f,
@@ -144,7 +184,10 @@ impl std::fmt::Display for Note {
                     units::bytes(*lost)
                 )
             }
-            Self::BadFeature(name) => write!(f, "the {name} section is damaged and is not used"),
+            Self::BadFeatures(names) => match &names[..] {
+                [name] => write!(f, "the {name} section is damaged and is not used"),
+                _ => write!(f, "these sections are damaged and are not used: {}", names.join(", ")),
+            },
             Self::Aux { bytes } => {
                 write!(
                     f,
@@ -154,6 +197,15 @@ impl std::fmt::Display for Note {
             }
             Self::Unknown { count } => {
                 write!(f, "{} records of unknown type skipped", units::thousands(*count))
+            }
+            Self::Misshapen { count, bytes } => {
+                write!(
+                    f,
+                    "{} samples are longer or shorter than their fields: their sizes are damaged; {} in them, \
+                     perhaps of other records, cannot be read",
+                    units::thousands(*count),
+                    units::bytes(*bytes)
+                )
             }
             Self::MissingFile(path) => {
                 write!(f, "{} cannot be read; its records are missing", path.display())

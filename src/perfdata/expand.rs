@@ -31,12 +31,13 @@ pub(super) fn is_compressed(segment: &Segment, is_foreign: bool) -> Result<bool,
     Ok(found)
 }
 
-/// Shows every record, as it lies there, until the visitor says `false`. Stops at what is not a whole record.
+/// Shows every record, as it lies there, until the visitor says `false`. Stops at what is not a whole record;
+/// where that is.
 fn walk(
     segment: &Segment,
     is_foreign: bool,
     mut visit: impl FnMut(u32, &[u8], u64) -> Result<bool, Error>,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let mut buffer = vec![0; READ];
     let mut at = segment.start;
     while at < segment.end {
@@ -47,7 +48,7 @@ fn walk(
         while let Some((kind, size)) = header_at(bytes, is_foreign) {
             let Some((record, left)) = bytes.split_at_checked(size) else { break };
             if !visit(kind, record, at)? {
-                return Ok(());
+                return Ok(at);
             }
             at += size as u64;
             bytes = left;
@@ -58,10 +59,10 @@ fn walk(
             }
         }
         if at == before {
-            return Ok(());
+            break;
         }
     }
-    Ok(())
+    Ok(at)
 }
 
 /// Bytes behind a record that are not records; compressed recordings have them too.
@@ -93,7 +94,7 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
     let mut aux = 0;
     let mut tear = None;
     let end = segment.end;
-    walk(segment, is_foreign, |kind, record, at| {
+    let walked = walk(segment, is_foreign, |kind, record, at| {
         let data = match kind {
             kind::COMPRESSED => &record[HEADER..],
             kind::COMPRESSED2 => exact(record, is_foreign),
@@ -147,9 +148,14 @@ pub(super) fn expand(segment: &Segment, is_foreign: bool, notes: &mut Vec<Note>)
             }
         }
     })?;
-    notes.extend(tear);
-    if !pending.is_empty() {
-        notes.push(Note::Torn { at: segment.end, lost: pending.len() as u64 });
+    // What the last compressed bytes begin, and does not follow, is the same tear.
+    let tear = match tear {
+        None if walked < end => Some(Note::Torn { at: walked, lost: end - walked }),
+        None if !pending.is_empty() => Some(Note::Torn { at: end, lost: pending.len() as u64 }),
+        tear => tear,
+    };
+    if let Some(tear) = tear {
+        tear.join(notes);
     }
     if aux > 0 {
         notes.push(Note::Aux { bytes: aux });

@@ -95,7 +95,7 @@ impl Reader {
             source.len() > table && (no_bits || size == 0 && !header.has_table(source, table)?);
         let end = if unfinished { source.len() } else { start.saturating_add(size) };
         if unfinished {
-            self.notes.push(Note::Unfinished);
+            self.notes.push(Note::Unfinished { lost: 0 });
         } else if end > source.len() {
             // The table of features would stand behind the records.
             self.notes.push(Note::Torn { at: source.len(), lost: end - source.len() });
@@ -111,12 +111,13 @@ impl Reader {
 
     /// The table of sections lies behind the data, one row a bit of the header.
     fn read_features(&mut self, source: &Source, header: &Header, table: u64) -> Result<(), Error> {
+        let mut bad = Vec::new();
         for (row, number) in header.feature_numbers().enumerate() {
             let name = || {
                 Feature::of(number.into()).map_or_else(|| format!("number {number}"), |f| f.name().to_owned())
             };
             let Some(row) = source.section(table.saturating_add(row as u64 * 16), 16)? else {
-                self.notes.push(Note::BadFeature(name()));
+                bad.push(name());
                 continue;
             };
             let word = |at: usize| {
@@ -127,10 +128,17 @@ impl Reader {
             let Some(feature) = Feature::of(number.into()) else { continue };
             let section = source.section(word(0), word(8))?;
             if !section.is_some_and(|bytes| self.features.set(feature, &bytes, header.is_foreign)) {
-                self.notes.push(Note::BadFeature(name()));
+                bad.push(name());
             }
         }
+        self.add_bad_features(bad);
         Ok(())
+    }
+
+    fn add_bad_features(&mut self, names: Vec<String>) {
+        if !names.is_empty() {
+            self.notes.push(Note::BadFeatures(names));
+        }
     }
 
     /// Everything is in the stream: attrs, names and features come as records, usually before the first
@@ -170,7 +178,7 @@ impl Reader {
                     if let Some(feature) = Feature::of(section.feature)
                         && !features.set(feature, section.data, header.is_foreign)
                     {
-                        bad.push(Note::BadFeature(feature.name().to_owned()));
+                        bad.push(feature.name().to_owned());
                     }
                 }
                 Some(Record::BuildId(_)) => add_build_id(record, features),
@@ -188,7 +196,7 @@ impl Reader {
                 event.name = Some(name);
             }
         }
-        self.notes.extend(bad);
+        self.add_bad_features(bad);
         if self.events.is_empty() {
             let what = "the stream ends before it says what was recorded";
             return Err(Error::Malformed { path: source.path().to_owned(), what, at: header.data.offset });
@@ -293,7 +301,7 @@ impl Reader {
     pub fn features(&self) -> &Features {
         &self.features
     }
-    /// What the user should know about the file; [`Index::notes`] has what the records tell.
+    /// What opening the file found out; [`Index::notes`] adds what its records tell.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
@@ -316,7 +324,10 @@ impl Reader {
     /// # Errors
     /// When the kernel cannot read the file. A torn end is a note of the [`Index`].
     pub fn scan(&self, mut visit: impl FnMut(&RawRecord<'_>)) -> Result<Index, Error> {
-        scan::scan(&self.segments, self.order(), &mut |record, _| visit(record))
+        let mut index = scan::scan(&self.segments, self.order(), &mut |record, _| visit(record))?;
+        let found = std::mem::replace(&mut index.notes, self.notes.clone());
+        found.into_iter().for_each(|note| note.join(&mut index.notes));
+        Ok(index)
     }
 
     /// Reads a chunk of the [`Index`] into the buffer. Threads may do so at the same time, each with its own.

@@ -68,9 +68,11 @@ pub struct Index {
     counts: Vec<u64>,
     /// Records of kinds that nobody knows.
     pub unknown: u64,
+    /// Samples that belong to no known event, or are cut short.
+    pub unknown_samples: u64,
     /// Bytes of records.
     pub bytes: u64,
-    /// What the user should know.
+    /// What the user should know: what opening the file found out, and what its records tell.
     pub notes: Vec<Note>,
 }
 
@@ -125,6 +127,7 @@ pub(super) fn scan(
 ) -> Result<Index, Error> {
     let mut index = Index { counts: vec![0; 128], ..Index::default() };
     let mut aux = 0;
+    let (mut misshapen, mut hidden) = (0, 0);
     let mut buffer = vec![0; CHUNK];
     for (number, segment) in segments.iter().enumerate() {
         let mut at = segment.start;
@@ -144,6 +147,14 @@ pub(super) fn scan(
                 }
                 if record.kind == kind::SAMPLE {
                     chunk.samples += 1;
+                    match order.layouts.sample(&record).map(|(_, sample)| sample.excess()) {
+                        None => index.unknown_samples += 1,
+                        Some(Some(0)) => {}
+                        Some(excess) => {
+                            misshapen += 1;
+                            hidden += excess.unwrap_or(0);
+                        }
+                    }
                 }
                 visit(&record, at + u64::from(chunk.len));
                 chunk.len += record.bytes.len() as u32;
@@ -178,6 +189,9 @@ pub(super) fn scan(
         .sum::<u64>();
     if aux > 0 {
         index.notes.push(Note::Aux { bytes: aux });
+    }
+    if misshapen > 0 {
+        index.notes.push(Note::Misshapen { count: misshapen, bytes: hidden });
     }
     if index.unknown > 0 {
         index.notes.push(Note::Unknown { count: index.unknown });

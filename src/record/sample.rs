@@ -113,6 +113,20 @@ impl<'a> Sample<'a> {
     /// Everything behind the period, in one walk; `None` when a size inside the record reaches beyond its
     /// end.
     pub fn parts(&self) -> Option<Parts<'a>> {
+        Some(self.walk()?.0)
+    }
+
+    /// Bytes behind the last field: more than 0 says that the record's size is wrong. `None` as for
+    /// [`parts`](Self::parts).
+    pub fn excess(&self) -> Option<u64> {
+        let (_, rest) = self.walk()?;
+        // Higher bits are fields of a newer kernel.
+        let is_known = self.layout.sample_type < sample_type::WEIGHT_STRUCT << 1;
+        Some(if is_known { rest.len() as u64 } else { 0 })
+    }
+
+    #[inline]
+    fn walk(&self) -> Option<(Parts<'a>, &'a [u8])> {
         let SampleLayout { sample_type, read_format, branch_sample_type, .. } = *self.layout;
         let has = |bit: u64| sample_type & bit != 0;
         let mut c = self.variable()?;
@@ -154,7 +168,7 @@ impl<'a> Sample<'a> {
             let size = c.u64()?;
             parts.aux = Some(c.take(usize::try_from(size).ok()?)?);
         }
-        Some(parts)
+        Some((parts, c.rest()))
     }
 }
 

@@ -123,6 +123,11 @@ impl SampleLayout {
         self.sample_type
     }
 
+    /// The `branch_sample_type` bits it was made from.
+    pub fn branch_sample_type(&self) -> u64 {
+        self.branch_sample_type
+    }
+
     /// Byte offset of the data's address in a sample's body, where it was selected.
     pub(super) fn place_of_addr(&self) -> Option<usize> {
         let at = self.at[Front::Addr as usize];

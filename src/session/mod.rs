@@ -113,7 +113,7 @@ impl Session {
     }
 
     /// What the user should know about the file.
-    pub fn notes(&self) -> impl Iterator<Item = &Note> {
-        self.reader.notes().iter().chain(&self.index.notes)
+    pub fn notes(&self) -> &[Note] {
+        &self.index.notes
     }
 }

@@ -11,7 +11,7 @@
 //!                            '-- both --> stacks, attributes, payloads (intern::SharedInterner)
 //! ```
 
-pub use super::call_chain::{Stacker, Unwind, Walk};
+pub use super::call_chain::{CallChain, Stacker, Unwind, Walk};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weight_of};
 
@@ -132,8 +132,6 @@ pub struct Samples {
     pub totals: Vec<Value>,
     /// What the filters of pid, tid and name took out.
     pub filtered: Vec<Value>,
-    /// Samples that belong to no known event, or are cut short.
-    pub unknown: u64,
     /// Samples that events said they lost, in the counts that samples hold.
     pub lost: u64,
     /// First and last time, in nanoseconds; `None` without times.
@@ -267,10 +265,7 @@ impl<'a> Worker<'a> {
     }
 
     fn sample(&mut self, raw: &RawRecord<'_>, position: Timestamp) {
-        let Some((event, sample)) = self.layouts.sample(raw) else {
-            self.out.unknown += 1;
-            return;
-        };
+        let Some((event, sample)) = self.layouts.sample(raw) else { return };
         let time = sample.time().map(|time| time.0);
         if !self.query.takes(&sample, time) {
             return;
@@ -284,10 +279,7 @@ impl<'a> Worker<'a> {
             return;
         }
         if self.reads && sample.layout().sample_type() & sample_type::READ != 0 {
-            let Some(members) = self.readings.of(self.layouts, event, &sample) else {
-                self.out.unknown += 1;
-                return;
-            };
+            let Some(members) = self.readings.of(self.layouts, event, &sample) else { return };
             for (member, period) in members {
                 self.add(member, &sample, time, position, period);
             }
@@ -329,7 +321,7 @@ impl<'a> Worker<'a> {
         let weight = weight_of(sample);
         let value = Value::of(if self.query.by_weight { weight.max(1) } else { period }, weight);
         let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
-        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).as_bytes());
+        let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).words.as_bytes());
         let attributes = self.attributes(&about, sample, value, None);
         let key = Key { event: event as u32, stack, comm, attributes };
         *self.rows.entry(key).or_default() += value;
@@ -411,7 +403,6 @@ fn merge(parts: Vec<Samples>, interned: Interned, query: &SampleQuery) -> Sample
         all.rows.extend(part.rows);
         let sums = all.totals.iter_mut().zip(&part.totals).chain(all.filtered.iter_mut().zip(&part.filtered));
         sums.for_each(|(sum, more)| *sum += *more);
-        all.unknown += part.unknown;
         all.lost += part.lost;
         all.span = match (all.span, part.span) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),

@@ -135,9 +135,46 @@ fn a_torn_file_is_read_up_to_the_tear() {
     let reader = Reader::open(&file).expect("it opens");
     assert!(matches!(reader.notes(), [Note::Torn { at, .. }] if *at == cut), "{:?}", reader.notes());
     let index = reader.scan(|_| {}).expect("it scans");
-    assert!(matches!(index.notes[..], [Note::Torn { at, .. }] if at < cut), "{:?}", index.notes);
+    // The record that is cut off and the end of the file are one tear.
+    let end =
+        Reader::open(kit::data("perfdata/fp.data")).map(|whole| whole.data_offset() + whole.data_size());
+    let end = end.expect("it opens");
+    assert!(
+        matches!(index.notes[..], [Note::Torn { at, lost }] if at < cut && at + lost == end),
+        "{:?}",
+        index.notes
+    );
     let some = devour(&file).expect("it reads");
     assert!(some > 10 && some < all, "{some} of {all}");
+}
+
+#[test]
+fn one_tear_is_one_note() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("torn");
+    let notes = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).expect("it can be written");
+        Reader::open(&file).and_then(|reader| reader.scan(|_| {})).expect("it scans").notes
+    };
+    // Cut off among the features: they are all gone for one reason.
+    let whole = saved("fp");
+    let cut = notes(&whole[..whole.len() * 2 / 3]);
+    assert!(matches!(&cut[..], [Note::BadFeatures(names)] if names.len() > 3), "{cut:?}");
+    // The recorder was killed while it wrote a record.
+    let mut killed = whole.clone();
+    killed[48..56].fill(0);
+    killed[72..104].fill(0);
+    killed.truncate(6003);
+    let killed = notes(&killed);
+    assert!(matches!(killed[..], [Note::Unfinished { lost: 1.. }]), "{killed:?}");
+    // Compressed records, cut off, and with a size in the middle that is none.
+    let mut packed = saved("packed");
+    let reader = Reader::open(kit::data("perfdata/packed.data")).expect("it opens");
+    let torn = notes(&packed[..reader.data_offset() as usize + 1003]);
+    assert!(matches!(torn[..], [Note::Torn { .. }]), "{torn:?}");
+    packed[reader.data_offset() as usize + 6..][..2].fill(0);
+    let torn = notes(&packed);
+    assert!(matches!(torn[..], [Note::Torn { at, lost: 1.. }] if at == reader.data_offset()), "{torn:?}");
 }
 
 #[test]

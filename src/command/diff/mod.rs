@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write, stdout};
 
 use super::progress::Bars;
 use crate::analysis::diff::DiffSides;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::view;
 pub(super) use plan::Plan;
 
@@ -20,6 +20,11 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         false => error.try_this("name both recordings: pmc diff OLD NEW"),
     })?;
     let comparison = sides.compare(&plan.request)?;
+    if plan.layout.form.is_bare() {
+        for what in comparison.notes.iter().cloned() {
+            say::warn(&Warning::Recording { what });
+        }
+    }
     let mut out = BufWriter::with_capacity(1 << 16, stdout().lock());
     view::diff::write(&mut out, &comparison, &plan.layout)
         .and_then(|()| out.flush())

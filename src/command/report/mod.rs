@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::progress::Bars;
 use super::{recording_screen, screen};
-use crate::analysis::{Analysis, header, tasks};
+use crate::analysis::{Analysis, header, quality, tasks};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
@@ -34,9 +34,13 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         let session = Arc::new(Session::open(reader)?);
         if let Some(listing) = plan.listing {
             list(&mut out, &session, listing).map_err(written)?;
+            quality::warn(&session);
         } else {
             let profile = profile(&mut plan, session.clone())?;
             view::report::write(&mut out, &profile, &plan.layout).map_err(written)?;
+            if plan.layout.form.is_bare() {
+                quality::warn(&session);
+            }
             if plan.thread_counts {
                 view::listings::counts(&mut out, &tasks::counts(&session)).map_err(written)?;
             }

@@ -10,7 +10,7 @@ use crate::command::plan::{self, NO_TRACES, SPANS, duration, listed, sort_key};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result, Warning, say};
 use crate::perfdata::Reader;
-use crate::profile::sampled::table::Only;
+use crate::profile::sampled::table::{Only, Rank};
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
 use crate::symbol::Depth;
 use crate::units::MS;
@@ -62,7 +62,7 @@ impl Plan {
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
         say::be_quiet(typed.quiet);
         refuse_absent(&typed.theirs)?;
-        let (mut keys, columns, usual_keys) = keys_and_columns(typed)?;
+        let Rows { mut keys, columns, ranks, are_usual } = rows(typed)?;
         if typed.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
@@ -114,7 +114,7 @@ impl Plan {
         selection.socket = typed.socket_filter;
         let request = AnalysisRequest {
             selection,
-            usual_keys,
+            usual_keys: are_usual,
             slice: duration("--time-quantum", &typed.time_quantum, MS, 1)?,
             measure: match (typed.branch_stack || of_branch, typed.mem_mode, typed.no_branch_stack) {
                 (true, ..) => Measure::Branches,
@@ -132,6 +132,7 @@ impl Plan {
         };
         let query = Query {
             totals: children,
+            ranks,
             tree,
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
@@ -187,47 +188,65 @@ impl Plan {
     }
 }
 
-/// The sort keys, the columns, and whether the usual sort keys belong before these.
-fn keys_and_columns(typed: &Report) -> Result<(Vec<SortKey>, Option<Vec<Column>>, bool)> {
+/// What rows are made of.
+struct Rows {
+    keys: Vec<SortKey>,
+    /// `None`: the usual ones.
+    columns: Option<Vec<Column>>,
+    /// What rows are ordered by before the usual order.
+    ranks: Vec<Rank>,
+    /// Nothing was asked for: the sort keys are the usual ones.
+    are_usual: bool,
+}
+
+/// `-s` and `-F`: with `-F` alone rows are ordered by its columns, the first first; with both by `-s`, whose
+/// words become columns too.
+fn rows(typed: &Report) -> Result<Rows> {
     let adds = typed.sort.iter().any(|name| name.trim().starts_with('+'));
-    let names = typed.sort.iter().map(|name| name.trim().trim_start_matches('+'));
-    // perf sorts by cost whatever stands there.
-    let names = names.filter(|name| !matches!(*name, "overhead" | "overhead_children" | "sample" | "period"));
-    let typed_keys: Vec<SortKey> = names.map(sort_key).collect::<Result<_>>()?;
+    let sort: Vec<Column> = typed.sort.iter().map(|name| column(name)).collect::<Result<_>>()?;
+    let mut columns: Vec<Column> = typed.fields.iter().map(|name| column(name)).collect::<Result<_>>()?;
+    let ranked = if sort.is_empty() { &columns } else { &sort };
+    let ranks = ranked.iter().filter(|_| !columns.is_empty()).map(|column| match column {
+        Column::Own | Column::Period => Rank::Own,
+        Column::Total => Rank::Total,
+        Column::Samples => Rank::Samples,
+        Column::Key(key) => Rank::Key(*key),
+    });
+    let ranks = ranks.collect();
+    if !columns.is_empty() {
+        columns.extend(sort.iter().copied());
+        let mut once = Vec::new();
+        columns.retain(|column| {
+            !once.contains(column) && {
+                once.push(*column);
+                true
+            }
+        });
+    }
     let mut keys: Vec<SortKey> = if adds { USUAL_KEYS.to_vec() } else { Vec::new() };
-    keys.extend(typed_keys);
-    let mut columns = None;
-    if !typed.fields.is_empty() {
-        let mut list = Vec::new();
-        for name in &typed.fields {
-            list.push(match name.trim().trim_start_matches('+') {
-                "overhead" => Column::Own,
-                "overhead_children" => Column::Total,
-                "sample" => Column::Samples,
-                "period" => Column::Period,
-                _ => {
-                    let key = sort_key(name.trim().trim_start_matches('+'))?;
-                    if !keys.contains(&key) {
-                        keys.push(key);
-                    }
-                    Column::Key(key)
-                }
-            });
+    for column in sort.iter().chain(&columns) {
+        if let Column::Key(key) = column
+            && !keys.contains(key)
+        {
+            keys.push(*key);
         }
-        columns = Some(list);
     }
     let are_usual = typed.sort.is_empty() && typed.fields.is_empty();
     if keys.is_empty() && !are_usual {
         keys = USUAL_KEYS.to_vec();
     }
-    let mut once = Vec::new();
-    keys.retain(|key| {
-        !once.contains(key) && {
-            once.push(*key);
-            true
-        }
-    });
-    Ok((keys, columns, are_usual))
+    Ok(Rows { keys, columns: Some(columns).filter(|columns| !columns.is_empty()), ranks, are_usual })
+}
+
+/// A word of `-s` or `-F`.
+fn column(name: &str) -> Result<Column> {
+    Ok(match name.trim().trim_start_matches('+') {
+        "overhead" => Column::Own,
+        "overhead_children" => Column::Total,
+        "sample" => Column::Samples,
+        "period" => Column::Period,
+        name => Column::Key(sort_key(name)?),
+    })
 }
 
 /// `-g` and `-G`.
@@ -337,8 +356,8 @@ fn refuse_absent(typed: &OfReport) -> Result<()> {
         (
             typed.stitch_lbr,
             "--stitch-lbr",
-            "chains are shown as the hardware kept them",
-            "--call-graph dwarf",
+            "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
+            "pmc record --call-graph dwarf",
         ),
         (
             typed.dump_raw_trace,

@@ -6,8 +6,8 @@ use std::io::{BufWriter, Write, stdout};
 use std::sync::Arc;
 
 use super::progress::Bars;
-use crate::analysis::header;
 use crate::analysis::script::{ScriptLine, Transcript};
+use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
 use crate::session::Session;
@@ -45,5 +45,6 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             .map_err(|error| Error::output("the records", error)),
     })?;
     writer.finish(&mut out).and_then(|()| out.flush()).map_err(written)?;
+    quality::warn(&session);
     Ok(Exit::Done)
 }

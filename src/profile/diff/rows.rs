@@ -3,12 +3,18 @@
 use rustc_hash::FxHashMap;
 
 use super::{Change, Compute, Event, Line, Test, Verdict, change, judge};
-use crate::profile::sampled::{Cell, Row, Value};
+use crate::profile::sampled::{Cell, Row, StringTable, Value, table};
 
 /// Compares the rows of one event. `sides`: total and rows by recording, the base first; `None` where it was
 /// not recorded. Rows are sorted by the change of recording `order` (1 is the first after the base; 0 sorts
-/// by the base's own share).
-pub fn compare(name: &str, sides: &[Option<(Value, Vec<Row>)>], compute: Compute, order: usize) -> Event {
+/// by the base's own share), equal ones by their words.
+pub fn compare(
+    name: &str,
+    sides: &[Option<(Value, Vec<Row>)>],
+    compute: Compute,
+    order: usize,
+    texts: &StringTable,
+) -> Event {
     let mut known: FxHashMap<&[Cell], usize> = FxHashMap::default();
     let mut lines: Vec<Line> = Vec::new();
     for (side, of) in sides.iter().enumerate() {
@@ -37,7 +43,7 @@ pub fn compare(name: &str, sides: &[Option<(Value, Vec<Row>)>], compute: Compute
         key(b)
             .total_cmp(&key(a))
             .then_with(|| biggest(b).total_cmp(&biggest(a)))
-            .then_with(|| a.cells.cmp(&b.cells))
+            .then_with(|| table::compare(&a.cells, &b.cells, texts))
     });
     Event { name: name.to_owned(), totals, lines, tree: None }
 }
@@ -100,6 +106,14 @@ mod tests {
         Some((value(rows.iter().map(|(_, samples)| samples).sum()), rows.iter().map(row).collect()))
     }
 
+    fn compared(sides: &[Option<(Value, Vec<Row>)>], compute: Compute, order: usize) -> Event {
+        let mut texts = StringTable::default();
+        for word in 0..9 {
+            texts.add(&word.to_string());
+        }
+        compare("cycles", sides, compute, order, &texts)
+    }
+
     fn seen(event: &Event) -> Vec<(u32, Verdict)> {
         let name = |line: &Line| match line.cells[0] {
             Cell::Text(StringId(name)) => name,
@@ -112,7 +126,7 @@ mod tests {
     fn changes_are_found_and_chance_is_not() {
         let base = side(&[(1, 5000), (2, 3000), (3, 2000), (5, 60), (7, 1)]);
         let new = side(&[(1, 3000), (2, 5050), (3, 2010), (4, 50), (8, 1)]);
-        let event = compare("cycles", &[base, new], Compute::DeltaAbs, 1);
+        let event = compared(&[base, new], Compute::DeltaAbs, 1);
         let rows = seen(&event);
         assert_eq!(rows[..2], [(2, Verdict::More), (1, Verdict::Less)]);
         for want in [
@@ -129,9 +143,24 @@ mod tests {
     }
 
     #[test]
+    fn equal_changes_are_ordered_by_their_words() {
+        // Which number a word has depends on which thread found it first.
+        for words in [["b", "a", "c"], ["c", "b", "a"]] {
+            let mut texts = StringTable::default();
+            let rows: Vec<(u32, u64)> = words.iter().map(|word| (texts.add(word).0, 10)).collect();
+            let event = compare("cycles", &[side(&rows), side(&rows)], Compute::DeltaAbs, 1, &texts);
+            let names = event.lines.iter().map(|line| match line.cells[0] {
+                Cell::Text(id) => texts.get(id),
+                _ => "",
+            });
+            assert_eq!(names.collect::<String>(), "abc");
+        }
+    }
+
+    #[test]
     fn totals_of_another_size_are_made_alike() {
         let (base, new) = (side(&[(1, 500), (2, 300), (3, 200)]), side(&[(1, 5000), (2, 3000), (3, 2000)]));
-        let event = compare("cycles", &[base, new], Compute::Delta, 1);
+        let event = compared(&[base, new], Compute::Delta, 1);
         assert!(event.lines.iter().all(|line| line.changes[0].unwrap().verdict == Verdict::Noise));
         assert!(event.lines.iter().all(|line| line.changes[0].unwrap().share.value.abs() < 1e-9));
     }
@@ -139,24 +168,23 @@ mod tests {
     #[test]
     fn ratios_and_weighted_differences_are_of_periods() {
         let sides = [side(&[(1, 1000), (2, 1000), (3, 10)]), side(&[(1, 2000), (2, 1010), (4, 40)])];
-        let event = compare("cycles", &sides, Compute::Ratio, 1);
+        let event = compared(&sides, Compute::Ratio, 1);
         let rows = seen(&event);
         assert_eq!(rows[0], (4, Verdict::New), "a ratio to nothing is the largest");
         assert_eq!(rows[1], (1, Verdict::More));
         assert!(rows.contains(&(2, Verdict::Noise)));
         let two = event.lines[1].changes[0].unwrap();
         assert!(two.value == Some(2.0) && two.interval.0 > 1.8 && two.interval.1 < 2.2, "{two:?}");
-        let event = compare("cycles", &sides, Compute::Weighted(2.0, 1.0), 1);
+        let event = compared(&sides, Compute::Weighted(2.0, 1.0), 1);
         let one = event.lines.iter().find(|line| line.cells[0] == Cell::Text(StringId(1))).unwrap();
         assert_eq!(one.changes[0].unwrap().value, Some(0.0));
     }
 
     #[test]
     fn an_event_that_one_recording_lacks_has_no_change_there() {
-        let event = compare("cycles", &[side(&[(1, 10)]), None, side(&[(1, 20)])], Compute::Delta, 2);
+        let event = compared(&[side(&[(1, 10)]), None, side(&[(1, 20)])], Compute::Delta, 2);
         assert!(event.lines[0].changes[0].is_none() && event.lines[0].changes[1].is_some());
-        let by_base =
-            compare("cycles", &[side(&[(1, 10), (2, 90)]), side(&[(1, 90), (2, 10)])], Compute::Delta, 0);
+        let by_base = compared(&[side(&[(1, 10), (2, 90)]), side(&[(1, 90), (2, 10)])], Compute::Delta, 0);
         assert_eq!(seen(&by_base)[0].0, 2);
     }
 }

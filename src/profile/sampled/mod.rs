@@ -12,6 +12,7 @@
 
 pub mod callers;
 pub mod code;
+mod filter;
 mod live;
 mod place;
 pub mod quality;
@@ -23,9 +24,10 @@ pub mod tree;
 
 pub use crate::session::Value;
 pub use code::{Call, Code};
+pub use filter::Filter;
 pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use quality::{DataQuality, ModuleQuality};
-pub use query::{Answer, Filter, Query};
+pub use query::{Answer, Query};
 pub use sort::{Cell, SortKey};
 pub use strings::{StringId, StringTable};
 pub use table::Row;

@@ -12,16 +12,14 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::table::{Input, Only, tables};
+use super::filter::{Filter, Sieve, by_name};
+use super::table::{Input, Rank, tables};
 use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, SortKey, StringId, StringTable, Value};
-use crate::abi::CpuMode;
-use crate::session::intern::words;
-use crate::session::samples::{ANY_COMM, Key, SampleAttribute};
+use crate::session::samples::{ANY_COMM, Key};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +30,8 @@ pub struct Query {
     pub keys: Vec<SortKey>,
     /// Rows have totals besides their own.
     pub totals: bool,
+    /// What rows are ordered by, the first first; where that says nothing, by their totals.
+    pub ranks: Vec<Rank>,
     /// Which end of the stacks is the tree's top; `None`: no tree.
     pub tree: Option<Order>,
     /// Direct recursion is one node.
@@ -52,6 +52,7 @@ impl Default for Query {
             event: None,
             keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol],
             totals: false,
+            ranks: Vec::new(),
             tree: None,
             collapse: false,
             limit: 0.0,
@@ -59,39 +60,6 @@ impl Default for Query {
             relative: false,
             filter: Filter::default(),
         }
-    }
-}
-
-/// Which samples count. A filter for something that the rows do not tell apart (threads, CPUs or times that
-/// nobody kept) takes nothing out.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filter {
-    /// Only threads with these names.
-    pub comms: Option<BTreeSet<String>>,
-    /// Only these processes.
-    pub pids: Option<BTreeSet<i32>>,
-    /// Only these threads.
-    pub tids: Option<BTreeSet<i32>>,
-    /// Only these CPUs.
-    pub cpus: Option<BTreeSet<u32>>,
-    /// Only slices of time that touch this span: nanoseconds of the recording's clock, ends included.
-    pub time: Option<(u64, u64)>,
-    /// Only samples taken in the module with this short name.
-    pub dso: Option<String>,
-    /// Only samples taken in this function or in what it called.
-    pub symbol: Option<String>,
-    /// Leave out samples taken in user space.
-    pub hide_user: bool,
-    /// Leave out samples taken in the kernel.
-    pub hide_kernel: bool,
-    /// Which rows the table keeps; unlike the other filters it has no say in the tree.
-    pub only: Only,
-}
-
-impl Filter {
-    /// Whether it takes out nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -156,7 +124,7 @@ pub fn answer(
     query: &Query,
     mut texts: StringTable,
 ) -> Answer {
-    let mut sieve = Sieve::new(input, query, &texts);
+    let mut sieve = Sieve::new(input, &query.filter, &texts);
     let mut rows = Vec::new();
     let mut left_out = vec![Value::default(); events_totals.len()];
     let mut by_slice: FxHashMap<u64, u64> = FxHashMap::default();
@@ -193,9 +161,11 @@ pub fn answer(
     let rows: Cow<'_, [(Key, Value)]> = if has_all { input.rows.into() } else { rows.into() };
     let rows = joined(rows, &query.keys);
     let input = Input { rows: &rows, ..*input };
+    let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
     let totals: Vec<Value> = events_totals.iter().map(|source| source.total).collect();
+    let only = &query.filter.only;
     let tables =
-        tables(&input, &query.keys, query.totals, &query.filter.only, events_totals.len(), &mut texts);
+        tables(&input, &query.keys, query.totals, only, &query.ranks, events_totals.len(), &mut texts);
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
@@ -203,32 +173,30 @@ pub fn answer(
         // Nothing can begin at a function that nobody has heard of.
         if root != Some(None) {
             let periods: Vec<u64> = totals.iter().map(|total| total.period).collect();
-            grown = trees(&input, growth, &periods);
+            grown = trees(&Input { rows: &kept, ..input }, growth, &periods, &texts);
         }
         grown.resize_with(events_totals.len(), Default::default);
     }
     let mut grown = grown.into_iter();
-    let events =
-        events_totals.iter().zip(tables).zip(left_out).map(|((source, (rows, by_name)), left_out)| {
-            let mut filtered = source.filtered;
-            filtered += left_out;
-            filtered += by_name;
-            let total = source.total;
-            let kept = Value {
-                samples: total.samples.saturating_sub(filtered.samples),
-                period: total.period.saturating_sub(filtered.period),
-                squares: (total.squares - filtered.squares).max(0.0),
-                weight: total.weight.saturating_sub(filtered.weight),
-            };
-            Event {
-                name: source.name.clone(),
-                total: if query.relative { kept } else { total },
-                filtered,
-                rows,
-                tree: grown.next(),
-                leader: source.leader,
-            }
-        });
+    let events = events_totals.iter().zip(tables).zip(left_out).map(|((source, rows), left_out)| {
+        let mut filtered = source.filtered;
+        filtered += left_out;
+        let total = source.total;
+        let kept = Value {
+            samples: total.samples.saturating_sub(filtered.samples),
+            period: total.period.saturating_sub(filtered.period),
+            squares: (total.squares - filtered.squares).max(0.0),
+            weight: total.weight.saturating_sub(filtered.weight),
+        };
+        Event {
+            name: source.name.clone(),
+            total: if query.relative { kept } else { total },
+            filtered,
+            rows,
+            tree: grown.next(),
+            leader: source.leader,
+        }
+    });
     let events = events.collect();
     let times = sieve.slice.map(|slice| times(&by_slice, slice));
     let mut by_thread: FxHashMap<(u64, u64, u32), Value> = FxHashMap::default();
@@ -261,7 +229,7 @@ pub fn history(
     texts: &StringTable,
 ) -> Vec<u64> {
     let mut sums = vec![0; like.sums.len()];
-    let mut sieve = Sieve::new(input, query, texts);
+    let mut sieve = Sieve::new(input, &query.filter, texts);
     let (Some(dso), Some(symbol), Some(width)) = (texts.find(dso), texts.find(symbol), sieve.slice) else {
         return sums;
     };
@@ -324,130 +292,15 @@ fn times(sums: &FxHashMap<u64, u64>, slice: u64) -> Times {
     Times { from: first.saturating_mul(slice), slice: slice.saturating_mul(join), sums: out }
 }
 
-/// What each part of a filter says about a row.
-#[derive(Debug, Clone, Copy)]
-struct Verdict {
-    thread: bool,
-    time: bool,
-    other: bool,
-}
-
-/// A filter at work: remembers its verdicts by number.
-struct Sieve<'a> {
-    input: &'a Input<'a>,
-    filter: &'a Filter,
-    /// Where attributes stand in a row's list.
-    pid: Option<usize>,
-    tid: Option<usize>,
-    cpu: Option<usize>,
-    time: Option<usize>,
-    /// Nanoseconds in a slice of time.
-    slice: Option<u64>,
-    dso: Option<Option<StringId>>,
-    symbol: Option<Option<StringId>>,
-    of_comm: FxHashMap<u32, bool>,
-    of_stack: Option<(u32, bool)>,
-}
-
-impl<'a> Sieve<'a> {
-    fn new(input: &'a Input<'a>, query: &'a Query, texts: &StringTable) -> Self {
-        let filter = &query.filter;
-        let at = |wanted: fn(&SampleAttribute) -> bool| input.attribute_kinds.iter().position(wanted);
-        let time = at(|attribute| matches!(attribute, SampleAttribute::Time(_)));
-        let slice = time.and_then(|at| match input.attribute_kinds[at] {
-            SampleAttribute::Time(slice) => Some(slice.max(1)),
-            _ => None,
-        });
-        Self {
-            input,
-            filter,
-            pid: at(|attribute| *attribute == SampleAttribute::Pid),
-            tid: at(|attribute| *attribute == SampleAttribute::Tid),
-            cpu: at(|attribute| *attribute == SampleAttribute::Cpu),
-            time,
-            slice,
-            dso: filter.dso.as_deref().map(|name| texts.find(name)),
-            symbol: filter.symbol.as_deref().map(|name| texts.find(name)),
-            of_comm: FxHashMap::default(),
-            of_stack: None,
-        }
-    }
-
-    /// An attribute of a row.
-    fn word(&self, key: &Key, at: Option<usize>) -> Option<u64> {
-        // Where rows have no attributes there is no list either.
-        let at = at?;
-        words(self.input.attributes.get(key.attributes).1).get(at)
-    }
-
-    fn look(&mut self, key: &Key) -> Verdict {
-        let filter = self.filter;
-        let numbered = |set: &Option<BTreeSet<i32>>, word: Option<u64>| {
-            set.as_ref().is_none_or(|set| word.is_none_or(|word| set.contains(&(word as i32))))
-        };
-        let thread = numbered(&filter.pids, self.word(key, self.pid))
-            && numbered(&filter.tids, self.word(key, self.tid))
-            && self.comm(key.comm);
-        let time = filter.time.is_none_or(|(from, to)| match (self.word(key, self.time), self.slice) {
-            (Some(at), Some(slice)) => (from / slice..=to / slice).contains(&at),
-            _ => true,
-        });
-        let cpu = filter.cpus.as_ref().is_none_or(|cpus| {
-            self.word(key, self.cpu).is_none_or(|cpu| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(&cpu)))
-        });
-        Verdict { thread, time, other: cpu && self.stack(key.stack) }
-    }
-
-    fn comm(&mut self, comm: u32) -> bool {
-        let Some(wanted) = &self.filter.comms else { return true };
-        if comm == ANY_COMM {
-            return true;
-        }
-        let words = self.input.words;
-        *self.of_comm.entry(comm).or_insert_with(|| wanted.contains(&words.comm(comm)))
-    }
-
-    /// Neighbours often have the same stack.
-    fn stack(&mut self, stack: u32) -> bool {
-        let filter = self.filter;
-        if self.dso.is_none() && self.symbol.is_none() && !filter.hide_user && !filter.hide_kernel {
-            return true;
-        }
-        match self.of_stack {
-            Some((last, verdict)) if last == stack => verdict,
-            _ => {
-                let verdict = self.judge(stack);
-                self.of_stack = Some((stack, verdict));
-                verdict
-            }
-        }
-    }
-
-    fn judge(&self, stack: u32) -> bool {
-        let code = self.input.code;
-        let Some(leaf) = self.input.resolved.stack(stack).next() else { return false };
-        let own = &code.calls()[code.own(leaf)];
-        let user = matches!(own.level, CpuMode::User | CpuMode::GuestUser);
-        let kernel = matches!(own.level, CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor);
-        if (user && self.filter.hide_user) || (kernel && self.filter.hide_kernel) {
-            return false;
-        }
-        if self.dso.is_some_and(|dso| dso != Some(own.dso)) {
-            return false;
-        }
-        self.symbol.is_none_or(|symbol| {
-            let mut calls = self.input.resolved.stack(stack).flat_map(|location| code.range(location));
-            symbol.is_some_and(|symbol| calls.any(|call| code.calls()[call].symbol == symbol))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::CpuMode;
+    use crate::profile::sampled::table::Only;
     use crate::profile::sampled::{Call, Code};
     use crate::session::Resolved;
     use crate::session::intern::{Interner, bytes};
+    use crate::session::samples::SampleAttribute;
 
     struct Names;
 
@@ -596,6 +449,50 @@ mod tests {
             ..by_symbol()
         });
         assert_eq!(relative.profile.events[0].total.samples, 10);
+    }
+
+    /// Symbols of the tree, each after its parent, and samples.
+    fn nodes(answer: &Answer) -> Vec<(&str, u64)> {
+        let tree = answer.profile.events[0].tree.as_ref().unwrap();
+        tree.nodes.iter().map(|node| (answer.profile.texts.get(node.symbol), node.total.samples)).collect()
+    }
+
+    #[test]
+    fn the_tree_has_what_the_names_leave() {
+        let world = World::new();
+        let ask = |only: Only, totals: bool| {
+            let filter = Filter { only, ..Filter::default() };
+            world.ask(Query { totals, tree: Some(Order::Caller), collapse: true, filter, ..by_symbol() })
+        };
+        let some = |name: &str| Some(vec![name.to_owned()]);
+        for totals in [false, true] {
+            let sys = ask(Only { symbols: some("sys"), ..Only::default() }, totals);
+            assert_eq!(nodes(&sys), [("main", 10), ("work", 10), ("sys", 10)]);
+            assert_eq!((rows(&sys).len(), sys.profile.events[0].filtered.samples), (1, 90));
+            let part = ask(Only { part: Some("ea".to_owned()), ..Only::default() }, totals);
+            assert_eq!(nodes(&part), [("main", 85), ("work", 85), ("leaf", 85)]);
+            let libc = ask(Only { dsos: some("libc"), ..Only::default() }, totals);
+            assert_eq!(nodes(&libc), nodes(&part), "samples taken there");
+        }
+        let app = ask(Only { dsos: some("app"), ..Only::default() }, true);
+        assert_eq!(nodes(&app), [("main", 5)], "not those of what was called elsewhere");
+        let work = |totals| ask(Only { symbols: some("work"), ..Only::default() }, totals);
+        assert_eq!(nodes(&work(true))[..2], [("main", 95), ("work", 95)]);
+        assert_eq!(work(true).profile.events[0].filtered.samples, 5);
+        assert!(nodes(&work(false)).is_empty(), "nothing was taken in it");
+    }
+
+    #[test]
+    fn rows_are_ordered_as_asked() {
+        let world = World::new();
+        let order = |ranks: &[Rank]| {
+            let answer = world.ask(Query { ranks: ranks.to_vec(), ..by_symbol() });
+            rows(&answer).into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[]), ["main", "work", "leaf", "sys"]);
+        assert_eq!(order(&[Rank::Own]), ["leaf", "sys", "main", "work"]);
+        assert_eq!(order(&[Rank::Samples]), ["leaf", "sys", "main", "work"]);
+        assert_eq!(order(&[Rank::Key(SortKey::Symbol), Rank::Own]), ["leaf", "main", "sys", "work"]);
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //!     total:  leaf 7, f 7 (once, however deep the recursion), main 7
 //! ```
 
+use std::cmp::Ordering;
+
 use rustc_hash::FxHashMap;
 
 use super::{Call, Cell, Code, SortKey, StringId, StringTable, Value, place};
@@ -55,6 +57,19 @@ pub struct Input<'a> {
     pub words: &'a dyn Words,
 }
 
+/// What rows are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// Their own periods, most first.
+    Own,
+    /// Their periods with all that was called, most first.
+    Total,
+    /// Their own samples, most first.
+    Samples,
+    /// A sort key, rising.
+    Key(SortKey),
+}
+
 /// Which rows are kept: modules and functions by name; `None` keeps all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Only {
@@ -69,16 +84,25 @@ pub struct Only {
 }
 
 impl Only {
-    fn keeps(&self, call: &Call, texts: &StringTable) -> bool {
-        let has = |list: &Option<Vec<String>>, name: &str| {
-            list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
-        };
-        let (dso, symbol) = (texts.get(call.dso), texts.get(call.symbol));
-        has(&self.dsos, dso)
-            && has(&self.symbols, symbol)
-            && self.part.as_ref().is_none_or(|part| symbol.contains(part.as_str()))
-            && (call.named || !self.named)
+    /// Whether it takes out nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
+
+    /// Whether samples taken in this call's code may count, as far as modules go.
+    pub(super) fn has_module(&self, call: &Call, texts: &StringTable) -> bool {
+        is_listed(&self.dsos, texts.get(call.dso)) && (call.named || !self.named)
+    }
+
+    /// Whether the function is one of those that are asked for.
+    pub(super) fn has_function(&self, call: &Call, texts: &StringTable) -> bool {
+        let name = texts.get(call.symbol);
+        is_listed(&self.symbols, name) && self.part.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    }
+}
+
+fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
+    list.as_ref().is_none_or(|list| list.iter().any(|wanted| wanted == name))
 }
 
 /// Stands for calls whose rows are not wanted.
@@ -151,7 +175,7 @@ impl OfCode<'_> {
         if let Some(part) = self.known.get(&asked) {
             return *part;
         }
-        if !self.only.keeps(call, texts) {
+        if !(self.only.has_module(call, texts) && self.only.has_function(call, texts)) {
             self.known.insert(asked, NOT_WANTED);
             return NOT_WANTED;
         }
@@ -216,15 +240,16 @@ impl Sums {
     }
 }
 
-/// Makes the tables of all events: rows by falling total, and what [`Only`] left out of each event.
+/// Makes the tables of all events: rows by `ranks`, and where those say nothing by falling total.
 pub fn tables(
     input: &Input<'_>,
     keys: &[SortKey],
     with_totals: bool,
     only: &Only,
+    ranks: &[Rank],
     events: usize,
     texts: &mut StringTable,
-) -> Vec<(Vec<Row>, Value)> {
+) -> Vec<Vec<Row>> {
     let mut of_code = OfCode {
         input,
         keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
@@ -242,19 +267,17 @@ pub fn tables(
             key.is_of_code() && !is_of_function
         }),
     };
-    let mut tables: Vec<(Vec<Row>, Value)> = vec![Default::default(); events];
+    let mut tables: Vec<Vec<Row>> = vec![Vec::new(); events];
     let (of_sample, order) = by_sample(input, keys, texts);
     let mut sums = Sums::default();
     for group in order.chunk_by(|a, b| (a.event, a.part) == (b.event, b.part)) {
-        let (rows, left_out) = &mut tables[group[0].event as usize];
+        let rows = &mut tables[group[0].event as usize];
         for placed in group {
             let (key, value) = &input.rows[placed.row as usize];
             let mut stack = input.resolved.stack(key.stack);
             let Some(leaf) = stack.next() else { continue };
             let own = of_code.leaf(leaf, texts);
-            if own == NOT_WANTED {
-                *left_out += *value;
-            } else {
+            if own != NOT_WANTED {
                 sums.at(own).0 += *value;
             }
             if with_totals {
@@ -280,10 +303,22 @@ pub fn tables(
             rows.push(Row { cells: cells.collect(), own, total: if with_totals { total } else { own } });
         });
     }
-    for (rows, _) in &mut tables {
+    let by_rank = |rank: &Rank, a: &Row, b: &Row| match rank {
+        Rank::Own => b.own.period.cmp(&a.own.period),
+        Rank::Total => b.total.period.cmp(&a.total.period),
+        Rank::Samples => b.own.samples.cmp(&a.own.samples),
+        Rank::Key(key) => {
+            let at = keys.iter().position(|other| other == key);
+            at.map_or(Ordering::Equal, |at| compare(&a.cells[at..=at], &b.cells[at..=at], texts))
+        }
+    };
+    for rows in &mut tables {
         rows.sort_unstable_by(|a, b| {
             let weight = |row: &Row| (row.total.period, row.own.period, row.own.samples);
-            weight(b).cmp(&weight(a)).then_with(|| compare(&a.cells, &b.cells, texts))
+            let ranked = ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
+            ranked
+                .unwrap_or_else(|| weight(b).cmp(&weight(a)))
+                .then_with(|| compare(&a.cells, &b.cells, texts))
         });
     }
     tables
@@ -321,7 +356,7 @@ fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut StringTable) -> (P
 }
 
 /// Equal costs are ordered by their words, so that equal runs print equal tables.
-fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> std::cmp::Ordering {
+pub(in crate::profile) fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> Ordering {
     let word = |cell: &Cell| match cell {
         Cell::Text(id) | Cell::Symbol(_, id) | Cell::Line(id, _) => Some(*id),
         _ => None,
@@ -330,7 +365,7 @@ fn compare(a: &[Cell], b: &[Cell], texts: &StringTable) -> std::cmp::Ordering {
         (Some(left), Some(right)) if left != right => texts.get(left).cmp(texts.get(right)),
         _ => a.cmp(b),
     };
-    a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut StringTable) -> Vec<Cell> {

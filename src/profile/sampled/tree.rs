@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
-use super::{StringId, Value};
+use super::{StringId, StringTable, Value};
 use crate::abi::CpuMode;
 
 /// Which end of the stacks is the top.
@@ -108,7 +108,7 @@ impl Functions {
 ///
 /// Grown from the top: the ways that pass a node are told apart by their next function, and only what is
 /// above the limit is looked into, so that the many small branches cost nothing but being counted.
-pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64]) -> Vec<Tree> {
+pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64], texts: &StringTable) -> Vec<Tree> {
     let functions = Functions::new(input);
     let mut path: Vec<u32> = Vec::new();
     let mut ways: Vec<Vec<Way>> = totals.iter().map(|_| Vec::new()).collect();
@@ -148,13 +148,26 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64]) -> Vec<Tree> {
     }
     let grow = |(ways, total): (&Vec<Way>, &u64)| {
         let least = (growth.limit * *total as f64).ceil() as u64;
-        self::grow(input, &functions, &path, ways, least)
+        self::grow(input, texts, &functions, &path, ways, least)
     };
     ways.iter().zip(totals).map(grow).collect()
 }
 
-fn grow(input: &Input<'_>, functions: &Functions, path: &[u32], ways: &[Way], least: u64) -> Tree {
+fn grow(
+    input: &Input<'_>,
+    texts: &StringTable,
+    functions: &Functions,
+    path: &[u32],
+    ways: &[Way],
+    least: u64,
+) -> Tree {
     let mut tree = Tree::default();
+    let call = |function: u32| &input.code.calls()[functions.example[function as usize]];
+    // Of equal cost: by their words, so that equal runs print equal trees.
+    let words = |function: u32| {
+        let call = call(function);
+        (texts.get(call.symbol), texts.get(call.dso), call.level)
+    };
     let all: Vec<u32> = (0..ways.len() as u32).collect();
     // Each entry: the node above, how deep it is, the ways through it.
     let mut open: Vec<(Option<u32>, usize, Vec<u32>)> = vec![(None, 0, all)];
@@ -172,8 +185,9 @@ fn grow(input: &Input<'_>, functions: &Functions, path: &[u32], ways: &[Way], le
             tree.nodes[parent as usize].own = own;
         }
         let mut above: Vec<(u32, Value)> = sums.into_iter().filter(|(_, sum)| sum.period >= least).collect();
-        above.sort_unstable_by_key(|(function, sum)| {
-            (std::cmp::Reverse((sum.period, sum.samples)), *function)
+        above.sort_unstable_by(|(a, of_a), (b, of_b)| {
+            let costs = (of_b.period, of_b.samples).cmp(&(of_a.period, of_a.samples));
+            costs.then_with(|| words(*a).cmp(&words(*b)))
         });
         let mut below: FxHashMap<u32, Vec<u32>> =
             above.iter().map(|(function, _)| (*function, Vec::new())).collect();
@@ -185,7 +199,7 @@ fn grow(input: &Input<'_>, functions: &Functions, path: &[u32], ways: &[Way], le
         }
         for (function, total) in above {
             let number = tree.nodes.len() as u32;
-            let call = &input.code.calls()[functions.example[function as usize]];
+            let call = call(function);
             tree.nodes.push(Node {
                 symbol: call.symbol,
                 dso: call.dso,

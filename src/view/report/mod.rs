@@ -31,6 +31,13 @@ pub enum Form {
     Json,
 }
 
+impl Form {
+    /// It holds rows and nothing else: what is worth knowing about the recording has no place in it.
+    pub fn is_bare(&self) -> bool {
+        matches!(self, Self::Separated(_) | Self::Csv)
+    }
+}
+
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {

@@ -1,8 +1,12 @@
 //! Damaged recordings through every way of showing them: no panic, no hang, and an answer or an error in words.
 
+use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+
+use pmc::perfdata::Reader;
+use pmc::record::{HEADER, RawRecord, kind};
 
 use super::branches::{self, Dice};
 use super::lab::{Lab, MANY};
@@ -128,5 +132,76 @@ fn damaged_recordings_do_no_harm() {
                 &format!("recording {number}, round {round}"),
             );
         }
+    }
+}
+
+/// Where the samples of a saved recording lie.
+fn samples(bytes: &[u8]) -> Vec<Range<usize>> {
+    let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word)) as usize;
+    let (mut at, end) = (word(40), word(40) + word(48));
+    let mut found = Vec::new();
+    while let Some(raw) = RawRecord::first(&bytes[at..end]) {
+        if raw.kind == kind::SAMPLE {
+            found.push(at..at + raw.bytes.len());
+        }
+        at += raw.bytes.len();
+    }
+    found
+}
+
+#[test]
+fn every_way_of_reading_says_what_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(kit::data("perfdata/fp.data")).unwrap();
+    let samples = samples(&whole);
+    let (third, fourth) = (samples[2].clone(), samples[3].clone());
+    assert_eq!(third.end, fourth.start, "two samples, one behind the other");
+    let mut swallowed = whole.clone();
+    let both = (fourth.end - third.start) as u16;
+    swallowed[third.start + 6..][..2].copy_from_slice(&both.to_ne_bytes());
+    let mut short = whole.clone();
+    short[third.start + 6..][..2].copy_from_slice(&(HEADER as u16 + 8).to_ne_bytes());
+    let mut unknown = whole.clone();
+    unknown[third.start..][..4].copy_from_slice(&120u32.to_ne_bytes());
+    let mut zero = whole.clone();
+    zero[third.start + 6..][..2].fill(0);
+    let mut packed = std::fs::read(kit::data("perfdata/packed.data")).unwrap();
+    let reader = Reader::open(kit::data("perfdata/packed.data")).unwrap();
+    let middle = reader.data_offset() as usize + 400;
+    packed[middle..middle + 200].fill(0xff);
+    let cases: [(&str, Vec<u8>, &str); 6] = [
+        ("cut", whole[..fourth.start + 12].to_vec(), "the records are cut off at byte"),
+        ("zero", zero, "the records are cut off at byte"),
+        ("swallowed", swallowed, "1 samples are longer or shorter than their fields"),
+        ("short", short, "samples of no known event"),
+        ("unknown", unknown, "1 records of unknown type"),
+        ("packed", packed, "the compressed records are damaged at byte"),
+    ];
+    let file = folder.path().join("hurt");
+    for (what, bytes, said) in cases {
+        std::fs::write(&file, bytes).unwrap();
+        let path = file.to_str().unwrap();
+        let ways: [&[&str]; 5] = [
+            &["script", "--no-cache", "-i", path],
+            &["report", "--no-cache", "--csv", "-i", path],
+            &["report", "--stats", "-i", path],
+            &["diff", "--no-cache", "--csv", path, path],
+            &["report", "--no-cache", "--stdio", "-i", path],
+        ];
+        for way in ways {
+            let ran = kit::run(way).expect(0);
+            // One word for what is there, once; the report for people has its place for it.
+            let is_bare = !way.contains(&"--stdio");
+            let text = if is_bare { &ran.stderr } else { &ran.stdout };
+            let files = if way[0] == "diff" { 2 } else { 1 };
+            let known = what == "short" && (!is_bare || way[0] == "diff");
+            assert!(known || text.matches(said).count() == files, "{what}, {way:?}:\n{text}");
+            assert!(is_bare || ran.stderr.is_empty(), "{what}, {way:?}: {}", ran.stderr);
+        }
+    }
+    for file in ["fp", "packed", "dwarf", "traces", "stream"] {
+        let path = kit::data(&format!("perfdata/{file}.data"));
+        let ran = kit::run(&["script", "--no-cache", "-i", path.to_str().unwrap()]).expect(0);
+        assert_eq!(ran.stderr, "", "{file} is whole");
     }
 }

@@ -83,6 +83,50 @@ fn parents_callees_and_filters() {
 }
 
 #[test]
+fn names_choose_the_tree_too_and_shown_columns_order_the_rows() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let file = lab.record("fp", &["-e", "cpu-clock", "-F", "4000", "-g"], &[deep.to_str().unwrap()], false);
+    for options in [&["-S", "leaf"][..], &["-d", "deep"], &["--symbol-filter", "eaf"]] {
+        let event = &pmc_json(&file, &[&["--no-inline", "--no-children"], options].concat())["events"][0];
+        let number = |value: &serde_json::Value| value.as_u64().unwrap();
+        let rows: u64 =
+            event["rows"].as_array().unwrap().iter().map(|row| number(&row["self"]["samples"])).sum();
+        assert_eq!(number(&event["filtered"]["samples"]) + rows, number(&event["samples"]), "{options:?}");
+        let nodes = event["tree"]["nodes"].as_array().unwrap();
+        let roots = nodes.iter().filter(|node| node["parent"].is_null());
+        let tree: u64 = roots.map(|node| number(&node["samples"])).sum();
+        // Branches of 0.05 % are left out of a document.
+        assert!(tree <= rows && tree * 100 >= rows * 99 && rows > 0, "{options:?}: {tree} of {rows}");
+        let is_leaf = |node: &&serde_json::Value| number(&node["self"]["samples"]) > 0;
+        let all_leaf = nodes.iter().filter(is_leaf).all(|node| node["symbol"] == "leaf");
+        assert!(options[0] == "-d" || all_leaf, "{options:?}");
+    }
+    // perf's order by the columns that are shown, and where the first is a name, by that.
+    let column = |text: &str| -> Vec<String> {
+        let rows = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        rows.map(|line| line.split('\t').next().unwrap().trim().to_owned()).collect()
+    };
+    let form = ["report", "--stdio", "-t", "\t", "-g", "none", "--children", "--no-inline"];
+    let ours = |options: &[&str]| {
+        let rows = kit::pmc().args(form).args(options).arg("-i").arg(&file).output().unwrap();
+        column(&kit::Ran::from(rows).stdout)
+    };
+    for options in [
+        &["-F", "sample,sym"][..],
+        &["-F", "overhead,overhead_children,sym"],
+        &["-F", "period,sym", "-s", "overhead_children"],
+    ] {
+        let (theirs, ours) = (oracle::perf_of(&file, &[&form, options].concat()), ours(options));
+        let theirs = column(&theirs);
+        // Behind the first rows stand addresses without a name, which perf tells apart.
+        assert_eq!(ours[..3], theirs[..3], "{options:?}");
+    }
+    let names = ours(&["-F", "sym,overhead"]);
+    assert!(names.len() > 3 && names.is_sorted_by_key(|cell| cell[4..].to_owned()), "{names:?}");
+}
+
+#[test]
 fn shapes_of_the_tree() {
     let Some(lab) = Lab::new() else { return };
     let deep = lab.build("deep", DEEP);
