@@ -463,8 +463,8 @@ impl CounterSet {
         Ok(())
     }
 
-    /// How many open counters the kernel takes some 35 ms each to close, so that a child may be left to do it:
-    /// tracepoints. Probes of our own can only be removed once they are closed, and so by us.
+    /// How many open counters the kernel takes some 35 ms each to close, so that a child may be left to do
+    /// it: tracepoints. Probes of our own can only be removed once they are closed, and so by us.
     pub fn slow_to_close(&self) -> usize {
         if !self.probes.is_empty() {
             return 0;
