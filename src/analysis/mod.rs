@@ -33,7 +33,7 @@ use symbols::Symbols;
 use unwinding::RecordingUnwinder;
 
 use crate::abi::sample_type;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::quality::Ends;
 use crate::profile::sampled::query::{self, EventTotals, Times};
@@ -88,6 +88,18 @@ pub fn has_chains(reader: &Reader) -> bool {
     reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
+/// Refuses what `perf stat record` wrote: it holds counts, and no table of no samples says so.
+fn has_samples(session: &Session) -> Result<()> {
+    let count = |kind| session.index.count(kind);
+    if count(kind::SAMPLE) > 0 || count(kind::STAT) + count(kind::STAT_ROUND) == 0 {
+        return Ok(());
+    }
+    let path = session.reader.path().display();
+    Err(Error::new(format!("{path} has no samples"))
+        .why("it holds the counts of perf stat record")
+        .try_this(format!("perf stat report -i {path}")))
+}
+
 /// A symbolizer that knows the modules of a recording. No file is touched yet.
 fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
     Symbols::new(&session.history, Options { live: is_from_here(&session.reader), ..options.clone() })
@@ -133,6 +145,7 @@ impl Analysis {
         request: &AnalysisRequest,
         progress: &dyn ProgressSink,
     ) -> Result<Self> {
+        has_samples(&session)?;
         let wanted = request.sample_query(&session)?;
         let symbols = symbols_of(&session, &request.symbols)?;
         let (mut samples, ends) = {

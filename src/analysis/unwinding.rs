@@ -23,7 +23,6 @@ pub struct RecordingUnwinder<'a> {
     symbols: &'a Symbols,
     arch: Arch,
     most: usize,
-    less_one: bool,
     tables: Vec<OnceLock<Option<Tables>>>,
     spaces: Mutex<FxHashMap<Epoch, std::sync::Arc<Space>>>,
     ends: Mutex<EndCounts>,
@@ -50,16 +49,10 @@ impl<'a> RecordingUnwinder<'a> {
             symbols,
             arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
             most,
-            less_one: false,
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
             spaces: Mutex::default(),
             ends: Mutex::default(),
         }
-    }
-
-    /// Callers' addresses are given one less, as perf has those that it unwound.
-    pub fn like_perf(self) -> Self {
-        Self { less_one: true, ..self }
     }
 
     /// Why the stacks that were walked so far end; complete when the walkers are gone.
@@ -162,9 +155,6 @@ impl Walk for OneThread<'_> {
                 *self.ends.no_tables.entry(module).or_default() += 1;
             }
         }
-        let less = u64::from(self.shared.less_one);
-        let mut addresses = self.chain.iter().map(|address| address.0);
-        chain.extend(addresses.next());
-        chain.extend(addresses.map(|address| address.saturating_sub(less)));
+        chain.extend(self.chain.iter().map(|address| address.0));
     }
 }
