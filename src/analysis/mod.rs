@@ -33,7 +33,7 @@ use symbols::Symbols;
 use unwinding::RecordingUnwinder;
 
 use crate::abi::sample_type;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::quality::Ends;
 use crate::profile::sampled::query::{self, EventTotals, Times};
@@ -43,8 +43,8 @@ use crate::profile::sampled::{
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
-use crate::session::{Resolved, Samples, Session, Value, resolver};
-use crate::symbol::{Depth, Options};
+use crate::session::{Kind, Resolved, Samples, Session, Value, resolver};
+use crate::symbol::{BuildId, Depth, Options, kernel};
 
 /// Whoever shows how far work has come.
 pub trait ProgressSink: Sync {
@@ -73,14 +73,18 @@ impl ProgressMeter for () {
     fn at(&self, _: u64, _: u64) {}
 }
 
-/// Whether the recording was made on this machine, so that its processes may still be there.
-fn is_from_here(reader: &Reader) -> bool {
-    let here = rustix::system::uname();
-    let same = |recorded: &Option<String>, here: &std::ffi::CStr| {
-        recorded.as_ref().is_none_or(|name| name.as_bytes() == here.to_bytes())
-    };
-    let features = reader.features();
-    same(&features.hostname, here.nodename()) && same(&features.os_release, here.release())
+/// Whether the recording says that it was made on this machine and by the running kernel, so that its
+/// processes may still be there. One that says nothing may be from anywhere.
+fn is_from_here(session: &Session) -> bool {
+    let (here, features) = (rustix::system::uname(), session.reader.features());
+    let said = [(&features.hostname, here.nodename()), (&features.os_release, here.release())];
+    let mut said = said.iter().filter_map(|(recorded, here)| Some((recorded.as_ref()?, here))).peekable();
+    if said.peek().is_some() {
+        return said.all(|(recorded, here)| recorded.as_bytes() == here.to_bytes());
+    }
+    let kernels = session.history.modules().iter().filter(|module| matches!(module.kind, Kind::Kernel(_)));
+    let mut ids = kernels.filter_map(|module| BuildId::new(module.build_id.as_deref()?));
+    kernel::running_build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
 }
 
 /// Whether some event was recorded with call chains.
@@ -88,9 +92,23 @@ pub fn has_chains(reader: &Reader) -> bool {
     reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
+/// Refuses what `perf stat record` wrote: it holds counts, and no table of no samples says so.
+fn has_samples(session: &Session) -> Result<()> {
+    let count = |kind| session.index.count(kind);
+    if count(kind::SAMPLE) > 0 || count(kind::STAT) + count(kind::STAT_ROUND) == 0 {
+        return Ok(());
+    }
+    let path = session.reader.path().display();
+    Err(Error::new(format!("{path} has no samples"))
+        .why("it holds the counts of perf stat record")
+        .try_this(format!("perf stat report -i {path}")))
+}
+
 /// A symbolizer that knows the modules of a recording. No file is touched yet.
 fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
-    Symbols::new(&session.history, Options { live: is_from_here(&session.reader), ..options.clone() })
+    // Where another machine's files are given, nothing of this one is.
+    let live = options.symfs.is_none() && is_from_here(session);
+    Symbols::new(&session.history, Options { live, ..options.clone() })
 }
 
 /// Samples of a recording, added up by stack; names come with [`Analysis::name`].
@@ -133,6 +151,7 @@ impl Analysis {
         request: &AnalysisRequest,
         progress: &dyn ProgressSink,
     ) -> Result<Self> {
+        has_samples(&session)?;
         let wanted = request.sample_query(&session)?;
         let symbols = symbols_of(&session, &request.symbols)?;
         let (mut samples, ends) = {

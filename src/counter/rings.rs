@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+use super::inherited_probes::ProbeDefinition;
 use super::refusal::Refusal;
 use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
@@ -74,6 +75,17 @@ pub struct Instance {
     pub slot: TargetSlot,
 }
 
+/// What an instance has come to.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    /// Which.
+    pub instance: Instance,
+    /// Occurrences, those of children that inherited it among them (nanoseconds for clocks).
+    pub value: u64,
+    /// Records that the kernel could not put into the ring.
+    pub lost: u64,
+}
+
 /// Sampling events and their rings.
 #[derive(Debug)]
 pub struct Rings {
@@ -83,7 +95,8 @@ pub struct Rings {
     open: Vec<SampledSlot>,
     rings: Vec<MappedRing>,
     on_exec: bool,
-    words: Vec<u64>,
+    /// Dropped after the events.
+    probes: Vec<ProbeDefinition>,
 }
 
 /// How the events go together.
@@ -126,7 +139,7 @@ impl Rings {
             open: Vec::new(),
             rings: Vec::new(),
             on_exec: setting.on_exec,
-            words: Vec::new(),
+            probes: Vec::new(),
         };
         for (group, cgroup) in groups {
             let grouped = group.braces && group.events.len() > 1;
@@ -157,6 +170,11 @@ impl Rings {
             rings.add(spec, None, request, true);
         }
         Ok(rings)
+    }
+
+    /// Keeps what the events were defined by for as long as they are open.
+    pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
+        self.probes = probes;
     }
 
     /// Whether every event can be opened on the CPUs that it is bound to, and on one at least of those
@@ -476,38 +494,37 @@ impl Rings {
         (0..self.rings.len()).map(only).collect()
     }
 
-    /// Records that the kernel could not put into a ring, by instance, where there are any (Linux 6.0).
-    pub fn lost(&mut self) -> Vec<(Instance, u64)> {
-        let mut all = Vec::new();
-        let Self { open, words, events, .. } = self;
-        for one in open.iter() {
-            let format = events[one.event].request.attr().read_format();
-            if format & read_format::LOST == 0 {
-                continue;
-            }
-            words.resize(3 + 3 * events.len(), 0);
-            let Ok(got) = one.fd.read(words) else { continue };
+    /// What each instance has counted, and what its ring had no room for.
+    pub fn read(&self) -> Vec<Reading> {
+        let mut words = vec![0; 3 + 3 * self.events.len()];
+        let read = |one: &SampledSlot| {
+            let format = self.events[one.event].request.attr().read_format();
+            let got = one.fd.read(&mut words).ok()?;
             let times = (format & (read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING))
                 .count_ones() as usize;
+            let has_lost = format & read_format::LOST != 0;
             // Alone: value, times, id, lost. In a group: number, times, then value, id, lost of each, ours
             // among them.
-            let lost = if format & read_format::GROUP == 0 {
-                words[..got].get(1 + times + 1)
+            let (value, lost) = if format & read_format::GROUP == 0 {
+                (words.first()?, words[..got].get(1 + times + 1))
             } else {
-                words[..got]
-                    .get(1 + times..)
-                    .and_then(|rows| rows.chunks_exact(3).find(|row| row[1] == one.id))
-                    .map(|row| &row[2])
+                let mut rows = words[..got].get(1 + times..)?.chunks_exact(2 + usize::from(has_lost));
+                let row = rows.find(|row| row[1] == one.id)?;
+                (&row[0], row.get(2))
             };
-            if let Some(&lost) = lost.filter(|&&lost| lost > 0) {
-                all.push((Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot }, lost));
-            }
-        }
-        all
+            let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
+            // Before Linux 6.0 the kernel does not say.
+            Some(Reading { instance, value: *value, lost: lost.filter(|_| has_lost).copied().unwrap_or(0) })
+        };
+        self.open.iter().filter_map(read).collect()
     }
 
-    /// How many open events the kernel takes some 35 ms each to close: tracepoints and probes.
+    /// How many open events the kernel takes some 35 ms each to close, so that a child may be left to do it:
+    /// tracepoints. Probes of our own can only be removed once they are closed, and so by us.
     pub fn slow_to_close(&self) -> usize {
+        if !self.probes.is_empty() {
+            return 0;
+        }
         self.open
             .iter()
             .filter(|open| self.events[open.event].request.attr().kind() == kind::TRACEPOINT)

@@ -37,11 +37,14 @@ pub enum Warning {
     UserModeOnly { doing: &'static str },
     OwnProcessesOnly,
     GuestsTogether { event: String },
+    ChildrenNotRead { event: String },
+    ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String },
     GroupsSplit { groups: usize },
     TargetsGone { count: usize, what: &'static str },
     NobodyLeft,
+    NoSamples { why: String, remedy: &'static str },
     SizeReached,
     CopiesKept { samples: String },
     StacksCut { percent: f64 },
@@ -61,6 +64,7 @@ impl Warning {
             | Self::CountersReserved { .. }
             | Self::Unreserved { .. }
             | Self::FrequencyLowered { .. }
+            | Self::NoSamples { .. }
             | Self::RecordsLost
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::OptionsForCode
@@ -113,6 +117,14 @@ impl Warning {
             Self::OwnProcessesOnly => {
                 "sampling the processes of this user only: the whole machine is not for this user".to_owned()
             }
+            Self::ChildrenNotRead { event } => {
+                format!(
+                    "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
+                )
+            }
+            Self::ProbeNotInherited { event, why } => {
+                format!("{event} leaves out what is started from now on: no probe in tracefs: {why}")
+            }
             Self::GuestsTogether { event } => format!("{event}: guests are sampled together with the host"),
             Self::FrequencyLowered { asked, most } => {
                 format!("-F {asked}: the kernel allows {most} samples a second, which are taken")
@@ -127,6 +139,7 @@ impl Warning {
                 format!("{count} {what} before their counters were open; they are left out")
             }
             Self::NobodyLeft => "nobody is left to be sampled".to_owned(),
+            Self::NoSamples { why, .. } => format!("there are no samples: {why}"),
             Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
             Self::CopiesKept { samples } => format!(
                 "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \
@@ -155,8 +168,11 @@ impl Warning {
             Self::OwnProcessesOnly => "kernel.perf_event_paranoid decides; CAP_PERFMON lifts it",
             Self::FrequencyLowered { .. } => "kernel.perf_event_max_sample_rate decides",
             Self::RingsSmaller { .. } => "raise kernel.perf_event_mlock_kb, or ulimit -l",
+            Self::NoSamples { remedy, .. } => remedy,
             Self::StacksCut { .. } => "--call-graph dwarf,65528 copies more of each",
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
+            Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
+            Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
             _ => "",

@@ -292,6 +292,11 @@ impl Writer {
     pub fn bytes(&self) -> u64 {
         self.data + self.len
     }
+    /// Whether writing has failed and the file ends before what was appended does.
+    pub fn is_cut(&self) -> bool {
+        self.is_stopped && self.form == Form::File
+    }
+
     /// Where it goes.
     pub fn path(&self) -> &Path {
         &self.path

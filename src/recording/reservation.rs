@@ -6,6 +6,7 @@
 //! or somebody else has reserved the hardware (`--reserve=yield`). Leaves the protocol to
 //! [`counter::reservation`](crate::counter::reservation).
 
+use crate::abi::attr::kind;
 use crate::counter::reservation::{LockFile, Policy, Prepared, prepare};
 use crate::error::{Result, say};
 use crate::event::{EventGroup, EventSpec};
@@ -21,7 +22,11 @@ pub(crate) fn reserve<'a>(
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
 ) -> Result<Prepared> {
-    if !groups.into_iter().flat_map(|group| &group.events).any(EventSpec::takes_counter) {
+    // By itself pmc disturbs nobody for events that the machine cannot count anyway.
+    let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
+    let is_generic = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
+    let takes = |event: &EventSpec| event.takes_counter() && (!is_generic(event) || can_count());
+    if !groups.into_iter().flat_map(|group| &group.events).any(takes) {
         return Ok(Prepared::default());
     }
     let prepared = prepare(policy, &LockFile::default_path(host))?;

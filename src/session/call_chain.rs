@@ -1,14 +1,21 @@
 //! A sample's call chain as a whole: markers where they are missing, the part that came later, the part that
-//! is unwound from a copy of the stack.
+//! is unwound from a copy of the stack or that the processor kept.
 //!
 //! Receives samples; hands on words that are equal for equal chains. Unwinding itself is the caller's,
 //! through [`Unwind`].
+//!
+//! ```text
+//!   kernel's words | user marker | sampled address, callers          as recorded
+//!                                | the walk through the stack's copy  if it is longer
+//!                                | sampled address, branches' origins, callers behind the last of them
+//! ```
 
 use super::Epoch;
 use super::deferred::Deferred;
 use super::intern::bytes;
-use crate::abi::{CpuMode, context, sample_type};
-use crate::record::{Parts, Sample, Words};
+use crate::abi::{CpuMode, branch_sample_type, context, sample_type};
+use crate::record::sample::Branches;
+use crate::record::{Parts, Sample, SampleLayout, Words};
 
 /// Makes [`Walk`]s.
 pub trait Unwind: Sync {
@@ -22,13 +29,24 @@ pub trait Walk: Send {
     fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
 
-/// Makes a sample's chain whole: markers where they are missing, the user part unwound where the stack was
-/// copied.
+/// A sample's chain.
+#[derive(Debug, Clone, Copy)]
+pub struct CallChain<'a> {
+    /// Context markers and addresses, innermost first.
+    pub words: Words<'a>,
+    /// Callers are addresses in their calls, not where these return to.
+    pub in_calls: bool,
+}
+
+/// Makes a sample's chain whole.
 pub struct Stacker<'a> {
     walker: Option<Box<dyn Walk + 'a>>,
     deferred: Option<&'a Deferred>,
     ignore_callers: bool,
+    like_perf: bool,
     chain: Vec<u64>,
+    /// The user part that is compared with the recorded one.
+    user: Vec<u64>,
     scratch: Vec<u8>,
 }
 
@@ -39,7 +57,9 @@ impl<'a> Stacker<'a> {
             walker: unwind.map(Unwind::walker),
             deferred: None,
             ignore_callers,
+            like_perf: false,
             chain: Vec::new(),
+            user: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -49,21 +69,38 @@ impl<'a> Stacker<'a> {
         Self { deferred: (!deferred.is_empty()).then_some(deferred), ..self }
     }
 
-    /// Context markers and addresses, innermost first; without a copy where the record has them so.
-    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, epoch: Epoch) -> Words<'s> {
+    /// Callers that are not as recorded are given as perf has them, in their calls: unwound ones one less
+    /// than where they return to, those of branches where the branch stands. Otherwise all are return
+    /// addresses.
+    pub fn like_perf(self) -> Self {
+        Self { like_perf: true, ..self }
+    }
+
+    /// The whole chain; without a copy where the record has it so.
+    pub fn chain<'s>(&'s mut self, sample: &Sample<'s>, epoch: Epoch) -> CallChain<'s> {
         let mode = sample.cpu_mode();
         let ip = sample.ip();
         let chain = if self.ignore_callers { None } else { sample.callchain() };
-        let has_copy = sample.layout().sample_type() & sample_type::STACK_USER != 0 && !self.ignore_callers;
+        let parts = if self.ignore_callers || !has_more(sample.layout()) { None } else { sample.parts() };
+        let copied = parts.filter(|parts| {
+            self.walker.is_some()
+                && parts.user_regs.is_some()
+                && parts.user_stack.is_some_and(|stack| !stack.bytes.is_empty())
+        });
+        let branches = parts.and_then(|parts| parts.branches).filter(|_| {
+            let keeps_calls = sample.layout().branch_sample_type() & branch_sample_type::CALL_STACK != 0;
+            keeps_calls && chain.is_some_and(has_user_part)
+        });
         let awaited = chain.and_then(Deferred::awaited);
-        if !has_copy
+        if copied.is_none()
+            && branches.is_none()
             && awaited.is_none()
             && let Some(chain) = chain
         {
             let starts_well = chain.get(0).is_some_and(|word| word >= context::MAX)
                 && chain.get(1).is_some_and(|word| word < context::MAX && ip.is_none_or(|ip| ip == word));
             if starts_well {
-                return chain;
+                return CallChain { words: chain, in_calls: false };
             }
         }
         self.chain.clear();
@@ -86,11 +123,13 @@ impl<'a> Stacker<'a> {
                 }
             }
         }
-        if has_copy && let (Some(walker), Some(parts)) = (&mut self.walker, sample.parts()) {
-            unwound(walker.as_mut(), epoch, &parts, mode, &mut self.chain);
-        }
+        let is_replaced = match (branches, copied) {
+            (Some(branches), _) => self.calls(branches),
+            (None, Some(parts)) => self.unwound(epoch, &parts),
+            (None, None) => false,
+        };
         bytes(&self.chain, &mut self.scratch);
-        Words::new(&self.scratch)
+        CallChain { words: Words::new(&self.scratch), in_calls: is_replaced && self.like_perf }
     }
 
     /// Puts a chain behind the sampled address, which stands in it again (or, with precise events, nearly
@@ -113,24 +152,106 @@ impl<'a> Stacker<'a> {
         }
         self.chain.extend(rest);
     }
+
+    /// Where the process's part begins: its marker, or the end.
+    fn user_part(&self) -> usize {
+        self.chain.iter().position(|word| *word == context::USER).unwrap_or(self.chain.len())
+    }
+
+    /// Puts the walk through the copied stack in the place of the recorded user part, if it is longer.
+    /// Whether it is.
+    fn unwound(&mut self, epoch: Epoch, parts: &Parts<'_>) -> bool {
+        let Some(walker) = &mut self.walker else { return false };
+        self.user.clear();
+        walker.walk(epoch, parts, &mut self.user);
+        let at = self.user_part();
+        let recorded = self.chain.len().saturating_sub(at + 1);
+        if self.user.len() <= recorded {
+            return false;
+        }
+        self.chain.truncate(at);
+        self.chain.push(context::USER);
+        self.chain.extend(self.user.first());
+        let less = u64::from(self.like_perf);
+        self.chain.extend(self.user.iter().skip(1).map(|caller| caller.saturating_sub(less)));
+        true
+    }
+
+    /// Puts the calls that the processor remembers in the place of the recorded callers; whether there are
+    /// any. It remembers a few of the innermost: what was recorded behind the outermost of them stays.
+    fn calls(&mut self, branches: Branches<'_>) -> bool {
+        let at = self.user_part() + 1;
+        self.user.clear();
+        self.user.extend(branches.iter().map(|branch| branch.from).filter(|from| *from != 0));
+        if self.user.is_empty() {
+            return false;
+        }
+        let recorded = self.chain.get(at..).unwrap_or_default();
+        let behind = recorded.get(behind(&self.user, recorded)..).unwrap_or_default().to_vec();
+        // The process was left in the function that was called last.
+        let left = recorded.first().copied().or_else(|| branches.iter().next().map(|branch| branch.to));
+        let step = u64::from(!self.like_perf);
+        self.chain.truncate(at);
+        self.chain.extend(left);
+        self.chain.extend(self.user.iter().map(|call| call.saturating_add(step)));
+        self.chain.extend(behind.iter().map(|caller| caller.saturating_sub(1 - step)));
+        true
+    }
 }
 
-/// Adds the user part, unwound from the copied stack, behind the kernel's.
-fn unwound(walker: &mut dyn Walk, epoch: Epoch, parts: &Parts<'_>, mode: CpuMode, chain: &mut Vec<u64>) {
-    if mode == CpuMode::User {
-        // The walk begins with the sampled address itself.
-        let ip = chain.get(1).copied().unwrap_or(0);
-        chain.truncate(1);
-        walker.walk(epoch, parts, chain);
-        if chain.len() == 1 {
-            chain.push(ip);
-        }
-    } else {
-        chain.push(context::marker(CpuMode::User));
-        let before = chain.len();
-        walker.walk(epoch, parts, chain);
-        if chain.len() == before {
-            chain.pop();
-        }
+/// Whether samples may hold more of their chains than the chain.
+fn has_more(layout: &SampleLayout) -> bool {
+    layout.sample_type() & sample_type::STACK_USER != 0
+        || layout.branch_sample_type() & branch_sample_type::CALL_STACK != 0
+}
+
+/// Whether the kernel looked at the process's stack.
+fn has_user_part(chain: Words<'_>) -> bool {
+    chain.iter().any(|word| word == context::USER)
+}
+
+/// The longest instruction of a processor that keeps calls (x86-64).
+const LONGEST_CALL: u64 = 15;
+
+/// The index in a recorded chain behind the caller that the outermost call belongs to; its end, if there is
+/// none. Both are innermost first. In a recursion many callers may be it: the one that most calls before it
+/// agree with is.
+///
+/// ```text
+///   calls               c1 c2 c3
+///   recorded       ip r1    r2 r3 r4 r5       (c: its call; r1: a frame that the kernel misread)
+///                                 '----' behind
+/// ```
+fn behind(calls: &[u64], recorded: &[u64]) -> usize {
+    let returns_to =
+        |(call, caller): &(&u64, &u64)| (1..=LONGEST_CALL).contains(&caller.wrapping_sub(**call));
+    let agreeing = |index: &usize| {
+        let pairs = calls.iter().rev().zip(recorded[..=*index].iter().rev());
+        pairs.take_while(returns_to).count()
+    };
+    let candidates = (1..recorded.len()).filter(|index| agreeing(index) > 0);
+    candidates
+        .max_by_key(|index| (agreeing(index), std::cmp::Reverse(*index)))
+        .map_or(recorded.len(), |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_callers_are_found_behind_the_outermost_call() {
+        // Innermost first: the sampled address, then where calls return to.
+        let recorded = [0x1111, 0x2005, 0x3002, 0x4007, 0x5005];
+        assert_eq!(behind(&[0x2000, 0x3000], &recorded), 3);
+        // The kernel misread a frame; the outermost call counts.
+        assert_eq!(behind(&[0x9000, 0x3000, 0x4000], &recorded), 4);
+        assert_eq!(behind(&[0x2000, 0x9000], &recorded), recorded.len());
+        assert_eq!(behind(&[0x2000], &[]), 0);
+        assert_eq!(behind(&[], &recorded), recorded.len());
+        // A recursion: as many turns as the processor remembers are behind nothing.
+        let recursion = [0x1111, 0x2005, 0x2005, 0x2005, 0x2005, 0x3005];
+        assert_eq!(behind(&[0x2000, 0x2000], &recursion), 3);
+        assert_eq!(behind(&[0x2000, 0x2000, 0x2000, 0x2000, 0x3000], &recursion), 6);
     }
 }

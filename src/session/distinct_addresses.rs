@@ -7,11 +7,10 @@
 
 use super::intern::Distinct;
 use super::location::{self, SampledAddress};
-use super::samples::{SampleQuery, Stacker, Unwind};
+use super::samples::{CallChain, SampleQuery, Stacker, Unwind};
 use super::{Session, Timestamp, chunks};
-use crate::abi::sample_type;
 use crate::perfdata;
-use crate::record::{RawRecord, Sample};
+use crate::record::RawRecord;
 
 /// Distinct addresses, by number.
 pub type Addresses = Distinct<SampledAddress>;
@@ -31,11 +30,9 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Whether the callers of this sample are looked up in their call. Where its stack was copied the
-    /// unwinder has stepped back already; in one recording some may be copied, and others unwound while
-    /// recording.
-    pub fn steps_back(self, sample: &Sample<'_>) -> bool {
-        self.in_calls && sample.layout().sample_type() & sample_type::STACK_USER == 0
+    /// Whether the callers of this chain are to be looked up one byte before where they return to.
+    pub fn steps_back(self, chain: &CallChain<'_>) -> bool {
+        self.in_calls && !chain.in_calls
     }
 }
 
@@ -51,7 +48,8 @@ pub fn collect(
     unwind: Option<&dyn Unwind>,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Addresses, perfdata::Error> {
-    let new = || (Addresses::default(), Stacker::new(query.ignore_stacks, unwind).joining(&session.deferred));
+    let stacker = || Stacker::new(query.ignore_stacks, unwind).joining(&session.deferred).like_perf();
+    let new = || (Addresses::default(), stacker());
     let look = |(found, stacker): &mut (Addresses, Stacker<'_>), raw: &RawRecord<'_>, position| {
         sample(session, query, kinds, raw, position, stacker, found);
     };
@@ -87,8 +85,9 @@ fn sample(
     let timestamp = if session.has_time { time.unwrap_or(0) } else { position };
     let epoch = session.history.epoch(thread.pid, timestamp);
     if kinds.chains {
-        let (words, steps_back) = (stacker.chain(&sample, epoch), kinds.steps_back(&sample));
-        location::walk(words, usize::MAX, |level, address, is_caller| {
+        let chain = stacker.chain(&sample, epoch);
+        let steps_back = kinds.steps_back(&chain);
+        location::walk(chain.words, usize::MAX, |level, address, is_caller| {
             found.add(SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller));
         });
     }

@@ -37,7 +37,7 @@ impl Transcript<'_> {
     /// When the file cannot be read, or what `visit` says.
     pub fn entries(&self, visit: &mut dyn FnMut(ScriptLine<'_>) -> Result<()>) -> Result<()> {
         let (session, request) = (&*self.session, self.request);
-        let unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack).like_perf();
+        let unwinding = RecordingUnwinder::new(session, &self.symbols, request.max_stack);
         let unwind = self.has_copies.then_some(&unwinding as &dyn Unwind);
         let is_of_data = |event: &crate::perfdata::RecordedEvent| {
             request.everything || event.attr.kind() == kind::SOFTWARE && FAULTS.contains(&event.attr.config())
@@ -46,7 +46,7 @@ impl Transcript<'_> {
             script: self,
             session,
             names: RecordingNames::new(session).with_symbols(&self.symbols),
-            stacker: Stacker::new(self.wanted.ignore_stacks, unwind).joining(&session.deferred),
+            stacker: Stacker::new(self.wanted.ignore_stacks, unwind).joining(&session.deferred).like_perf(),
             readings: Readings::default(),
             has_data: session.reader.events().iter().map(is_of_data).collect(),
             leaves: self.leaves(),
@@ -106,8 +106,9 @@ impl EntryMaker<'_> {
         if script.kinds.chains {
             let epoch = self.session.history.epoch(who.pid, timestamp);
             let (addresses, numbers) = (&script.addresses, &mut self.numbers);
-            let (chain, steps_back) = (self.stacker.chain(&sample, epoch), script.kinds.steps_back(&sample));
-            location::walk(chain, request.max_stack, |level, address, is_caller| {
+            let chain = self.stacker.chain(&sample, epoch);
+            let steps_back = script.kinds.steps_back(&chain);
+            location::walk(chain.words, request.max_stack, |level, address, is_caller| {
                 let sampled =
                     SampledAddress::code(epoch, level, address).returned_to(steps_back && is_caller);
                 numbers.extend(addresses.find(&sampled));

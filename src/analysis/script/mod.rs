@@ -107,7 +107,7 @@ impl<'a> Transcript<'a> {
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack).like_perf();
+            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack);
             distinct_addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|count| {
                 meter.more(count)
             })?

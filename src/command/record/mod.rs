@@ -6,6 +6,7 @@
 //! [`plan`] turns what was typed into what it means; [`recording`](crate::recording) does it; [`status`] says
 //! how it goes.
 
+mod empty;
 pub(in crate::command) mod plan;
 mod status;
 
@@ -51,6 +52,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         .events()
         .map(|(spec, attr, ids)| RecordedEvent { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
         .collect();
+    let sampled = events.clone();
     let events = Events::new(&plan.sample, events);
     if plan.dry_run {
         return Ok(Exit::Done);
@@ -74,11 +76,11 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     };
     let run = recording.run();
     status.clear();
-    report(&plan, run?)
+    report(&plan, &sampled, run?)
 }
 
 /// The line of truth, and how the process ends.
-fn report(plan: &Plan, run: Run) -> Result<Exit> {
+fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.is_full {
         say::warn(&Warning::SizeReached);
     }
@@ -87,14 +89,17 @@ fn report(plan: &Plan, run: Run) -> Result<Exit> {
     } else {
         plan.file.path.display().to_string()
     };
-    say::note(status::truth(&to, &run.totals, &run.lost, crate::sys::clock::process_cpu_ns()));
+    say::note(status::truth(&to, &run.totals, &run.readings, crate::sys::clock::process_cpu_ns()));
+    if let Some(reason) = empty::reason(plan, events, &run) {
+        say::warn(&reason);
+    }
     if run.kept > 0 {
         say::warn(&Warning::CopiesKept { samples: units::thousands(run.kept) });
     }
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
         say::warn(&Warning::StacksCut { percent: run.ends.cut as f64 / run.ends.walked as f64 * 100.0 });
     }
-    let lost: u64 = run.lost.iter().map(|(_, lost)| lost).sum();
+    let lost: u64 = run.readings.iter().map(|reading| reading.lost).sum();
     if lost.max(run.totals.lost) > 0 {
         say::warn(&Warning::RecordsLost);
     }

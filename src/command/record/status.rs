@@ -6,7 +6,7 @@
 
 use std::io::{Write, stderr};
 
-use crate::counter::rings::Instance;
+use crate::counter::rings::Reading;
 use crate::recording::file::output::Totals;
 use crate::recording::file::recorder::StatusLine;
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
@@ -65,13 +65,14 @@ impl StatusLine for Status {
 
 /// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a
 /// sample`.
-pub(super) fn truth(to: &str, totals: &Totals, lost: &[(Instance, u64)], cpu_ns: u64) -> String {
-    let missing = totals.lost.max(lost.iter().map(|(_, lost)| lost).sum());
+pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64) -> String {
+    let missing = totals.lost.max(readings.iter().map(|reading| reading.lost).sum());
     let losses = match missing {
         0 => "none lost".to_owned(),
         _ => {
             let share = 100.0 * missing as f64 / (missing + totals.samples).max(1) as f64;
-            let mut cpus: Vec<u32> = lost.iter().filter_map(|(instance, _)| instance.slot.cpu).collect();
+            let losing = readings.iter().filter(|reading| reading.lost > 0);
+            let mut cpus: Vec<u32> = losing.filter_map(|reading| reading.instance.slot.cpu).collect();
             cpus.sort_unstable();
             cpus.dedup();
             let on = match cpus.as_slice() {
@@ -82,6 +83,10 @@ pub(super) fn truth(to: &str, totals: &Totals, lost: &[(Instance, u64)], cpu_ns:
             format!("{} records lost ({share:.2}%{on})", units::thousands(missing))
         }
     };
+    let unwritten = match totals.unwritten {
+        0 => String::new(),
+        samples => format!(", {} more could not be written", units::thousands(samples)),
+    };
     let throttled = match totals.throttled {
         0 => String::new(),
         times => format!(", throttled {} times", units::thousands(times)),
@@ -91,7 +96,7 @@ pub(super) fn truth(to: &str, totals: &Totals, lost: &[(Instance, u64)], cpu_ns:
         samples => format!("{} of CPU a sample", units::duration(cpu_ns as f64 / samples as f64)),
     };
     format!(
-        "{to}: {} samples, {losses}{throttled}, {}; {each}",
+        "{to}: {} samples{unwritten}, {losses}{throttled}, {}; {each}",
         units::thousands(totals.samples),
         units::bytes(totals.bytes)
     )

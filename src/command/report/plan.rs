@@ -356,8 +356,8 @@ fn refuse_absent(typed: &OfReport) -> Result<()> {
         (
             typed.stitch_lbr,
             "--stitch-lbr",
-            "chains are shown as the hardware kept them",
-            "--call-graph dwarf",
+            "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
+            "pmc record --call-graph dwarf",
         ),
         (
             typed.dump_raw_trace,

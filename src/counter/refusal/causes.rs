@@ -4,6 +4,7 @@
 //! `perf_event_open(2)`.
 
 use super::RefusalKind::*;
+use super::missing_feature::contradiction;
 use super::privilege::{access, perm};
 use super::{Call, Explained, Feature, Refusal, explained};
 use crate::abi::Attr;
@@ -96,11 +97,31 @@ pub(super) fn of(number: i32, refusal: &Refusal, facts: &Facts) -> Explained {
             ),
             _ => explained(OutOfMemory, "the kernel has no memory for another event", "count fewer events, CPUs or threads"),
         },
-        errno::EFAULT => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
+        errno::EFAULT => match facts.pmu_of(&refusal.attr) {
+            Some(pmu) if is_probe(pmu) && refusal.attr.config1_text().is_none() => no_probe_text(pmu),
+            _ => explained(Other, "the kernel could not read the request's memory: a fault of pmc's own", ""),
+        },
         errno::EINTR | errno::EAGAIN => explained(Busy, "the kernel was interrupted in setting the event up", "try again"),
         errno::ENXIO => explained(NoHardware, "the device behind the event is absent or switched off", ""),
         _ => explained(Other, "the kernel gives no reason, and nothing known about this machine explains it", ""),
     }
+}
+
+fn is_probe(pmu: &KnownPmu) -> bool {
+    matches!(pmu.name.as_str(), "uprobe" | "kprobe")
+}
+
+/// `uprobe/config1=1/`: a number where the kernel reads a text at an address.
+fn no_probe_text(pmu: &KnownPmu) -> Explained {
+    let what = if pmu.name == "uprobe" { "file" } else { "function" };
+    explained(
+        BadRequest,
+        format!(
+            "config1 of the PMU `{}` is the address of the {what}'s name in memory, not a number",
+            pmu.name
+        ),
+        "name what is probed: uprobe:PATH:SYMBOL, uprobe:PATH:0xOFFSET",
+    )
 }
 
 /// A CPU that is off line, or that the machine does not have.
@@ -224,11 +245,17 @@ fn wrong_core(pmu: &KnownPmu, cpu: Option<u32>, facts: &Facts) -> Option<Explain
 /// Something in the request does not fit.
 fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
     let attr = &refusal.attr;
+    if let Some((cause, remedy)) = contradiction(attr) {
+        return explained(BadRequest, cause, remedy);
+    }
     if let Some(feature) = refusal.culprit {
-        let kind = if feature == Feature::NewFields { BadRequest } else { NoCapability };
-        return explained(kind, feature.cause(), feature.remedy());
+        let late = matches!(feature, Feature::LateConfig | Feature::LateFlags);
+        return explained(if late { BadRequest } else { NoCapability }, feature.cause(), feature.remedy());
     }
     let pmu = facts.pmu_of(attr);
+    if let Some(pmu) = pmu.filter(|pmu| is_probe(pmu) && attr.config1_text().is_none()) {
+        return no_probe_text(pmu);
+    }
     if attr.get(Flag::Freq) {
         if let Some(most) = facts.settings.max_sample_rate.filter(|&most| attr.period() > most) {
             return explained(
@@ -315,6 +342,9 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
 
 /// The PMU lacks something.
 fn notsupp(refusal: &Refusal, facts: &Facts) -> Explained {
+    if let Some((cause, remedy)) = contradiction(&refusal.attr) {
+        return explained(BadRequest, cause, remedy);
+    }
     if let Some(feature) = refusal.culprit {
         return explained(NoCapability, feature.cause(), feature.remedy());
     }

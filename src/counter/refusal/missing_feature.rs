@@ -29,15 +29,17 @@ pub enum Feature {
     Inherit,
     /// `exclusive`: `:e`.
     Exclusive,
-    /// Fields that came after the first kernels with perf events: `config3`, `config4`, flags of 5.13 and
-    /// later.
-    NewFields,
+    /// `config3`, `config4`.
+    LateConfig,
+    /// Flags of Linux 5.13 and later.
+    LateFlags,
 }
 
 impl Feature {
     /// All, in the order in which they are tried: the narrowest first.
-    pub const ALL: [Self; 10] = [
-        Self::NewFields,
+    pub const ALL: [Self; 11] = [
+        Self::LateConfig,
+        Self::LateFlags,
         Self::Precise,
         Self::BranchStack,
         Self::StackDepth,
@@ -84,10 +86,12 @@ impl Feature {
                 without.set(Flag::InheritStat, false);
             }
             Self::Exclusive => without.set(Flag::Exclusive, false),
-            Self::NewFields => {
-                for word in FIRST_NEW_WORD..WORDS {
+            Self::LateConfig => {
+                for word in CONFIG3..WORDS {
                     without.set_word(word, 0);
                 }
+            }
+            Self::LateFlags => {
                 for flag in
                     [Flag::BuildId, Flag::InheritThread, Flag::RemoveOnExec, Flag::Sigtrap, Flag::TextPoke]
                 {
@@ -110,7 +114,8 @@ impl Feature {
             Self::Clock => "the kernel cannot stamp samples with this clock",
             Self::Inherit => "the kernel cannot let children inherit this combination",
             Self::Exclusive => "the PMU cannot be had for one group alone",
-            Self::NewFields => "this kernel is older than one of the fields in use",
+            Self::LateConfig => "the PMU does not take this config3 or config4",
+            Self::LateFlags => "this kernel is older than one of the flags in use",
         }
     }
 
@@ -126,17 +131,58 @@ impl Feature {
             Self::Clock => "use --clockid monotonic or leave it out",
             Self::Inherit => "add --no-inherit",
             Self::Exclusive => "leave out the modifier e",
-            Self::NewFields => {
-                "leave out config3, config4 and the terms that use them, or take a newer kernel"
-            }
+            Self::LateConfig => "leave out config3, config4 and the terms that use them",
+            Self::LateFlags => "leave out the bits of attr5 beyond 32, or take a newer kernel",
         }
     }
 }
 
-/// `sig_data`: this and what follows came with Linux 5.13.
-const FIRST_NEW_WORD: usize = 15;
+/// The first of the words that are the drivers' own, and came last.
+const CONFIG3: usize = 16;
 
-/// The feature without which `opens` accepts the request; `None` if no single one decides.
+/// The feature without which `opens` accepts the request. Where no single one decides, two may: then the
+/// wider one, which matters more (a PMU that cannot sample may not know privilege levels either).
 pub(super) fn culprit(attr: &Attr, mut opens: impl FnMut(&Attr) -> bool) -> Option<Feature> {
-    Feature::ALL.into_iter().find(|feature| feature.left_out(attr).is_some_and(|attr| opens(&attr)))
+    let single =
+        Feature::ALL.into_iter().find(|one| one.left_out(attr).is_some_and(|without| opens(&without)));
+    single.or_else(|| {
+        Feature::ALL.into_iter().rev().find(|wide| {
+            let Some(without) = wide.left_out(attr) else { return false };
+            let mut both = Feature::ALL.into_iter().filter_map(|other| other.left_out(&without));
+            both.any(|without| opens(&without))
+        })
+    })
 }
+
+/// What contradicts itself in a request whoever serves it: the kernel's rules, and what to do. `None` where
+/// none of them is broken. Source: `perf_copy_attr` and `perf_event_alloc` in `kernel/events/core.c`.
+pub(super) fn contradiction(attr: &Attr) -> Option<(String, &'static str)> {
+    const OUT: &str = "leave these bits of attr5 out";
+    let last = Flag::ALL.iter().map(|&flag| flag as u32).max().unwrap_or_default();
+    let unknown = attr.word(FLAGS).unwrap_or_default() >> (last + 1);
+    let aux_action = attr.word(AUX).unwrap_or_default() >> 32;
+    let has = |flag| attr.get(flag);
+    let (cause, remedy) = if has(Flag::RemoveOnExec) && has(Flag::EnableOnExec) {
+        let cause = "remove_on_exec takes the event away at the exec that is to start it";
+        (cause.to_owned(), "measure what runs already (-p), or leave bit 36 of attr5 out")
+    } else if has(Flag::Sigtrap) && !has(Flag::RemoveOnExec) {
+        let cause = "sigtrap (bit 37 of attr5) needs remove_on_exec (bit 36): a new program would not expect the signal";
+        (cause.to_owned(), OUT)
+    } else if has(Flag::InheritThread) && !has(Flag::Inherit) {
+        ("inherit_thread (bit 35 of attr5) needs inherit".to_owned(), "leave out --no-inherit, or the bit")
+    } else if unknown != 0 {
+        (format!("bits {:#x} of attr5 mean nothing to this kernel", unknown << (last + 1)), OUT)
+    } else if aux_action != 0 {
+        let cause = format!(
+            "aux_action {aux_action:#x} (upper half of attr14) is about a trace in an AUX area, and there is none"
+        );
+        (cause, "leave it out: pmc records no traces of instructions")
+    } else {
+        return None;
+    };
+    Some((cause, remedy))
+}
+
+/// The words of the flag bits, and of `aux_sample_size` with `aux_action`.
+const FLAGS: usize = 5;
+const AUX: usize = 14;

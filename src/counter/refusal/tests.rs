@@ -179,6 +179,11 @@ fn the_feature_found_by_trying_is_named() {
     says(&refused("EINVAL", &asked, &server), RefusalKind::NoCapability, "privilege levels", "u, k and h");
 
     assert_eq!(culprit(&attr, |_| false), None, "nothing helps");
+    // Neither alone decides: the wider one is what to speak of.
+    let mut sampled = attr.clone();
+    sampled.set_period(1);
+    let takes = |attr: &Attr| attr.period() == 0 && !attr.get(Flag::ExcludeKernel);
+    assert_eq!(culprit(&sampled, takes), Some(Feature::Sampling));
     assert_eq!(culprit(&cycles(), |_| true), None, "nothing to leave out");
 }
 

@@ -90,6 +90,8 @@ const FIRST_NOTE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) samples: u64,
+    /// Samples that were taken and could not be written: not among the others.
+    pub(crate) unwritten: u64,
     pub(crate) lost: u64,
     pub(crate) throttled: u64,
     pub(crate) bytes: u64,
@@ -97,6 +99,12 @@ pub(crate) struct Totals {
 
 /// The longest chain where nothing else is said: the kernel's own limit, `kernel.perf_event_max_stack`.
 const LONGEST: u16 = 127;
+
+/// Samples that stand in a file.
+fn samples_in(path: &Path) -> u64 {
+    let index = perfdata::Reader::open(path).and_then(|reader| reader.scan(|_| {}));
+    index.map_or(0, |index| index.count(kind::SAMPLE))
+}
 
 fn layouts(events: &[RecordedEvent]) -> Layouts {
     Layouts::new(events.iter().map(|event| (&event.attr, event.ids.as_slice())))
@@ -341,6 +349,7 @@ impl<'a> Output<'a> {
     pub(crate) fn totals(&self) -> Totals {
         Totals {
             samples: self.before.samples + self.tally.samples,
+            unwritten: self.before.unwritten,
             lost: self.before.lost + self.tally.lost + self.left_out,
             throttled: self.before.throttled + self.tally.throttled,
             bytes: self.before.bytes + self.bytes(),
@@ -374,10 +383,18 @@ impl<'a> Output<'a> {
             );
         }
         features::at_the_end(&mut features, &self.tally, self.plan.build_ids, &mut self.known_ids);
+        let (records, is_cut) = (writer.bytes(), writer.is_cut());
+        let finished = writer.finish(&features);
         let mut totals = self.totals();
-        totals.bytes = self.before.bytes + writer.finish(&features)?;
+        totals.bytes = self.before.bytes + *finished.as_ref().unwrap_or(&records);
+        if is_cut {
+            let missing = self.tally.samples.saturating_sub(samples_in(&self.plan.path));
+            totals.samples -= missing;
+            totals.unwritten += missing;
+        }
         self.before = Totals { lost: totals.lost - self.left_out, ..totals };
         self.tally = RecordTally::new(false);
+        finished?;
         if self.plan.rotation.is_some() || self.plan.snapshots || self.plan.is_stamped {
             self.rename()?;
         }

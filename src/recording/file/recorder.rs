@@ -14,7 +14,7 @@ use super::output::{Output, Totals};
 use super::rotation::Schedule;
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
-use crate::counter::rings::{Instance, Rings};
+use crate::counter::rings::{Reading, Rings};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -65,8 +65,10 @@ pub(crate) struct Recording<'a> {
 /// What a recording came to.
 pub(crate) struct Run {
     pub(crate) totals: Totals,
-    /// Records lost, by instance.
-    pub(crate) lost: Vec<(Instance, u64)>,
+    /// What each instance of an event has counted and lost.
+    pub(crate) readings: Vec<Reading>,
+    /// Nanoseconds from start to end.
+    pub(crate) elapsed_ns: u64,
     pub(crate) outcome: Option<Outcome>,
     /// pmc was told to end by this signal.
     pub(crate) interrupted: Option<i32>,
@@ -102,7 +104,7 @@ impl Recording<'_> {
             status,
             next_drain: 0,
             schedule: Schedule::new(file),
-            lost: Vec::new(),
+            readings: Vec::new(),
             failed: None,
             is_full: false,
         };
@@ -115,7 +117,8 @@ impl Recording<'_> {
         }
         Ok(Run {
             totals: recorder.output.totals(),
-            lost: recorder.lost,
+            readings: recorder.readings,
+            elapsed_ns: measured.now - measured.start,
             outcome: measured.ending.outcome,
             interrupted: measured.ending.interrupted(),
             failed: recorder.failed,
@@ -142,7 +145,7 @@ struct Recorder<'a> {
     drain_ns: u64,
     next_drain: u64,
     schedule: Schedule,
-    lost: Vec<(Instance, u64)>,
+    readings: Vec<Reading>,
     failed: Option<Error>,
     is_full: bool,
 }
@@ -218,7 +221,7 @@ impl Driven for Recorder<'_> {
         if self.failed.is_none() {
             self.failed = self.take_rest().err();
         }
-        self.lost = self.rings.lost();
+        self.readings = self.rings.read();
         if self.failed.is_none() {
             self.failed = self.write_lost().err();
         }
@@ -258,12 +261,12 @@ impl Recorder<'_> {
 
     /// The kernel writes of losses when there is room again; what was lost at the very end, we write.
     fn write_lost(&mut self) -> Result<()> {
-        let all: u64 = self.lost.iter().map(|(_, lost)| lost).sum();
+        let all: u64 = self.readings.iter().map(|reading| reading.lost).sum();
         let unwritten = all.saturating_sub(self.output.totals().lost);
-        let most = self.lost.iter().max_by_key(|(_, lost)| lost).filter(|_| unwritten > 0);
-        if let Some((instance, _)) = most {
+        let most = self.readings.iter().max_by_key(|reading| reading.lost).filter(|_| unwritten > 0);
+        if let Some(most) = most {
             let mut record = Encoder::new(self.output.trailer());
-            record.lost(instance.id, unwritten);
+            record.lost(most.instance.id, unwritten);
             self.output.take(&[record.bytes()])?;
         }
         Ok(())

@@ -328,7 +328,8 @@ impl Live {
         let row = if self.query.ignore_stacks {
             self.leaf(event, epoch, comm, attributes, sample)
         } else {
-            let stack = self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch));
+            let stack =
+                self.resolver.stack_again(&self.history, epoch, self.stacker.chain(sample, epoch).words);
             self.table.row(Key { event: event as u32, stack, comm, attributes })
         };
         row.add(period, weight);

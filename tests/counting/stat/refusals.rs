@@ -126,6 +126,40 @@ fn the_default_set_of_an_ordinary_user_has_no_row_of_not_supported() {
     assert!(!ran.stderr.contains("<not supported>") || !told, "{}", ran.stderr);
 }
 
+/// The kernel says EINVAL, EFAULT or EOPNOTSUPP: which rule was broken, we say.
+#[test]
+fn requests_that_contradict_themselves() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    for (event, why) in [
+        ("cpu-clock/attr5=0x1000000000/", "remove_on_exec takes the event away at the exec"),
+        ("cpu-clock/attr5=0x2000000000/", "sigtrap (bit 37 of attr5) needs remove_on_exec"),
+        ("cpu-clock/attr5=0x8000000000000000/", "bits 0x8000000000000000 of attr5 mean nothing"),
+        ("cpu-clock/attr14=0x100000000/", "aux_action 0x1 (upper half of attr14)"),
+        ("uprobe/config1=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
+        ("uprobe/config2=1/", "config1 of the PMU `uprobe` is the address of the file's name"),
+    ] {
+        let ran = kit::run(&["stat", "-e", event, "--", "true"]);
+        assert!(!ran.stderr.contains("pmc's own"), "{}", ran.stderr);
+        ran.says(&["<not supported>", why, "try:"]);
+    }
+}
+
+#[test]
+fn what_only_counts_cannot_be_sampled() {
+    let msr = std::path::Path::new("/sys/bus/event_source/devices/msr/events/tsc").exists();
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need("msr", msr, "there is no msr PMU") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.data").display().to_string();
+    for event in ["msr/tsc/", "msr/tsc/u"] {
+        let ran = kit::run(&["record", "-o", &file, "-e", event, "--", "true"]).expect(1);
+        ran.says(&["can count this event but not sample it", "pmc stat"]);
+    }
+}
+
 #[test]
 fn results_that_cannot_be_written() {
     if !kit::need_perf_events() {

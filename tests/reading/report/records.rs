@@ -1,8 +1,9 @@
-//! Records that perf 6.1 and this kernel do not write: deferred call chains (6.18), counts of what was lost.
+//! Records that perf 6.1 and this kernel do not write: deferred call chains (6.18), counts of what was lost, stacks of which
+//! nothing was copied, calls that the processor kept.
 
 use pmc::abi::Attr;
 use pmc::abi::attr::Flag;
-use pmc::abi::sample_type;
+use pmc::abi::{branch_sample_type, sample_type};
 use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
 
 use super::against::{pmc_json, script};
@@ -24,18 +25,29 @@ fn who(tid: u64) -> u64 {
     100 | tid << 32
 }
 
-/// A recording with these records; samples have id, address, thread, time, period and call chain.
+/// What samples have: id, address, thread, time, period and call chain.
+const CHAINS: u64 = sample_type::IDENTIFIER
+    | sample_type::IP
+    | sample_type::TID
+    | sample_type::TIME
+    | sample_type::PERIOD
+    | sample_type::CALLCHAIN;
+
+/// A recording with these records, whose samples are of [`CHAINS`].
 fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     let mut attr = Attr::new(1, 0);
-    attr.set_sample_type(
-        sample_type::IDENTIFIER
-            | sample_type::IP
-            | sample_type::TID
-            | sample_type::TIME
-            | sample_type::PERIOD
-            | sample_type::CALLCHAIN,
-    );
+    attr.set_sample_type(CHAINS);
     attr.set_read_format(read_format);
+    write_as(path, attr, records);
+}
+
+/// A recording with these records, which does not say where it was made.
+fn write_as(path: &std::path::Path, attr: Attr, records: &[Vec<u8>]) {
+    write_whole(path, attr, &Features::default(), records);
+}
+
+/// A recording with these sections and records.
+fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, records: &[Vec<u8>]) {
     attr.set(Flag::SampleIdAll, true);
     let event = RecordedEvent { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
     let mut writer =
@@ -43,7 +55,7 @@ fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     for record in records {
         writer.append(&[record]).expect("it is written");
     }
-    writer.finish(&Features::default()).expect("it ends");
+    writer.finish(features).expect("it ends");
 }
 
 /// The sampled address is the chain's first, unless all of it comes later.
@@ -59,6 +71,13 @@ fn deferred(tid: u64, time: u64, cookie: u64, chain: &[u64]) -> Vec<u8> {
     words.extend(chain);
     words.extend([who(tid), time, 7]);
     record(22, 0, &words)
+}
+
+/// The addresses of each sample.
+fn stacks(file: &std::path::Path) -> Vec<Vec<String>> {
+    let text = script("pmc", file, &["-F", "tid,ip"]);
+    let parts = text.split("\n\n").filter(|part| !part.trim().is_empty());
+    parts.map(|part| part.lines().skip(1).map(|line| line.trim().to_owned()).collect()).collect()
 }
 
 #[test]
@@ -81,19 +100,13 @@ fn deferred_parts_of_chains_are_joined() {
             sample(1, 100, 40, &[KERNEL, kernel, DEFERRED, 6]),
         ],
     );
-    let text = script("pmc", &file, &["-F", "tid,ip"]);
-    let stacks: Vec<Vec<String>> = text
-        .split("\n\n")
-        .filter(|part| !part.trim().is_empty())
-        .map(|part| part.lines().skip(1).map(|line| line.trim().to_owned()).collect())
-        .collect();
     let want: [&[&str]; 4] = [
         &["ffffffff81000000", "ffffffff81000010", "a000", "b000", "c000"],
         &["ffffffff81000020", "a000", "b000", "c000"],
         &["1111", "d000"],
         &["ffffffff81000000"],
     ];
-    assert_eq!(stacks, want, "{text}");
+    assert_eq!(stacks(&file), want);
     let document = pmc_json(&file, &["--percent-limit", "0"]);
     assert_eq!(document["trust"]["samples"], 4);
     assert_eq!(document["trust"]["frames"], 5 + 4 + 2 + 1);
@@ -111,4 +124,132 @@ fn what_counters_say_they_lost_is_told() {
     let text = text.prints(&["7 lost (87.5%)", "PID", "cpu-clock"]).stdout;
     let row = |tid: &str| text.lines().find(|line| line.split_whitespace().nth(1) == Some(tid)).unwrap();
     assert!(row("100").ends_with(" 40") && row("101").ends_with(" 60"), "{text}");
+}
+
+#[test]
+fn recorded_callers_stay_where_no_stack_was_copied() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("copies");
+    let kernel = 0xffff_ffff_8100_0000;
+    let mut attr = Attr::new(1, 0);
+    attr.set_sample_type(CHAINS | sample_type::REGS_USER | sample_type::STACK_USER);
+    // bp, sp and ip.
+    attr.set_sample_regs_user(0b111 << 6);
+    attr.set_sample_stack_user(16);
+    // Behind the chain: the ABI (none: no registers), registers, what was asked for, the copy and its valid part.
+    let copied = |misc: u16, chain: &[u64], behind: &[u64]| {
+        let mut words = vec![7, chain[1], who(100), 10, 1, chain.len() as u64];
+        words.extend(chain.iter().chain(behind));
+        record(9, misc, &words)
+    };
+    let in_process = [USER, 0x1111, 0x2222, 0x3333];
+    let in_kernel = [KERNEL, kernel, kernel + 16, USER, 0x1111, 0x2222];
+    let regs = [2, 0, 0x7000, 0x1111];
+    write_as(
+        &file,
+        attr,
+        &[
+            copied(2, &in_process, &[&regs[..], &[0]].concat()),
+            copied(2, &in_process, &[&regs[..], &[16, 0, 0, 0]].concat()),
+            copied(2, &in_process, &[0, 0]),
+            copied(1, &in_kernel, &[&regs[..], &[0]].concat()),
+            // There is a copy, and it leads nowhere.
+            copied(2, &in_process, &[&regs[..], &[16, 0, 0, 16]].concat()),
+            copied(1, &in_kernel, &[&regs[..], &[16, 0, 0, 16]].concat()),
+            // A 32-bit process: its words are no 64-bit return addresses.
+            copied(2, &[USER, 0x1111], &[1, 0x7000, 0x7000, 0x1111, 16, 0, 0x2222, 16]),
+        ],
+    );
+    let (process, kernel): ([&str; 3], [&str; 4]) =
+        (["1111", "2222", "3333"], ["ffffffff81000000", "ffffffff81000010", "1111", "2222"]);
+    let want: [&[&str]; 7] = [&process, &process, &process, &kernel, &process, &kernel, &["1111"]];
+    assert_eq!(stacks(&file), want);
+    let trust = &pmc_json(&file, &[])["trust"];
+    assert_eq!((&trust["frames"], &trust["ends"]["compat"]), (&(4 * 3 + 2 * 4 + 1).into(), &1.into()));
+}
+
+#[test]
+fn calls_that_the_processor_kept_are_chains() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("lbr");
+    let kernel = 0xffff_ffff_8100_0000;
+    let mut attr = Attr::new(1, 0);
+    attr.set_sample_type(CHAINS | sample_type::BRANCH_STACK);
+    attr.set_branch_sample_type(branch_sample_type::USER | branch_sample_type::CALL_STACK);
+    let kept = |misc: u16, chain: &[u64], branches: &[(u64, u64)]| {
+        let mut words = vec![7, chain[1], who(100), 10, 1, chain.len() as u64];
+        words.extend(chain.iter().chain(&[branches.len() as u64]));
+        words.extend(branches.iter().flat_map(|(from, to)| [*from, *to, 0]));
+        record(9, misc, &words)
+    };
+    let calls = [(0x5000, 0x1100), (0x6000, 0x4f00)];
+    write_as(
+        &file,
+        attr,
+        &[
+            kept(2, &[USER, 0x1111, 0x2222], &calls),
+            kept(1, &[KERNEL, kernel, USER, 0x1111], &calls),
+            // The outermost call returns to a recorded caller: those behind it are its own.
+            kept(2, &[USER, 0x1111, 0x9999, 0x6005, 0x7005], &calls),
+            kept(2, &[USER, 0x1111, 0x2222], &[]),
+            // A thread of the kernel's; what the processor kept is somebody else's.
+            kept(1, &[KERNEL, kernel, kernel + 16], &calls),
+        ],
+    );
+    let want: [&[&str]; 5] = [
+        &["1111", "5000", "6000"],
+        &["ffffffff81000000", "1111", "5000", "6000"],
+        &["1111", "5000", "6000", "7004"],
+        &["1111", "2222"],
+        &["ffffffff81000000", "ffffffff81000010"],
+    ];
+    assert_eq!(stacks(&file), want);
+    assert_eq!(pmc_json(&file, &[])["trust"]["frames"], 3 + 4 + 4 + 2 + 2);
+}
+
+#[test]
+fn the_running_kernels_names_are_for_its_own_recordings() {
+    let kallsyms = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let of = |line: &str, name: &str| line.split_once(" T ").is_some_and(|(_, rest)| rest == name);
+    let start = |name: &str| {
+        let line = kallsyms.lines().find(|line| of(line, name))?;
+        u64::from_str_radix(line.split(' ').next()?, 16).ok().filter(|start| *start != 0)
+    };
+    let (Some(text), Some(function)) = (start("_text"), start("schedule")) else {
+        kit::need("kallsyms", false, "this user does not see the kernel's addresses");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("kernel");
+    let name = b"[kernel.kallsyms]_text\0\0";
+    let words = name.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+    let fields = [u64::from(u32::MAX), text, 1 << 25, text];
+    // A mapping of the kernel, with pid, time and id behind it.
+    let mapped = record(1, 1, &fields.into_iter().chain(words).chain([0, 0, 7]).collect::<Vec<_>>());
+    let mut attr = Attr::new(1, 0);
+    attr.set_sample_type(CHAINS);
+    let symbol = |features: &Features, options: &[&str]| {
+        write_whole(
+            &file,
+            attr.clone(),
+            features,
+            &[mapped.clone(), sample(1, 100, 10, &[KERNEL, function])],
+        );
+        let symbol = pmc_json(&file, options)["events"][0]["rows"][0]["sym"].clone();
+        symbol.as_str().unwrap_or("none").to_owned()
+    };
+    let host = |file: &str| Some(std::fs::read_to_string(file).unwrap().trim().to_owned());
+    let here = Features {
+        hostname: host("/proc/sys/kernel/hostname"),
+        os_release: host("/proc/sys/kernel/osrelease"),
+        ..Features::default()
+    };
+    let elsewhere = Features { os_release: Some("2.6.32".to_owned()), ..here.clone() };
+    let unsaid = Features::default();
+    let symfs = ["--symfs", dir.path().to_str().unwrap()];
+    assert_eq!(symbol(&here, &[]), "schedule");
+    assert_eq!(symbol(&unsaid, &["--kallsyms", "/proc/kallsyms"]), "schedule");
+    for (features, options) in [(&unsaid, &[][..]), (&elsewhere, &[]), (&here, &symfs), (&unsaid, &symfs)] {
+        assert_eq!(symbol(features, options), "[unknown]", "{options:?}");
+    }
 }

@@ -139,6 +139,10 @@ fn a_full_disk_ends_the_recording_and_leaves_what_is_there() {
         let _ = std::fs::remove_file(&file);
         let run = run.expect(1).says(&["No space left", "ENOSPC", "readable", "-o"]);
         assert!(samples.0 > 20 && samples.0 == samples.1, "{samples:?} {}", run.stderr);
+        // The last line is about what stands in the file.
+        let truth = run.stderr.lines().find(|line| line.contains("of CPU")).expect("the line of truth");
+        let said = format!("{}: {} samples, ", file.display(), pmc::units::thousands(samples.0 as u64));
+        assert!(truth.contains(&said) && !truth.contains(" 0 B;"), "{said}\n{truth}");
     }
     let _ = Command::new("umount").arg(&disk).status();
 }

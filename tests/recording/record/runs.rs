@@ -55,6 +55,34 @@ fn the_status_is_the_commands() {
     record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
 }
 
+/// The counts of a group that is read with its leader's samples are those of each thread; children have their
+/// own.
+#[test]
+fn a_group_read_by_its_leader_has_children() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("group");
+    let script = "for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; done; :";
+    let group = ["-e", "{cpu-clock,page-faults}:S", "-F", "4000"];
+    let ran = record(&file, &group, &["sh", "-c", script]).expect(0);
+    let newer = !ran.stderr.contains("this kernel reads groups (:S) of one thread");
+    if !kit::need("inherited-reads", newer, "this kernel reads no counts of children with samples") {
+        return;
+    }
+    let path = file.to_str().unwrap();
+    let rows = kit::run(&["report", "-i", path, "--sort", "comm", "--json"]).expect(0).stdout;
+    let report: serde_json::Value = serde_json::from_str(&rows).unwrap();
+    let faults = &report["events"][1];
+    let pages = (3 * (64 << 20) / rustix::param::page_size()) as f64;
+    let total = faults["period"].as_f64().unwrap_or_else(|| panic!("{rows}"));
+    // The last of each thread comes after its last sample; what the shell itself touches is little.
+    assert!(total > pages * 0.2 && total < pages * 1.2 + 2000.0, "{total} of {pages}: {rows}");
+    let dd = faults["rows"].as_array().unwrap().iter().any(|row| row.to_string().contains("\"dd\""));
+    assert!(dd, "{rows}");
+}
+
 #[test]
 fn a_former_recording_is_kept() {
     if !ready() {
@@ -273,18 +301,23 @@ fn the_status_line_is_for_terminals_without_a_command() {
         return;
     }
     let lab = Lab::new();
-    let record = |options: &str| format!("cd {}; {} record {options}", lab.0.path().display(), kit::binary());
+    let record = |lab: &Lab, options: &str| {
+        format!("cd {}; {} record {options}", lab.0.path().display(), kit::binary())
+    };
     // A command has the terminal for itself, however long it keeps us waiting for the next word.
     let asks = "echo $$ >pid; printf \"your name? \"; while :; do :; done";
-    let tmux = Tmux::start(lab.0.path(), &record(&format!("-e cpu-clock -o x -- sh -c '{asks}'")), 100, 20);
+    let tmux =
+        Tmux::start(lab.0.path(), &record(&lab, &format!("-e cpu-clock -o x -- sh -c '{asks}'")), 100, 20);
     tmux.until_shown("your name?");
     let pid = std::fs::read_to_string(lab.path("pid")).expect("its number").trim().to_owned();
     kit::wait_for_ticks(pid.parse().expect("a number"), 130);
     assert_eq!(tmux.shown().trim(), "your name?");
     drop(tmux);
-    // Beside what runs already there is room for it, and it is wiped in the end.
+    // Beside what runs already there is room for it, and it is wiped in the end. A server of its own, for
+    // the other may still be on its way out.
+    let lab = Lab::new();
     let spins = Running::start(Command::new("sh").args(["-c", SPIN]));
-    let line = record(&format!("-e cpu-clock -o y -p {}", spins.pid()));
+    let line = record(&lab, &format!("-e cpu-clock -o y -p {}", spins.pid()));
     let tmux = Tmux::start(lab.0.path(), &line, 100, 20);
     tmux.until("a status line", |shown| {
         ["recording ", " samples, ", "/s, ", " lost, ", "own CPU "].iter().all(|word| shown.contains(word))
@@ -292,6 +325,52 @@ fn the_status_line_is_for_terminals_without_a_command() {
     tmux.keys(&["C-c"]);
     let shown = tmux.until("its end", |shown| shown.contains("of CPU a sample"));
     assert!(!shown.contains("recording "), "{shown}");
+}
+
+#[test]
+fn a_recording_without_samples_says_why() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("empty");
+    let sleeper = Running::start(Command::new("sleep").arg("1000"));
+    let pid = sleeper.pid();
+    let nobody = ["-e", "sched:sched_switch", "--filter", "prev_pid == -7"];
+    for (options, command, why) in [
+        (
+            &["-e", "page-faults", "-c", "1000000"][..],
+            &["true"][..],
+            "after each 1,000,000 of one thread (a smaller -c",
+        ),
+        (
+            &["-e", "cpu-clock", "-F", "1"],
+            &["true"],
+            "after each 1.00 s of one thread (record something longer",
+        ),
+        (&["-e", "cpu-clock", "-p", &pid, "--timeout", "50ms"], &[], "never ran on a CPU in"),
+        (&["-e", "page-faults", "-p", &pid, "--timeout", "50ms"], &[], "page-faults did not happen in"),
+        (&["-e", "cpu-clock", "-D", "1h"], &["true"], "before the delay (-D, 60 min 0 s)"),
+        (&nobody, &["true"], "no sched:sched_switch passed --filter"),
+    ] {
+        let run = record(&file, options, command).expect(0);
+        run.says(&[": 0 samples, ", "warning: there are no samples: ", why]);
+        assert_eq!(our_samples(&file), 0);
+    }
+    for (options, command) in
+        [(&["-n", "-e", "cpu-clock"][..], &["true"][..]), (&["-e", "page-faults", "-c", "1"], WORK)]
+    {
+        let run = record(&file, options, command);
+        assert!(!run.stderr.contains("no samples"), "{}", run.stderr);
+    }
+    // Counts are no samples.
+    let mut counts = Command::new("perf");
+    counts.args(["stat", "record", "-e", "task-clock", "-o"]).arg(&file).arg("true");
+    assert!(counts.output().expect("perf starts").status.success());
+    for command in ["report", "annotate"] {
+        let name = file.display().to_string();
+        kit::run(&[command, "--stdio", "-i", &name]).expect(1).says(&["has no samples", "perf stat report"]);
+    }
 }
 
 #[test]

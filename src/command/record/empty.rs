@@ -1,0 +1,73 @@
+//! Why a recording has no samples, as far as the counters tell: each has counted what it would have sampled.
+//!
+//! Receives the plan and what the recording came to; hands on a warning, for nobody should have to guess.
+
+use super::Plan;
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
+use crate::error::Warning;
+use crate::perfdata::RecordedEvent;
+use crate::recording::file::recorder::Run;
+use crate::recording::plan::{Delay, Scope};
+use crate::units::{S, duration, thousands};
+
+/// The likely reason; `None` where there are samples, or none were to be.
+pub(super) fn reason(plan: &Plan, events: &[RecordedEvent], run: &Run) -> Option<Warning> {
+    let lost: u64 = run.readings.iter().map(|reading| reading.lost).sum();
+    let none = run.totals.samples + run.totals.unwritten + run.totals.lost.max(lost) == 0;
+    if !none || plan.sample.options.no_samples || run.failed.is_some() {
+        return None;
+    }
+    let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
+    let elapsed = duration(run.elapsed_ns as f64);
+    match plan.sample.course.delay {
+        Delay::Ns(ns) if run.elapsed_ns <= ns => {
+            let delay = duration(ns as f64);
+            return because(
+                format!("it was over after {elapsed}, before the delay (-D, {delay})"),
+                "a smaller -D",
+            );
+        }
+        Delay::UntilOrder if run.readings.iter().all(|reading| reading.value == 0) => {
+            let why = "-D -1 waits for the order `enable`, and none came, or nothing happened after it";
+            return because(why.to_owned(), "write enable into the channel of --control");
+        }
+        _ => {}
+    }
+    let counted =
+        |at: usize| run.readings.iter().filter(|one| one.instance.event == at).map(|one| one.value).sum();
+    let mut events = events.iter().enumerate().map(|(at, event)| (event, counted(at)));
+    // What has happened, but too seldom, explains more than what has not.
+    let happened = events.clone().find(|&(_, count): &(_, u64)| count > 0);
+    let (event, count) = happened.or_else(|| events.next())?;
+    let (name, attr) = (event.name(), &event.attr);
+    let is_clock = attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config());
+    let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
+    let whose = if matches!(plan.sample.scope, Scope::Cpus(_)) { "CPU" } else { "thread" };
+    match count {
+        0 if !plan.sample.filters.is_empty() => {
+            because(format!("no {name} passed --filter in {elapsed}"), "check the filter, or record longer")
+        }
+        0 if is_clock || attr.kind() == kind::HARDWARE => because(
+            format!("what is recorded never ran on a CPU in {elapsed}, as far as {name} can tell"),
+            "record while it works, longer (--timeout), or what it waits for: -e sched:sched_switch",
+        ),
+        0 => because(format!("{name} did not happen in {elapsed}"), "pmc stat -e counts it at leisure"),
+        _ if is_clock && attr.get(Flag::Freq) => {
+            let each = amount(S / attr.period().max(1));
+            let why = format!(
+                "{name} ran for {} only, and a sample is taken after each {each} of one {whose}",
+                amount(count)
+            );
+            because(why, "record something longer, or take more samples a second (-F)")
+        }
+        _ => {
+            let each = if attr.get(Flag::Freq) { "some".to_owned() } else { amount(attr.period()) };
+            let why = format!(
+                "{name} counted {}, and a sample is taken after each {each} of one {whose}",
+                amount(count)
+            );
+            because(why, "a smaller -c, or record longer")
+        }
+    }
+}
