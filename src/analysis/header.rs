@@ -3,12 +3,13 @@
 use crate::abi::attr::Flag;
 use crate::abi::{names_of, read_format, sample_type};
 use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
-use crate::profile::header::{EventAsked, Recording};
+use crate::profile::header::{EventAsked, Recording, VERSION};
 
 /// All that the header and the feature sections say.
 pub fn of(reader: &Reader) -> Recording {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     Recording {
+        version: VERSION,
         facts: facts(reader),
         events: reader.events().iter().map(event).collect(),
         build_ids: build_ids
