@@ -16,6 +16,7 @@
 use std::io;
 use std::rc::Rc;
 
+use super::inherited_probes::ProbeDefinition;
 use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
 use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
@@ -89,6 +90,8 @@ pub struct CounterSet {
     bundles: Vec<Bundle>,
     broken_groups: usize,
     words: Vec<u64>,
+    /// Dropped after the counters.
+    probes: Vec<ProbeDefinition>,
 }
 
 /// One event's counter in one slot, read.
@@ -123,6 +126,7 @@ impl CounterSet {
             bundles: Vec::new(),
             broken_groups: 0,
             words: Vec::new(),
+            probes: Vec::new(),
         };
         for (group, cgroup) in groups {
             let first = set.events.len();
@@ -142,6 +146,11 @@ impl CounterSet {
             }
         }
         set
+    }
+
+    /// Keeps what the events were defined by for as long as their counters are open.
+    pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
+        self.probes = probes;
     }
 
     /// The events' specs, in order.
@@ -454,8 +463,12 @@ impl CounterSet {
         Ok(())
     }
 
-    /// How many open counters the kernel takes some 35 ms each to close: tracepoints and probes.
+    /// How many open counters the kernel takes some 35 ms each to close, so that a child may be left to do
+    /// it: tracepoints. Probes of our own can only be removed once they are closed, and so by us.
     pub fn slow_to_close(&self) -> usize {
+        if !self.probes.is_empty() {
+            return 0;
+        }
         let slow =
             |event: usize| self.events[event].spec.attr().is_some_and(|a| a.kind() == kind::TRACEPOINT);
         self.bundles.iter().flat_map(|bundle| &bundle.members).filter(|member| slow(member.event)).count()

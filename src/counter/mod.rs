@@ -15,6 +15,7 @@ pub mod core_counters;
 pub mod counter_set;
 pub mod facts;
 pub mod fit;
+pub mod inherited_probes;
 pub mod open;
 pub mod refusal;
 pub mod request;

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! request ──► EACCES ──► without the kernel's part ──► EINVAL ──► host and guests together ──► taken
-//!                             FALLBACKS[0]                            FALLBACKS[2]
+//!                             FALLBACKS[0]                            FALLBACKS[3]
 //! ```
 //! [`OpenCache`] opens for trial: what `pmc list` shows, and whether there are cycles at all.
 
@@ -40,7 +40,7 @@ const fn newer(what: Fallback, give_up: fn(&mut Attr)) -> FallbackRow {
 
 /// What may be given up, in this order; a row that changes nothing is skipped. What pmc asks for of its own
 /// accord comes last, the newest features first.
-const FALLBACKS: [FallbackRow; 7] = [
+const FALLBACKS: [FallbackRow; 8] = [
     FallbackRow {
         what: Fallback::UserOnly,
         after: &[errno::EACCES],
@@ -55,6 +55,12 @@ const FALLBACKS: [FallbackRow; 7] = [
         after: &[errno::EINVAL, errno::EOPNOTSUPP, errno::E2BIG, errno::ENOENT, errno::ENODEV],
         applies: |request, _| request.precise_max,
         give_up: |attr| attr.set_precise_ip(attr.precise_ip().saturating_sub(1)),
+    },
+    FallbackRow {
+        what: Fallback::InheritedReads,
+        after: &[errno::EINVAL],
+        applies: |_, attr| attr.sample_type() & sample_type::READ != 0,
+        give_up: |attr| attr.set(Flag::Inherit, false),
     },
     FallbackRow {
         what: Fallback::HostGuestExclusion,
@@ -339,6 +345,16 @@ mod tests {
         assert_eq!(given_up("cpu-clock", no_guests), Ok(vec![Fallback::HostGuestExclusion]));
         let precise = |attr: &Attr| (attr.precise_ip() > 0).then_some(errno::EOPNOTSUPP);
         assert_eq!(given_up("cycles:pp", precise), Err(Some(errno::EOPNOTSUPP)));
+    }
+
+    #[test]
+    fn older_kernels_read_no_counts_of_children() {
+        let before_6_13 = |attr: &Attr| {
+            let reads = attr.sample_type() & sample_type::READ != 0;
+            (reads && attr.get(Flag::Inherit)).then_some(errno::EINVAL)
+        };
+        assert_eq!(given_up("{cpu-clock,page-faults}:S", before_6_13), Ok(vec![Fallback::InheritedReads]));
+        assert_eq!(given_up("{cpu-clock,page-faults}:S", |_| None), Ok(vec![]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+use super::inherited_probes::ProbeDefinition;
 use super::refusal::Refusal;
 use super::request::given_up::GivenUp;
 use super::request::sampling::{self, SampleOptions, SampleRole};
@@ -94,6 +95,8 @@ pub struct Rings {
     open: Vec<SampledSlot>,
     rings: Vec<MappedRing>,
     on_exec: bool,
+    /// Dropped after the events.
+    probes: Vec<ProbeDefinition>,
 }
 
 /// How the events go together.
@@ -136,6 +139,7 @@ impl Rings {
             open: Vec::new(),
             rings: Vec::new(),
             on_exec: setting.on_exec,
+            probes: Vec::new(),
         };
         for (group, cgroup) in groups {
             let grouped = group.braces && group.events.len() > 1;
@@ -166,6 +170,11 @@ impl Rings {
             rings.add(spec, None, request, true);
         }
         Ok(rings)
+    }
+
+    /// Keeps what the events were defined by for as long as they are open.
+    pub fn keep(&mut self, probes: Vec<ProbeDefinition>) {
+        self.probes = probes;
     }
 
     /// Whether every event can be opened on the CPUs that it is bound to, and on one at least of those
@@ -510,8 +519,12 @@ impl Rings {
         self.open.iter().filter_map(read).collect()
     }
 
-    /// How many open events the kernel takes some 35 ms each to close: tracepoints and probes.
+    /// How many open events the kernel takes some 35 ms each to close, so that a child may be left to do it:
+    /// tracepoints. Probes of our own can only be removed once they are closed, and so by us.
     pub fn slow_to_close(&self) -> usize {
+        if !self.probes.is_empty() {
+            return 0;
+        }
         self.open
             .iter()
             .filter(|open| self.events[open.event].request.attr().kind() == kind::TRACEPOINT)

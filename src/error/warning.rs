@@ -37,6 +37,8 @@ pub enum Warning {
     UserModeOnly { doing: &'static str },
     OwnProcessesOnly,
     GuestsTogether { event: String },
+    ChildrenNotRead { event: String },
+    ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String },
     GroupsSplit { groups: usize },
@@ -115,6 +117,14 @@ impl Warning {
             Self::OwnProcessesOnly => {
                 "sampling the processes of this user only: the whole machine is not for this user".to_owned()
             }
+            Self::ChildrenNotRead { event } => {
+                format!(
+                    "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
+                )
+            }
+            Self::ProbeNotInherited { event, why } => {
+                format!("{event} leaves out what is started from now on: no probe in tracefs: {why}")
+            }
             Self::GuestsTogether { event } => format!("{event}: guests are sampled together with the host"),
             Self::FrequencyLowered { asked, most } => {
                 format!("-F {asked}: the kernel allows {most} samples a second, which are taken")
@@ -161,6 +171,8 @@ impl Warning {
             Self::NoSamples { remedy, .. } => remedy,
             Self::StacksCut { .. } => "--call-graph dwarf,65528 copies more of each",
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
+            Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
+            Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
             _ => "",

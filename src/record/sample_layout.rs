@@ -72,6 +72,8 @@ pub struct SampleLayout {
     pub(super) back: [u8; TRAILER.len()],
     /// Bytes of the trailer: 0 without `sample_id_all`.
     trailer: usize,
+    /// Counts that are read with a sample are those of its thread alone.
+    counts_by_thread: bool,
 }
 
 impl SampleLayout {
@@ -106,7 +108,14 @@ impl SampleLayout {
             front: front.into(),
             back,
             trailer: trailer.into(),
+            counts_by_thread: attr.get(Flag::Inherit),
         }
+    }
+
+    /// Whether the counts that samples hold are those of their thread alone (`inherit`, Linux 6.13), not the
+    /// counter's.
+    pub fn counts_by_thread(&self) -> bool {
+        self.counts_by_thread
     }
 
     /// The `sample_type` bits it was made from.

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::control::Control;
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
+use super::open::inheritable_probes;
 use super::plan::{Course, Delay, Scope};
 use super::reservation::{EventChoice, EventSwitch};
 use super::{launch, targets};
@@ -88,14 +89,16 @@ pub(crate) struct Run {
 /// A target that does not exist, a command that cannot be started (status 126 or 127), descriptors
 /// that run out, and what the observer says. An event that is refused is no error: its fate is in the set.
 pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Run> {
-    let Setup { host, groups, scope, inherit, levels, course, signals, control, mut watcher, .. } = setup;
+    let Setup { host, mut groups, scope, inherit, levels, course, signals, control, mut watcher, .. } = setup;
     let ends_with_command = matches!(scope, Scope::Command);
     // What somebody has reserved already must not be started by exec behind our back.
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
     let held = if course.command.is_empty() { None } else { Some(launch::hold(&course.command)?) };
+    let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);
+    set.keep(probes);
     let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
     observer.opened(&set)?;
     let mut counting = Counting {

@@ -14,6 +14,7 @@ use super::{launch, new_threads};
 use crate::abi::attr::kind;
 use crate::counter::Mode;
 use crate::counter::facts::Facts;
+use crate::counter::inherited_probes::{ProbeDefinition, make_inheritable};
 use crate::counter::open as door;
 use crate::counter::refusal::Refusal;
 use crate::counter::request::given_up::Fallback;
@@ -21,7 +22,7 @@ use crate::counter::request::sampling::{CallGraph, Rate};
 use crate::counter::reservation::Policy;
 use crate::counter::rings::{RingOptions, Rings, pages_of};
 use crate::counter::target::{Cgroup, TargetSlot};
-use crate::error::{Error, Result, Warning, say};
+use crate::error::{Error, Result, Warning, kernel_words, say};
 use crate::event::{EventGroup, EventSpec, Parser};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -97,7 +98,7 @@ fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bo
 pub(crate) fn open(
     plan: &SamplePlan,
     host: &Host,
-    groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
+    mut groups: Vec<(EventGroup, Option<Rc<Cgroup>>)>,
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
     let mut threads = threads(&plan.scope, host)?;
@@ -117,7 +118,9 @@ pub(crate) fn open(
     };
     let filters = filters(plan, host)?;
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
+    let probes = inheritable_probes(&mut groups, plan.options.inherit, &plan.scope, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
+    rings.keep(probes);
     let sampled = match &plan.scope {
         Scope::Cpus(cpus) => Some(cpus),
         _ => None,
@@ -170,6 +173,24 @@ pub(crate) fn open(
     }
     say_fallbacks(&rings);
     Ok((rings, threads))
+}
+
+/// Children shall be measured by the probes among these events, and not be harmed by them: see
+/// [`inherited_probes`](crate::counter::inherited_probes). Says which cannot be had so.
+pub(super) fn inheritable_probes(
+    groups: &mut [(EventGroup, Option<Rc<Cgroup>>)],
+    inherit: bool,
+    scope: &Scope,
+    host: &Host,
+) -> Vec<ProbeDefinition> {
+    // Who measures whole CPUs has no children to inherit anything.
+    let inherit = inherit && !matches!(scope, Scope::Cpus(_));
+    let events = groups.iter_mut().flat_map(|(group, _)| &mut group.events);
+    let (probes, left_out) = make_inheritable(events, inherit, host);
+    for (event, error) in left_out {
+        say::warn(&Warning::ProbeNotInherited { event, why: kernel_words(&error) });
+    }
+    probes
 }
 
 /// Starts or stops some events, whatever started them before.
@@ -252,6 +273,9 @@ fn say_fallbacks(rings: &Rings) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {
             say::warn(&Warning::UserModeOnly { doing: "sampling" });
+        }
+        if given_up.has(Fallback::InheritedReads) {
+            say::warn(&Warning::ChildrenNotRead { event: spec.name.clone() });
         }
         if given_up.has(Fallback::HostGuestExclusion) {
             say::warn(&Warning::GuestsTogether { event: spec.name.clone() });

@@ -188,26 +188,30 @@ struct Last {
 }
 
 /// The last value of each counter, for recordings whose samples hold counts: a sample then stands for what
-/// each member of its group counted since the sample before.
+/// each member of its group counted since the sample before. Of events that children inherit each thread has
+/// a counter of its own under the same id; others have thread 0 here.
 #[derive(Debug, Default)]
 pub struct Readings {
-    values: FxHashMap<u64, u64>,
+    values: FxHashMap<(u64, i32), u64>,
     /// Samples that each event said it had lost (`PERF_FORMAT_LOST`).
-    lost: FxHashMap<u64, u64>,
+    lost: FxHashMap<(u64, i32), u64>,
 }
 
 impl Readings {
     /// The events that a sample stands for, with what each counted. `None` when its counts cannot be read.
     pub fn of(&mut self, layouts: &Layouts, event: usize, sample: &Sample<'_>) -> Option<Vec<(usize, u64)>> {
         let values = sample.parts()?.read?;
+        let thread = sample.thread().filter(|_| sample.layout().counts_by_thread());
+        let tid = thread.map_or(0, |thread| thread.tid);
         let mut members = Vec::new();
         for value in values.iter() {
             let id = value.id.or(sample.id()).unwrap_or(0);
-            let before = self.values.insert(id, value.value).unwrap_or(0);
+            let before = self.values.insert((id, tid), value.value).unwrap_or(0);
             if let Some(lost) = value.lost.filter(|lost| *lost > 0) {
-                self.lost.insert(id, lost);
+                self.lost.insert((id, tid), lost);
             }
-            let period = value.value.wrapping_sub(before);
+            // One that counts from the start again is another thread that has got the number.
+            let period = value.value.checked_sub(before).unwrap_or(value.value);
             let member = if value.id.is_some() { layouts.event_of(id) } else { Some(event) };
             members.extend(member.filter(|_| period > 0).map(|member| (member, period)));
         }

@@ -9,6 +9,8 @@ pub enum Fallback {
     UserOnly,
     /// A step of `precise_ip`, where the text wants the highest that there is.
     Precision,
+    /// Children of an event whose counts are read with samples (Linux 6.13).
+    InheritedReads,
     /// That guests are left out, which some PMUs cannot.
     HostGuestExclusion,
     /// The count of lost records (Linux 6.0).

@@ -190,8 +190,10 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
     if spec.sample_read || role.read_by_leader {
         fields |= sample_type::READ;
         if role.grouped {
-            // The kernel reads a group only as it stands: not with what children have added.
             reads |= read_format::GROUP;
+        }
+        if role.system {
+            // Nothing is inherited on a CPU; said to be, its counts would be taken for those of threads.
             attr.set(Flag::Inherit, false);
         }
     }

@@ -12,6 +12,7 @@ mod ends;
 mod forms;
 mod openmetrics;
 mod places;
+mod probes;
 mod refusals;
 mod times;
 

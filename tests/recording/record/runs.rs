@@ -55,6 +55,34 @@ fn the_status_is_the_commands() {
     record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
 }
 
+/// The counts of a group that is read with its leader's samples are those of each thread; children have their
+/// own.
+#[test]
+fn a_group_read_by_its_leader_has_children() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("group");
+    let script = "for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; done; :";
+    let group = ["-e", "{cpu-clock,page-faults}:S", "-F", "4000"];
+    let ran = record(&file, &group, &["sh", "-c", script]).expect(0);
+    let newer = !ran.stderr.contains("this kernel reads groups (:S) of one thread");
+    if !kit::need("inherited-reads", newer, "this kernel reads no counts of children with samples") {
+        return;
+    }
+    let path = file.to_str().unwrap();
+    let rows = kit::run(&["report", "-i", path, "--sort", "comm", "--json"]).expect(0).stdout;
+    let report: serde_json::Value = serde_json::from_str(&rows).unwrap();
+    let faults = &report["events"][1];
+    let pages = (3 * (64 << 20) / rustix::param::page_size()) as f64;
+    let total = faults["period"].as_f64().unwrap_or_else(|| panic!("{rows}"));
+    // The last of each thread comes after its last sample; what the shell itself touches is little.
+    assert!(total > pages * 0.2 && total < pages * 1.2 + 2000.0, "{total} of {pages}: {rows}");
+    let dd = faults["rows"].as_array().unwrap().iter().any(|row| row.to_string().contains("\"dd\""));
+    assert!(dd, "{rows}");
+}
+
 #[test]
 fn a_former_recording_is_kept() {
     if !ready() {

@@ -1,0 +1,129 @@
+//! Probes that children inherit.
+//!
+//! An event of the uprobe or kprobe PMU holds a pointer to its path or function. With `inherit` the kernel
+//! follows it again in whoever forks, where it points to nothing of ours: the measured program's fork fails
+//! (EFAULT). A probe that is defined in tracefs has a number instead, and is inherited as any tracepoint is:
+//!
+//! ```text
+//! uprobe PMU: config1 -> "/lib/libc.so.6", config2 = 0x98930
+//!   └─► uprobe_events: p:pmc_4711/e0 /lib/libc.so.6:0x98930 ─► events/pmc_4711/e0/id: tracepoint 2326
+//! ```
+//! Receives the events of a measurement; changes those that would do harm, and hands on what must outlive
+//! their counters. The kernel's own tracepoint of a function is nobody else's: no other tool's probes change.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::abi::Attr;
+use crate::abi::attr::{WORDS, kind};
+use crate::event::{EventSpec, Source};
+use crate::host::Host;
+use crate::sys::errno;
+
+/// Bit of the uprobe PMU's `config` that asks for the return; the offset of a semaphore stands in the upper
+/// half (`include/linux/trace_events.h`).
+const RETURNS: u64 = 1;
+
+/// Definitions of one process are told apart by their number.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A probe in tracefs. It is removed when this is dropped, which the kernel allows once no event of it is
+/// open.
+#[derive(Debug)]
+pub struct ProbeDefinition {
+    list: PathBuf,
+    name: String,
+}
+
+impl Drop for ProbeDefinition {
+    fn drop(&mut self) {
+        // One that is left behind counts nothing, and is removed by the next pmc that defines a probe.
+        let _ = order(&self.list, &format!("-:{}", self.name));
+    }
+}
+
+/// Lets children inherit the probes among these events without harm. An event that cannot be had so is not
+/// inherited: those are handed on by name, with what the kernel said.
+pub fn make_inheritable<'a>(
+    events: impl Iterator<Item = &'a mut EventSpec>,
+    inherit: bool,
+    host: &Host,
+) -> (Vec<ProbeDefinition>, Vec<(String, io::Error)>) {
+    let (mut definitions, mut left_out) = (Vec::new(), Vec::new());
+    for spec in events.filter(|spec| spec.qualifiers.inherit.unwrap_or(inherit)) {
+        let Source::Kernel(attr) = &mut spec.source else { continue };
+        if attr.config1_text().is_none() {
+            continue;
+        }
+        match define(attr, host) {
+            Ok((definition, id)) => {
+                *attr = as_tracepoint(attr, id);
+                spec.pmu = Some("tracepoint".to_owned());
+                definitions.push(definition);
+            }
+            Err(error) => {
+                spec.qualifiers.inherit = Some(false);
+                left_out.push((spec.name.clone(), error));
+            }
+        }
+    }
+    (definitions, left_out)
+}
+
+/// Defines the probe that the uprobe PMU was asked for; its number.
+fn define(attr: &Attr, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
+    let path = attr.config1_text().map(|path| path.to_string_lossy()).unwrap_or_default();
+    // The kernel takes the line apart at blanks, and everything after a # for a comment.
+    if path.contains(|c: char| c.is_whitespace() || matches!(c, '#' | char::REPLACEMENT_CHARACTER)) {
+        return Err(io::Error::from_raw_os_error(errno::EINVAL));
+    }
+    let list = host.tracefs().map_err(io::Error::other)?.with_file_name("uprobe_events");
+    remove_abandoned(&list, host);
+    let letter = if attr.config() & RETURNS != 0 { 'r' } else { 'p' };
+    let semaphore = match attr.config() >> 32 {
+        0 => String::new(),
+        offset => format!("({offset:#x})"),
+    };
+    let group = format!("pmc_{}", std::process::id());
+    loop {
+        let event = format!("e{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{group}/{event}");
+        match order(&list, &format!("{letter}:{name} {path}:{:#x}{semaphore}", attr.config2())) {
+            // Of a process that had our number before, and whose events are still open somewhere.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => {
+                let definition = ProbeDefinition { list, name };
+                let id = host.tracepoint_id(&group, &event).map_err(io::Error::other)?;
+                return Ok((definition, id));
+            }
+        }
+    }
+}
+
+/// The same request for a tracepoint.
+fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
+    let mut tracepoint = Attr::new(kind::TRACEPOINT, id);
+    for word in (2..WORDS).filter(|word| !matches!(word, 7 | 8)) {
+        tracepoint.set_word(word, attr.word(word).unwrap_or_default());
+    }
+    tracepoint
+}
+
+/// Removes what processes left behind that were killed.
+fn remove_abandoned(list: &Path, host: &Host) {
+    let text = std::fs::read_to_string(list).unwrap_or_default();
+    for name in text.lines().filter_map(|line| line.split_once(':')?.1.split(' ').next()) {
+        let pid = name.strip_prefix("pmc_").and_then(|rest| rest.split_once('/')?.0.parse().ok());
+        if pid.is_some_and(|pid: u32| !host.lives(pid)) {
+            let _ = order(list, &format!("-:{name}"));
+        }
+    }
+}
+
+/// One line for the kernel. The file must not be truncated: that would remove everybody's probes.
+fn order(list: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().append(true).open(list)?.write_all(format!("{line}\n").as_bytes())
+}
