@@ -470,6 +470,11 @@ impl History {
         self.spaces.iter(self.root(epoch))
     }
 
+    /// What of that may be code.
+    pub fn code(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
+        self.mappings(epoch).filter(|mapped| !self.modules()[mapped.module as usize].is_stack())
+    }
+
     /// All modules, by the number in [`Mapped::module`].
     pub fn modules(&self) -> &[Module] {
         self.modules.all()
@@ -505,6 +510,18 @@ mod tests {
 
     fn exec(pid: i32, comm: &[u8]) -> Comm<'_> {
         Comm { thread: Thread { pid, tid: pid }, is_exec: true, comm }
+    }
+
+    #[test]
+    fn a_stack_is_no_code() {
+        let mut history = history();
+        for (addr, name) in
+            [(0x1000, "/bin/a"), (0x2000, "[stack]"), (0x3000, "[stack:7]"), (0x4000, "//anon")]
+        {
+            map(&mut history, 1, 5, addr, 0x1000, name);
+        }
+        let starts = history.code(history.epoch(5, 2)).map(|mapped| mapped.mapping.start.0);
+        assert_eq!(starts.collect::<Vec<_>>(), [0x1000, 0x4000]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     let trust = &profile.trust;
     let ends = json!({
         "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,
+        "compat": trust.ends.compat,
         "no_tables": samples_by_module(trust.ends.no_tables.iter().map(|(name, samples)| (name.as_deref(), *samples))),
     });
     let broken =
