@@ -114,6 +114,7 @@ pub(crate) fn open(
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
         with_id: plan.with_id || unwinds(plan, &groups),
+        keeps_contexts: plan.options.stat,
         watermark: (size / plan.wakes_at).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;

@@ -7,7 +7,7 @@ use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_ignored::Accepted;
 use crate::command::plan::{delay, duration};
-use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
+use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
@@ -38,6 +38,7 @@ impl Plan {
             cpus: typed.cpus.as_deref(),
             all_cpus: typed.all_cpus,
         };
+        let overridden = overridden(whom);
         let scope = scope(whom, host)?;
         if typed.command.is_empty() && matches!(scope, Scope::Command) {
             return Err(Error::usage("nothing to record: no command, process or CPU was named")
@@ -144,7 +145,7 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            ignored: accepted(&typed.accepted),
+            ignored: overridden.into_iter().chain(accepted(&typed.accepted)).collect(),
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
