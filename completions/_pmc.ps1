@@ -68,9 +68,13 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
             [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
+            [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
+            [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
+            [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
         'pmc;stat' {
@@ -262,6 +266,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Open everything, record nothing')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'In the end print on standard output what the recording came to, as a JSON object')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -445,6 +450,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain tables, as when the output is no terminal')
             [CompletionResult]::new('--tui', '--tui', [CompletionResultType]::ParameterName, 'Take the whole screen (the default on a terminal)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print a JSON object a line, one each interval, with all rows')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
@@ -636,6 +642,37 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'pmc;evlist' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Show what the kernel was asked for: every field of each event''s attr')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Show what the kernel was asked for: every field of each event''s attr')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Show frequency or period')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Show frequency or period')
+            [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Show groups in braces')
+            [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Show groups in braces')
+            [CompletionResult]::new('--trace-fields', '--trace-fields', [CompletionResultType]::ParameterName, 'Show the fields of tracepoints')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Changes nothing: whose file it is does not matter')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Changes nothing: whose file it is does not matter')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;buildid-list' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
+            [CompletionResult]::new('-H', '-H ', [CompletionResultType]::ParameterName, 'Only files that samples lie in')
+            [CompletionResult]::new('--with-hits', '--with-hits', [CompletionResultType]::ParameterName, 'Only files that samples lie in')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The running kernel''s build-id')
+            [CompletionResult]::new('--kernel', '--kernel', [CompletionResultType]::ParameterName, 'The running kernel''s build-id')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Changes nothing: whose file it is does not matter')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Changes nothing: whose file it is does not matter')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong is always said')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong is always said')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;list' {
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
             [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
@@ -648,10 +685,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
         }
         'pmc;info' {
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Only the recording''s header, as perf report --header-only')
-            [CompletionResult]::new('--evlist', '--evlist', [CompletionResultType]::ParameterName, 'Only the recording''s events, as perf evlist')
-            [CompletionResult]::new('--buildid-list', '--buildid-list', [CompletionResultType]::ParameterName, 'Only the recording''s build-ids, as perf buildid-list')
-            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
-            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'With --evlist: what was asked for, too')
             [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON document (its `version` changes when a field changes its meaning)')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -663,10 +696,77 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Stay in the foreground (the default)')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Go to the background once the lock is held; a failure is reported before that')
             [CompletionResult]::new('--create', '--create', [CompletionResultType]::ParameterName, 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print the version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print the version')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;version' {
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Show what this build can do, too')
+            [CompletionResult]::new('--build-options', '--build-options', [CompletionResultType]::ParameterName, 'Show what this build can do, too')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;help' {
+            [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
+            [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
+            [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
+            [CompletionResult]::new('top', 'top', [CompletionResultType]::ParameterValue, 'Show where time goes right now')
+            [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
+            [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
+            [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
+            [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
+            [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
+            [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
+            [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
+            [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pmc;help;stat' {
+            break
+        }
+        'pmc;help;record' {
+            break
+        }
+        'pmc;help;report' {
+            break
+        }
+        'pmc;help;top' {
+            break
+        }
+        'pmc;help;annotate' {
+            break
+        }
+        'pmc;help;diff' {
+            break
+        }
+        'pmc;help;script' {
+            break
+        }
+        'pmc;help;evlist' {
+            break
+        }
+        'pmc;help;buildid-list' {
+            break
+        }
+        'pmc;help;list' {
+            break
+        }
+        'pmc;help;info' {
+            break
+        }
+        'pmc;help;reserve' {
+            break
+        }
+        'pmc;help;version' {
+            break
+        }
+        'pmc;help;help' {
             break
         }
     })

@@ -19,8 +19,17 @@ _pmc() {
             pmc,annotate)
                 cmd="pmc__subcmd__annotate"
                 ;;
+            pmc,buildid-list)
+                cmd="pmc__subcmd__buildid__subcmd__list"
+                ;;
             pmc,diff)
                 cmd="pmc__subcmd__diff"
+                ;;
+            pmc,evlist)
+                cmd="pmc__subcmd__evlist"
+                ;;
+            pmc,help)
+                cmd="pmc__subcmd__help"
                 ;;
             pmc,info)
                 cmd="pmc__subcmd__info"
@@ -46,6 +55,51 @@ _pmc() {
             pmc,top)
                 cmd="pmc__subcmd__top"
                 ;;
+            pmc,version)
+                cmd="pmc__subcmd__version"
+                ;;
+            pmc__subcmd__help,annotate)
+                cmd="pmc__subcmd__help__subcmd__annotate"
+                ;;
+            pmc__subcmd__help,buildid-list)
+                cmd="pmc__subcmd__help__subcmd__buildid__subcmd__list"
+                ;;
+            pmc__subcmd__help,diff)
+                cmd="pmc__subcmd__help__subcmd__diff"
+                ;;
+            pmc__subcmd__help,evlist)
+                cmd="pmc__subcmd__help__subcmd__evlist"
+                ;;
+            pmc__subcmd__help,help)
+                cmd="pmc__subcmd__help__subcmd__help"
+                ;;
+            pmc__subcmd__help,info)
+                cmd="pmc__subcmd__help__subcmd__info"
+                ;;
+            pmc__subcmd__help,list)
+                cmd="pmc__subcmd__help__subcmd__list"
+                ;;
+            pmc__subcmd__help,record)
+                cmd="pmc__subcmd__help__subcmd__record"
+                ;;
+            pmc__subcmd__help,report)
+                cmd="pmc__subcmd__help__subcmd__report"
+                ;;
+            pmc__subcmd__help,reserve)
+                cmd="pmc__subcmd__help__subcmd__reserve"
+                ;;
+            pmc__subcmd__help,script)
+                cmd="pmc__subcmd__help__subcmd__script"
+                ;;
+            pmc__subcmd__help,stat)
+                cmd="pmc__subcmd__help__subcmd__stat"
+                ;;
+            pmc__subcmd__help,top)
+                cmd="pmc__subcmd__help__subcmd__top"
+                ;;
+            pmc__subcmd__help,version)
+                cmd="pmc__subcmd__help__subcmd__version"
+                ;;
             *)
                 ;;
         esac
@@ -53,7 +107,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --help --version stat record report top annotate diff script list info reserve"
+            opts="-h -V --help --version stat record report top annotate diff script evlist buildid-list list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -170,6 +224,28 @@ _pmc() {
                     return 0
                     ;;
                 --kcore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__buildid__subcmd__list)
+            opts="-i -H -k -f -v -h --input --with-hits --kernel --force --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -298,8 +374,240 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__evlist)
+            opts="-i -v -F -g -f -h --input --verbose --freq --group --trace-fields --force --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help)
+            opts="stat record report top annotate diff script evlist buildid-list list info reserve version help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__annotate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__buildid__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__diff)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__evlist)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__info)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__record)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__reserve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__script)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__stat)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__version)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__info)
-            opts="-v -j -h --header --evlist --buildid-list --verbose --json --help"
+            opts="-j -h --header --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -327,7 +635,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --freq --count --strict-freq --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --delay --duration --timeout --no-samples --timestamp --period --no-period --data --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --threads --tail-synthesize --synth --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --timestamp-boundary --vmlinux --debuginfod --reserve --dry-run --verbose --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --freq --count --strict-freq --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --delay --duration --timeout --no-samples --timestamp --period --no-period --data --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --threads --tail-synthesize --synth --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --timestamp-boundary --vmlinux --debuginfod --reserve --dry-run --verbose --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -763,7 +1071,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__reserve)
-            opts="-D -d -f -v -h --create --version --help"
+            opts="-D -d -f -v -h --create --json --version --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1101,7 +1409,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1255,6 +1563,20 @@ _pmc() {
                     COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__version)
+            opts="-v -h --build-options --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

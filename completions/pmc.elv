@@ -29,9 +29,13 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand annotate 'Show what each instruction and source line of a function cost'
             cand diff 'Compare recordings, and tell differences from noise'
             cand script 'Print the samples of a recording one by one'
+            cand evlist 'List the events of a recording'
+            cand buildid-list 'List the build-ids of the files in a recording'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
+            cand version 'Show the version'
+            cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
@@ -221,6 +225,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --dry-run 'Open everything, record nothing'
             cand -v 'Say more: what was opened, and how'
             cand --verbose 'Say more: what was opened, and how'
+            cand --json 'In the end print on standard output what the recording came to, as a JSON object'
             cand -q 'Say nothing but errors'
             cand --quiet 'Say nothing but errors'
             cand -h 'Print help'
@@ -402,6 +407,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-demangle 'Names as the compiler wrote them'
             cand --stdio 'Print plain tables, as when the output is no terminal'
             cand --tui 'Take the whole screen (the default on a terminal)'
+            cand --json 'Print a JSON object a line, one each interval, with all rows'
             cand -v 'Say more: what was opened, and how'
             cand --verbose 'Say more: what was opened, and how'
             cand -q 'Say nothing but errors'
@@ -589,6 +595,35 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'pmc;evlist'= {
+            cand -i 'The same'
+            cand --input 'The same'
+            cand -v 'Show what the kernel was asked for: every field of each event''s attr'
+            cand --verbose 'Show what the kernel was asked for: every field of each event''s attr'
+            cand -F 'Show frequency or period'
+            cand --freq 'Show frequency or period'
+            cand -g 'Show groups in braces'
+            cand --group 'Show groups in braces'
+            cand --trace-fields 'Show the fields of tracepoints'
+            cand -f 'Changes nothing: whose file it is does not matter'
+            cand --force 'Changes nothing: whose file it is does not matter'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;buildid-list'= {
+            cand -i 'The same'
+            cand --input 'The same'
+            cand -H 'Only files that samples lie in'
+            cand --with-hits 'Only files that samples lie in'
+            cand -k 'The running kernel''s build-id'
+            cand --kernel 'The running kernel''s build-id'
+            cand -f 'Changes nothing: whose file it is does not matter'
+            cand --force 'Changes nothing: whose file it is does not matter'
+            cand -v 'Changes nothing: what is wrong is always said'
+            cand --verbose 'Changes nothing: what is wrong is always said'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;list'= {
             cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
             cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
@@ -600,10 +635,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
         }
         &'pmc;info'= {
             cand --header 'Only the recording''s header, as perf report --header-only'
-            cand --evlist 'Only the recording''s events, as perf evlist'
-            cand --buildid-list 'Only the recording''s build-ids, as perf buildid-list'
-            cand -v 'With --evlist: what was asked for, too'
-            cand --verbose 'With --evlist: what was asked for, too'
             cand -j 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand --json 'Print one JSON document (its `version` changes when a field changes its meaning)'
             cand -h 'Print help'
@@ -614,10 +645,61 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -D 'Stay in the foreground (the default)'
             cand -d 'Go to the background once the lock is held; a failure is reported before that'
             cand --create 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP''s directory)'
+            cand --json 'Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents'
             cand -v 'Print the version'
             cand --version 'Print the version'
             cand -h 'Print help'
             cand --help 'Print help'
+        }
+        &'pmc;version'= {
+            cand -v 'Show what this build can do, too'
+            cand --build-options 'Show what this build can do, too'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;help'= {
+            cand stat 'Count events'
+            cand record 'Sample where time goes, into a file'
+            cand report 'Show where the time went in a recording'
+            cand top 'Show where time goes right now'
+            cand annotate 'Show what each instruction and source line of a function cost'
+            cand diff 'Compare recordings, and tell differences from noise'
+            cand script 'Print the samples of a recording one by one'
+            cand evlist 'List the events of a recording'
+            cand buildid-list 'List the build-ids of the files in a recording'
+            cand list 'List the events that can be counted here, each tried'
+            cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
+            cand reserve 'Reserve the hardware counters'
+            cand version 'Show the version'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pmc;help;stat'= {
+        }
+        &'pmc;help;record'= {
+        }
+        &'pmc;help;report'= {
+        }
+        &'pmc;help;top'= {
+        }
+        &'pmc;help;annotate'= {
+        }
+        &'pmc;help;diff'= {
+        }
+        &'pmc;help;script'= {
+        }
+        &'pmc;help;evlist'= {
+        }
+        &'pmc;help;buildid-list'= {
+        }
+        &'pmc;help;list'= {
+        }
+        &'pmc;help;info'= {
+        }
+        &'pmc;help;reserve'= {
+        }
+        &'pmc;help;version'= {
+        }
+        &'pmc;help;help'= {
         }
     ]
     $completions[$command]

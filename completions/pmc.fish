@@ -33,9 +33,13 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time go
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
@@ -175,6 +179,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event -d 'The 
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary -d 'First and last time are always in the file'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open everything, record nothing'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
@@ -308,6 +313,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-children -d 'Only wha
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l stdio -d 'Print plain tables, as when the output is no terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole screen (the default on a terminal)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object a line, one each interval, with all rows'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
@@ -446,22 +452,49 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show what the kernel was asked for: every field of each event\'s attr'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show frequency or period'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show the fields of tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force -d 'Changes nothing: whose file it is does not matter'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'Only files that samples lie in'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'The running kernel\'s build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force -d 'Changes nothing: whose file it is does not matter'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose -d 'Changes nothing: what is wrong is always said'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l evlist -d 'Only the recording\'s events, as perf evlist'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -l buildid-list -d 'Only the recording\'s build-ids, as perf buildid-list'
-complete -c pmc -n "__fish_pmc_using_subcommand info" -s v -l verbose -d 'With --evlist: what was asked for, too'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'The lock file to use instead of PCP\'s' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; a failure is reported before that'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP\'s directory)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
+complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 

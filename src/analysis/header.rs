@@ -1,16 +1,18 @@
 //! Gathers what a recording says of itself, under perf's labels.
 
-use crate::abi::attr::Flag;
+use crate::abi::attr::{Flag, kind};
 use crate::abi::{names_of, read_format, sample_type};
 use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
-use crate::profile::header::{EventAsked, Recording};
+use crate::profile::header::{EventAsked, Recording, VERSION};
+use crate::record::tracepoint::TracingData;
 
 /// All that the header and the feature sections say.
 pub fn of(reader: &Reader) -> Recording {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     Recording {
+        version: VERSION,
         facts: facts(reader),
-        events: reader.events().iter().map(event).collect(),
+        events: events(reader),
         build_ids: build_ids
             .map(|row| {
                 let id = crate::text::hex(&row.id, "");
@@ -79,6 +81,28 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
     facts
 }
 
+fn events(reader: &Reader) -> Vec<EventAsked> {
+    let features = reader.features();
+    let tracing = features.tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
+    let fields = |recorded: &RecordedEvent| {
+        let id = (recorded.attr.kind() == kind::TRACEPOINT).then(|| recorded.attr.config())?;
+        let own = tracing.as_ref()?.format(id)?.fields.iter().filter(|field| !field.is_common());
+        Some(own.map(|field| field.name.clone()).collect())
+    };
+    let mut events: Vec<EventAsked> = reader
+        .events()
+        .iter()
+        .map(|recorded| EventAsked { trace_fields: fields(recorded), ..event(recorded) })
+        .collect();
+    for group in features.groups.iter().flatten() {
+        if let Some(leader) = events.get_mut(group.leader as usize) {
+            leader.members = group.members as usize;
+            leader.group.clone_from(&group.name);
+        }
+    }
+    events
+}
+
 fn event(event: &RecordedEvent) -> EventAsked {
     let attr = &event.attr;
     let mut fields: Vec<(String, String)> = Vec::new();
@@ -99,5 +123,13 @@ fn event(event: &RecordedEvent) -> EventAsked {
     if attr.precise_ip() > 0 {
         say("precise_ip", attr.precise_ip().to_string());
     }
-    EventAsked { name: event.name(), ids: event.ids.clone(), attr: fields }
+    EventAsked {
+        name: event.name(),
+        ids: event.ids.clone(),
+        attr: fields,
+        period: attr.period(),
+        is_freq: attr.get(Flag::Freq),
+        members: 1,
+        ..EventAsked::default()
+    }
 }

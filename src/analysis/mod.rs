@@ -43,8 +43,8 @@ use crate::profile::sampled::{
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
-use crate::session::{Resolved, Samples, Session, Value, resolver};
-use crate::symbol::{Depth, Options};
+use crate::session::{Kind, Resolved, Samples, Session, Value, resolver};
+use crate::symbol::{BuildId, Depth, Options, kernel};
 
 /// Whoever shows how far work has come.
 pub trait ProgressSink: Sync {
@@ -73,14 +73,18 @@ impl ProgressMeter for () {
     fn at(&self, _: u64, _: u64) {}
 }
 
-/// Whether the recording was made on this machine, so that its processes may still be there.
-fn is_from_here(reader: &Reader) -> bool {
-    let here = rustix::system::uname();
-    let same = |recorded: &Option<String>, here: &std::ffi::CStr| {
-        recorded.as_ref().is_none_or(|name| name.as_bytes() == here.to_bytes())
-    };
-    let features = reader.features();
-    same(&features.hostname, here.nodename()) && same(&features.os_release, here.release())
+/// Whether the recording says that it was made on this machine and by the running kernel, so that its
+/// processes may still be there. One that says nothing may be from anywhere.
+fn is_from_here(session: &Session) -> bool {
+    let (here, features) = (rustix::system::uname(), session.reader.features());
+    let said = [(&features.hostname, here.nodename()), (&features.os_release, here.release())];
+    let mut said = said.iter().filter_map(|(recorded, here)| Some((recorded.as_ref()?, here))).peekable();
+    if said.peek().is_some() {
+        return said.all(|(recorded, here)| recorded.as_bytes() == here.to_bytes());
+    }
+    let kernels = session.history.modules().iter().filter(|module| matches!(module.kind, Kind::Kernel(_)));
+    let mut ids = kernels.filter_map(|module| BuildId::new(module.build_id.as_deref()?));
+    kernel::running_build_id().is_some_and(|running| ids.any(|id| id.same(&running)))
 }
 
 /// Whether some event was recorded with call chains.
@@ -102,7 +106,9 @@ fn has_samples(session: &Session) -> Result<()> {
 
 /// A symbolizer that knows the modules of a recording. No file is touched yet.
 fn symbols_of(session: &Session, options: &Options) -> Result<Symbols> {
-    Symbols::new(&session.history, Options { live: is_from_here(&session.reader), ..options.clone() })
+    // Where another machine's files are given, nothing of this one is.
+    let live = options.symfs.is_none() && is_from_here(session);
+    Symbols::new(&session.history, Options { live, ..options.clone() })
 }
 
 /// Samples of a recording, added up by stack; names come with [`Analysis::name`].

@@ -11,6 +11,7 @@ use super::symbols::Symbols;
 use crate::address::Avma;
 use crate::profile::sampled::quality::Ends;
 use crate::record::Parts;
+use crate::record::sample::ABI_64;
 use crate::session::{Epoch, History, Session, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
@@ -35,6 +36,7 @@ struct EndCounts {
     cut: u64,
     lost: u64,
     long: u64,
+    compat: u64,
     /// By the module without tables.
     no_tables: FxHashMap<Option<u32>, u64>,
 }
@@ -62,7 +64,8 @@ impl<'a> RecordingUnwinder<'a> {
         let mut no_tables: Vec<(Option<String>, u64)> =
             counts.no_tables.iter().map(|(module, samples)| (module.map(name), *samples)).collect();
         no_tables.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Ends { copied: counts.copied, cut: counts.cut, lost: counts.lost, long: counts.long, no_tables }
+        let EndCounts { copied, cut, lost, long, compat, .. } = *counts;
+        Ends { copied, cut, lost, long, compat, no_tables }
     }
 
     fn tables(&self, module: u32) -> Option<&Tables> {
@@ -80,7 +83,7 @@ impl<'a> RecordingUnwinder<'a> {
             return space.clone();
         }
         let mut space = Space::new(self.arch);
-        for mapped in self.history.mappings(epoch) {
+        for mapped in self.history.code(epoch) {
             space.add(&mapped.mapping, self.tables(mapped.module));
         }
         if spaces.len() >= MOST_SPACES {
@@ -121,6 +124,7 @@ impl Drop for OneThread<'_> {
         all.cut += self.ends.cut;
         all.lost += self.ends.lost;
         all.long += self.ends.long;
+        all.compat += self.ends.compat;
         for (module, samples) in self.ends.no_tables.drain() {
             *all.no_tables.entry(module).or_default() += samples;
         }
@@ -130,6 +134,11 @@ impl Drop for OneThread<'_> {
 impl Walk for OneThread<'_> {
     fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>) {
         let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
+        self.ends.copied += 1;
+        if recorded.abi != ABI_64 {
+            self.ends.compat += 1;
+            return;
+        }
         self.values.clear();
         self.values.extend(recorded.values.iter());
         let Some(registers) = Registers::from_sample(self.shared.arch, recorded.mask, &self.values) else {
@@ -144,7 +153,6 @@ impl Walk for OneThread<'_> {
             }
         };
         let end = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
-        self.ends.copied += 1;
         match end {
             End::Root => {}
             End::Cut => self.ends.cut += 1,

@@ -17,20 +17,8 @@ pub struct Info {
     pub file: Option<PathBuf>,
 
     /// Only the recording's header, as perf report --header-only
-    #[arg(long, requires = "file", group = "part")]
+    #[arg(long, requires = "file")]
     pub header: bool,
-
-    /// Only the recording's events, as perf evlist
-    #[arg(long, requires = "file", group = "part")]
-    pub evlist: bool,
-
-    /// Only the recording's build-ids, as perf buildid-list
-    #[arg(long, requires = "file", group = "part")]
-    pub buildid_list: bool,
-
-    /// With --evlist: what was asked for, too
-    #[arg(short, long, requires = "evlist")]
-    pub verbose: bool,
 
     /// Print one JSON document (its `version` changes when a field changes its meaning)
     #[arg(short = 'j', long)]

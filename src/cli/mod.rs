@@ -3,7 +3,9 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod annotate;
+pub mod buildid_list;
 pub mod diff;
+pub mod evlist;
 pub mod info;
 pub mod list;
 pub mod perf_options;
@@ -17,13 +19,14 @@ pub mod script;
 pub mod stat;
 pub mod symbol_files;
 pub mod top;
+pub mod version;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 
 /// A profiler for Linux: counts, samples and explains.
 #[derive(Debug, Parser)]
-#[command(name = "pmc", version, about, disable_help_subcommand = true, infer_long_args = true)]
+#[command(name = "pmc", version, about, infer_long_args = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -99,10 +102,16 @@ commands! {
     Diff(Box<diff::Diff>) = "diff",
     /// Print the samples of a recording one by one
     Script(Box<script::Script>) = "script",
+    /// List the events of a recording
+    Evlist(evlist::Evlist) = "evlist",
+    /// List the build-ids of the files in a recording
+    BuildidList(buildid_list::BuildidList) = "buildid-list",
     /// List the events that can be counted here, each tried
     List(list::List) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do
     Info(info::Info) = "info",
     /// Reserve the hardware counters
     Reserve(reserve::Reserve) = "reserve",
+    /// Show the version
+    Version(version::Version) = "version",
 }

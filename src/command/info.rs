@@ -49,7 +49,7 @@ pub(super) fn run(typed: &Info) -> Result<Exit> {
 fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
     let reader = crate::perfdata::Reader::open(file)?;
     let mut recording = crate::analysis::header::of(&reader);
-    if !(typed.header || typed.evlist || typed.buildid_list) {
+    if !typed.header {
         let index = reader.scan(|_| {})?;
         let name =
             |kind| crate::record::kind::name(kind).map_or_else(|| format!("number {kind}"), str::to_owned);
@@ -62,8 +62,6 @@ fn recording(typed: &Info, file: &std::path::Path) -> Result<Exit> {
             .map_err(Into::into)
             .and_then(|()| writeln!(out)),
         Info { header: true, .. } => view::header::write(&mut out, &recording),
-        Info { evlist: true, .. } => view::header::events(&mut out, &recording, typed.verbose),
-        Info { buildid_list: true, .. } => view::header::build_ids(&mut out, &recording),
         _ => view::header::everything(&mut out, &recording),
     };
     written

@@ -3,7 +3,9 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
+mod buildid_list;
 mod diff;
+mod evlist;
 mod info;
 mod list;
 mod perfalloc;
@@ -19,7 +21,10 @@ mod screen;
 mod script;
 mod stat;
 mod top;
+mod usage;
+mod version;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::cli::{Cli, Command};
@@ -33,9 +38,14 @@ pub fn main() -> Exit {
     }
     let cli = match parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
+        // Help, and the version, are no errors; the list of commands stands for want of one.
+        Err(answer) if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand => {
+            let _ = answer.print();
+            return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+        Err(complaint) => {
+            say::error(&usage::error(&complaint));
+            return Exit::Usage;
         }
     };
     match run(cli) {
@@ -80,6 +90,9 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
+        Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
+        Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
+        Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
     }

@@ -3,9 +3,14 @@
 
 use serde::Serialize;
 
+/// The form of the JSON document; grows when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
 /// A recording's own words. All texts are foreign.
 #[derive(Debug, Default, Serialize)]
 pub struct Recording {
+    /// [`VERSION`].
+    pub version: u32,
     /// perf's labels, such as `hostname`, and what stands there.
     pub facts: Vec<(String, String)>,
     /// The events.
@@ -27,6 +32,16 @@ pub struct EventAsked {
     pub ids: Vec<u64>,
     /// The attr's fields that are not zero.
     pub attr: Vec<(String, String)>,
+    /// `sample_freq` in hertz, or `sample_period`.
+    pub period: u64,
+    /// Whether it is the frequency.
+    pub is_freq: bool,
+    /// Number of events in the group that this one leads; 1 for all others.
+    pub members: usize,
+    /// The group's own name; mostly empty.
+    pub group: String,
+    /// Names of the fields of a tracepoint whose format the recording has.
+    pub trace_fields: Option<Vec<String>>,
 }
 
 /// A thread that was seen.

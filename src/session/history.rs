@@ -431,6 +431,12 @@ impl History {
         of(tid).or_else(|| of(pid))
     }
 
+    /// The last name of a process: that of its first thread.
+    pub fn process_name(&self, pid: i32) -> Option<&[u8]> {
+        let comm = self.comm(pid, pid, Timestamp::MAX)?;
+        Some(self.comms.get(comm.0).1)
+    }
+
     /// Since when a thread has its last name, and its process its last epoch: what is asked for later
     /// timestamps has one answer.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {
@@ -462,6 +468,11 @@ impl History {
     /// All that is mapped in an epoch, by start.
     pub fn mappings(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
         self.spaces.iter(self.root(epoch))
+    }
+
+    /// What of that may be code.
+    pub fn code(&self, epoch: Epoch) -> impl Iterator<Item = &Mapped> {
+        self.mappings(epoch).filter(|mapped| !self.modules()[mapped.module as usize].is_stack())
     }
 
     /// All modules, by the number in [`Mapped::module`].
@@ -499,6 +510,18 @@ mod tests {
 
     fn exec(pid: i32, comm: &[u8]) -> Comm<'_> {
         Comm { thread: Thread { pid, tid: pid }, is_exec: true, comm }
+    }
+
+    #[test]
+    fn a_stack_is_no_code() {
+        let mut history = history();
+        for (addr, name) in
+            [(0x1000, "/bin/a"), (0x2000, "[stack]"), (0x3000, "[stack:7]"), (0x4000, "//anon")]
+        {
+            map(&mut history, 1, 5, addr, 0x1000, name);
+        }
+        let starts = history.code(history.epoch(5, 2)).map(|mapped| mapped.mapping.start.0);
+        assert_eq!(starts.collect::<Vec<_>>(), [0x1000, 0x4000]);
     }
 
     #[test]

@@ -63,6 +63,12 @@ impl Module {
 }
 
 impl Module {
+    /// Whether it is the stack of a thread.
+    pub fn is_stack(&self) -> bool {
+        let name = self.path.as_os_str().as_bytes();
+        name == b"[stack]" || name.starts_with(b"[stack:")
+    }
+
     /// Its name as perf script has it: the whole path.
     pub fn name_in_script(&self) -> String {
         match &self.kind {

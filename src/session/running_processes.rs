@@ -94,7 +94,7 @@ impl RunningProcesses {
 
     /// The code of a process, by start.
     pub fn code(&self, pid: i32) -> impl Iterator<Item = &Mapped> {
-        self.history.mappings(self.history.epoch(pid, Timestamp::MAX))
+        self.history.code(self.history.epoch(pid, Timestamp::MAX))
     }
 
     /// The file with this number in [`Mapped::module`]; `None` for code without a file.

@@ -29,7 +29,12 @@ pub struct Tables {
     sections: ExplicitModuleSectionInfo<Bytes>,
     /// File range and address of each loaded segment.
     segments: Vec<(Range<u64>, u64)>,
+    /// Where they have entries, in the file's own addresses, by start.
+    covered: Arc<[Range<u64>]>,
 }
+
+/// Between functions lies padding to the next multiple of this at most, which nobody calls.
+const PADDING: u64 = 64;
 
 /// A single section of unwind data beyond this size is not taken.
 const MOST_BYTES: u64 = 512 << 20;
@@ -51,12 +56,15 @@ impl Tables {
         if !file.is_64() || !file.is_little_endian() {
             return None;
         }
-        let places = match (&eh_frame, &debug_frame) {
-            (Some(bytes), _) => checked(&EhFrame::new(bytes, LittleEndian))?,
+        let start = |name: &str| range(name).map_or(0, |range| range.start);
+        let bases = gimli::BaseAddresses::default().set_eh_frame(start(".eh_frame"));
+        let bases = bases.set_text(start(".text")).set_got(start(".got"));
+        let (places, covered) = match (&eh_frame, &debug_frame) {
+            (Some(bytes), _) => checked(&EhFrame::new(bytes, LittleEndian), &bases)?,
             (_, Some(bytes)) => {
                 let mut section = DebugFrame::new(bytes, LittleEndian);
                 section.set_address_size(8);
-                checked(&section)?
+                checked(&section, &bases)?
             }
             _ => return None,
         };
@@ -75,13 +83,19 @@ impl Tables {
             let (offset, size) = s.file_range();
             (offset..offset.saturating_add(size), s.address())
         };
-        Some(Self { sections, segments: file.segments().map(segment).collect() })
+        Some(Self { sections, segments: file.segments().map(segment).collect(), covered: covered.into() })
+    }
+
+    /// Where they have entries, in the file's own addresses, by start; short gaps are left out.
+    pub(super) fn covered(&self) -> Arc<[Range<u64>]> {
+        self.covered.clone()
     }
 
     /// Bytes that are held.
     pub fn bytes(&self) -> usize {
         let ExplicitModuleSectionInfo { eh_frame, eh_frame_hdr, debug_frame, .. } = &self.sections;
-        [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten().map(|bytes| bytes.len()).sum()
+        let sections = [eh_frame, eh_frame_hdr, debug_frame].into_iter().flatten();
+        sections.map(|bytes| bytes.len()).sum::<usize>() + size_of_val(&*self.covered)
     }
 
     pub(super) fn sections(&self) -> ExplicitModuleSectionInfo<Bytes> {
@@ -134,14 +148,13 @@ fn usable_index(file: &File<'_>, places: &[usize]) -> Option<()> {
     (form && table.chunks_exact(8).all(leads_to_a_frame)).then_some(())
 }
 
-/// The places of all frames, ascending; `None` if a rule's expression branches. No compiler writes such a
-/// rule, and one that branches backwards would be walked without end.
-fn checked<'a, S>(section: &S) -> Option<Vec<usize>>
+/// The places of all frames, ascending, and what they cover; `None` if a rule's expression branches. No
+/// compiler writes such a rule, and one that branches backwards would be walked without end.
+fn checked<'a, S>(section: &S, bases: &gimli::BaseAddresses) -> Option<(Vec<usize>, Vec<Range<u64>>)>
 where
     S: UnwindSection<EndianSlice<'a, LittleEndian>>,
     S::Offset: gimli::UnwindOffset<usize>,
 {
-    let bases = gimli::BaseAddresses::default().set_eh_frame(0).set_text(0).set_got(0);
     let branches = |mut instructions: gimli::CallFrameInstructionIter<'_, EndianSlice<'a, LittleEndian>>,
                     encoding| {
         while let Ok(Some(instruction)) = instructions.next() {
@@ -162,20 +175,31 @@ where
         false
     };
     let mut places = Vec::new();
-    let mut entries = section.entries(&bases);
+    let mut functions = Vec::new();
+    let mut entries = section.entries(bases);
     // What cannot be read is not walked either: looking up an address meets the same error.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(frame) = partial.parse(S::cie_from_offset) else { continue };
         let (cie, encoding) = (frame.cie(), frame.cie().encoding());
-        if branches(cie.instructions(section, &bases), encoding)
-            || branches(frame.instructions(section, &bases), encoding)
+        if branches(cie.instructions(section, bases), encoding)
+            || branches(frame.instructions(section, bases), encoding)
         {
             return None;
         }
         places.push(frame.offset());
+        functions.push(frame.initial_address()..frame.end_address());
     }
-    Some(places)
+    functions.sort_unstable_by_key(|function| function.start);
+    functions.dedup_by(|next, last| {
+        let touches = next.start <= last.end.saturating_add(PADDING);
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+    functions.shrink_to_fit();
+    Some((places, functions))
 }
 
 #[cfg(test)]
@@ -187,7 +211,11 @@ mod tests {
         let program = std::fs::read("/proc/self/exe").unwrap();
         let file = File::parse(&*program).unwrap();
         let frames = bytes(&file, ".eh_frame").unwrap();
-        let mut places = checked(&EhFrame::new(&frames, LittleEndian)).unwrap();
+        let bases = gimli::BaseAddresses::default();
+        let bases = bases.set_eh_frame(file.section_by_name(".eh_frame").unwrap().address());
+        let (mut places, covered) = checked(&EhFrame::new(&frames, LittleEndian), &bases).unwrap();
+        assert!(covered.is_sorted_by(|a, b| a.end + PADDING < b.start));
+        assert!(covered.iter().any(|range| range.contains(&(file.entry()))));
         assert!(places.len() > 100 && usable_index(&file, &places).is_some());
         places.remove(places.len() / 2);
         assert!(usable_index(&file, &places).is_none());

@@ -7,7 +7,8 @@
 //! ```
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
@@ -67,10 +68,32 @@ impl Registers {
 #[derive(Clone)]
 pub struct Space {
     unwinder: ArchUnwinder,
-    /// Whether each mapping has tables.
-    known: IntervalMap<bool>,
+    /// What tables each mapping has.
+    known: IntervalMap<Option<Covered>>,
     /// Which state of all spaces' modules this is; see [`GENERATIONS`].
     generation: u64,
+}
+
+/// Where the tables of a mapped file have entries.
+#[derive(Debug, Clone)]
+struct Covered {
+    /// In the file's own addresses.
+    ranges: Arc<[Range<u64>]>,
+    /// By how much the mapping lies above them.
+    slide: u64,
+}
+
+/// What is known of the code at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coverage {
+    /// The tables say how to go on from it.
+    Entry,
+    /// Its file has tables, and nothing in them about it.
+    Gap,
+    /// Code without tables.
+    Bare,
+    /// Nothing is mapped there.
+    Nowhere,
 }
 
 /// framehop tells the rules in its cache apart by a count of 16 bits that all unwinders share and that goes
@@ -131,18 +154,23 @@ impl Space {
         if range.is_empty() || self.known.overlaps(&range) {
             return;
         }
-        self.known.replace(range.clone(), tables.is_some());
+        let slide = tables.map_or(0, |tables| tables.slide(mapping));
+        self.known.replace(range.clone(), tables.map(|tables| Covered { ranges: tables.covered(), slide }));
         let Some(tables) = tables else { return };
-        let base = tables.slide(mapping);
-        let module = Module::new(String::new(), range, base, tables.sections());
+        let module = Module::new(String::new(), range, slide, tables.sections());
         ((), self.generation) = step(|| match &mut self.unwinder {
             ArchUnwinder::X86_64(unwinder) => unwinder.add_module(module),
             ArchUnwinder::Aarch64(unwinder) => unwinder.add_module(module),
         });
     }
 
-    fn has_tables(&self, address: u64) -> bool {
-        self.known.find(address).is_some_and(|(_, has_tables)| *has_tables)
+    fn coverage(&self, address: u64) -> Coverage {
+        let Some((_, known)) = self.known.find(address) else { return Coverage::Nowhere };
+        let Some(Covered { ranges, slide }) = known else { return Coverage::Bare };
+        let address = address.wrapping_sub(*slide);
+        let before = ranges.partition_point(|range| range.start <= address);
+        let is_covered = before.checked_sub(1).is_some_and(|last| address < ranges[last].end);
+        if is_covered { Coverage::Entry } else { Coverage::Gap }
     }
 }
 
@@ -152,7 +180,12 @@ pub struct Walker {
     aarch64: CacheAarch64,
     /// The whole count behind each short one whose rules may be remembered.
     seen: FxHashMap<u16, u64>,
+    /// By space and address.
+    coverage: FxHashMap<(u64, u64), Coverage>,
 }
+
+/// Addresses whose coverage is remembered.
+const MOST_COVERAGE: usize = 1 << 16;
 
 impl fmt::Debug for Walker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +195,12 @@ impl fmt::Debug for Walker {
 
 impl Default for Walker {
     fn default() -> Self {
-        Self { x86_64: CacheX86_64::new(), aarch64: CacheAarch64::new(), seen: FxHashMap::default() }
+        Self {
+            x86_64: CacheX86_64::new(),
+            aarch64: CacheAarch64::new(),
+            seen: FxHashMap::default(),
+            coverage: FxHashMap::default(),
+        }
     }
 }
 
@@ -184,6 +222,14 @@ impl Walker {
             *self = Self::default();
             self.seen.insert(space.generation as u16, space.generation);
         }
+        if self.coverage.len() > MOST_COVERAGE {
+            self.coverage.clear();
+        }
+        let coverage = &mut self.coverage;
+        let mut coverage = |address: u64| {
+            let key = (space.generation, address);
+            *coverage.entry(key).or_insert_with(|| space.coverage(address))
+        };
         let mut cut = false;
         let mut read = |address: u64| {
             let at = address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
@@ -200,14 +246,14 @@ impl Walker {
                         regs.set(register, value);
                     }
                 }
-                follow(unwinder, registers.ip, regs, &mut self.x86_64, &mut read, most, chain)
+                follow(unwinder, registers.ip, regs, &mut self.x86_64, &mut read, &mut coverage, most, chain)
             }
             ArchUnwinder::Aarch64(unwinder) => {
                 let mask =
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
                 let regs =
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
-                follow(unwinder, registers.ip, regs, &mut self.aarch64, &mut read, most, chain)
+                follow(unwinder, registers.ip, regs, &mut self.aarch64, &mut read, &mut coverage, most, chain)
             }
         };
         let last = chain.last().copied().unwrap_or_default();
@@ -216,7 +262,7 @@ impl Walker {
         match failed {
             Outcome::Root => End::Root,
             Outcome::Long => End::Long,
-            Outcome::Failed if !space.has_tables(looked_up) => End::NoTables(last),
+            Outcome::Failed if space.coverage(looked_up) != Coverage::Entry => End::NoTables(last),
             Outcome::Failed if cut => End::Cut,
             Outcome::Failed => End::Lost,
         }
@@ -252,30 +298,54 @@ enum Outcome {
     Long,
 }
 
+/// Walks on as long as frames are believed.
+///
+/// Where the tables have nothing to say framehop follows the frame pointer, which may hold anything: such a
+/// caller is believed if it lies in code, and where that code has tables, in theirs.
+#[allow(clippy::too_many_arguments, reason = "all but two are the unwinder's own")]
 fn follow<U: Unwinder>(
     unwinder: &U,
     ip: u64,
     regs: U::UnwindRegs,
     cache: &mut U::Cache,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    coverage: &mut impl FnMut(u64) -> Coverage,
     most: usize,
     chain: &mut Vec<Avma>,
 ) -> Outcome {
     let mut frames = unwinder.iter_frames(ip, regs, cache, read);
+    let mut is_guess = false;
     loop {
         if chain.len() >= most {
             return Outcome::Long;
         }
-        match frames.next() {
-            Ok(Some(FrameAddress::InstructionPointer(address))) => chain.push(Avma(address)),
-            Ok(Some(FrameAddress::ReturnAddress(address))) => chain.push(Avma(address.get())),
+        let (address, looked_up) = match frames.next() {
+            Ok(Some(FrameAddress::InstructionPointer(address))) => (address, address),
+            // A caller's address is behind its call.
+            Ok(Some(FrameAddress::ReturnAddress(address))) => (address.get(), address.get() - 1),
             Ok(None) => return Outcome::Root,
             // A null return address is how several start files end the stack.
             Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
             Err(_) => return Outcome::Failed,
+        };
+        let here = coverage(looked_up);
+        let is_caller = !chain.is_empty();
+        let is_believed = match here {
+            Coverage::Entry | Coverage::Bare => true,
+            Coverage::Gap => !is_guess,
+            Coverage::Nowhere => !is_guess && (FIRST_PAGES..USER_END).contains(&address),
+        };
+        if is_caller && !is_believed {
+            return Outcome::Failed;
         }
+        chain.push(Avma(address));
+        is_guess = here != Coverage::Entry;
     }
 }
+
+/// Below, nothing can be mapped; from [`USER_END`] on nothing of a process is, whatever the page tables.
+const FIRST_PAGES: u64 = 1 << 16;
+const USER_END: u64 = 1 << 56;
 
 #[cfg(test)]
 mod tests {
@@ -317,6 +387,35 @@ mod tests {
             let end = Walker::default().walk(&space, &registers, &[], 100, &mut chain);
             assert_eq!(chain[0], Avma(0x40_0010));
             assert!(matches!(end, End::NoTables(_)), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_frame_pointer_leads_to_is_believed_only_in_code() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        let tables = Tables::read(&program, None).unwrap();
+        let (bare, covered) = (0x40_0000u64, 0x7f00_0000_0000u64);
+        let mut space = Space::new(Arch::X86_64);
+        space.add(&Mapping { start: Avma(bare), len: 0x1_0000, offset: FileOffset(0) }, None);
+        let mapping = Mapping { start: Avma(covered), len: program.len() as u64, offset: FileOffset(0) };
+        space.add(&mapping, Some(&tables));
+        let entry = tables.covered()[0].start + tables.slide(&mapping) + 1;
+        let sp = 0x7ffe_0000u64;
+        // From code without tables the frame pointer leads to a caller there, and from there to this address.
+        let callers = |address: u64| {
+            let words: [u64; 6] = [0, 0, sp + 32, bare + 0x1234, 0, address];
+            let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let registers = Registers { ip: bare, sp, fp: sp + 16, ..Registers::default() };
+            let mut chain = Vec::new();
+            let end = Walker::default().walk(&space, &registers, &stack, 100, &mut chain);
+            assert_eq!(chain[..2], [Avma(bare), Avma(bare + 0x1234)]);
+            (chain.get(2).map(|caller| caller.0), end)
+        };
+        assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
+        assert_eq!(callers(entry).0, Some(entry));
+        // Nowhere, in nothing's address space, on the stack, and in a file where no function is.
+        for address in [8, 0x50_0000, 1 << 63 | 5, 0x1234_5678_9abc_def0, sp + 8, covered + 8] {
+            assert_eq!(callers(address), (None, End::NoTables(Avma(bare + 0x1234))), "{address:x}");
         }
     }
 

@@ -28,27 +28,70 @@ fn attr(event: &EventAsked, is: &str) -> String {
     fields.join(", ")
 }
 
-/// The names of the events, one a line; with their attrs when `verbose`.
+/// What is shown of each event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventForm {
+    /// Its name.
+    Names,
+    /// Name and attr.
+    Attrs,
+    /// Name and frequency or period.
+    Rate,
+    /// Names; those of a group in braces.
+    Groups,
+    /// Name and the names of a tracepoint's fields.
+    TraceFields,
+}
+
+/// The events, one a line, in perf's words.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn events(out: &mut dyn Write, recording: &Recording, verbose: bool) -> io::Result<()> {
+pub fn events(out: &mut dyn Write, recording: &Recording, form: EventForm) -> io::Result<()> {
+    if form == EventForm::Groups {
+        return groups(out, recording);
+    }
     for event in &recording.events {
-        match verbose {
-            true => writeln!(out, "{}: {}", clean(&event.name), attr(event, ": "))?,
-            false => writeln!(out, "{}", clean(&event.name))?,
+        let name = clean(&event.name);
+        match form {
+            EventForm::Names | EventForm::Groups => writeln!(out, "{name}")?,
+            EventForm::Attrs => writeln!(out, "{name}: {}", attr(event, ": "))?,
+            EventForm::Rate => {
+                let what = if event.is_freq { "freq" } else { "period" };
+                writeln!(out, "{name}: sample_{what}={}", event.period)?;
+            }
+            EventForm::TraceFields => match &event.trace_fields {
+                Some(fields) => writeln!(out, "{name}: trace_fields: {}", clean(&fields.join(",")))?,
+                None => writeln!(out, "{name}: (not a tracepoint)")?,
+            },
         }
     }
     Ok(())
 }
 
-/// Build-id and file, one a line.
+fn groups(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
+    let mut rest = &recording.events[..];
+    while let Some(first) = rest.first() {
+        let (members, behind) = rest.split_at(first.members.clamp(1, rest.len()));
+        let names: Vec<String> = members.iter().map(|event| clean(&event.name).into_owned()).collect();
+        match members {
+            [_] => writeln!(out, "{}", names[0])?,
+            // perf's own name for a group that nobody named is in braces.
+            _ if first.group.starts_with('{') => writeln!(out, "{{{}}}", names.join(","))?,
+            _ => writeln!(out, "{}{{{}}}", clean(&first.group), names.join(","))?,
+        }
+        rest = behind;
+    }
+    Ok(())
+}
+
+/// Build-id and file, one a line; the build-id alone where the file is known.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn build_ids(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
-    for (id, name) in &recording.build_ids {
-        writeln!(out, "{id} {}", clean(name))?;
+pub fn build_ids(out: &mut dyn Write, rows: &[(String, String)]) -> io::Result<()> {
+    for (id, name) in rows {
+        writeln!(out, "{}", format!("{id} {}", clean(name)).trim_end())?;
     }
     Ok(())
 }

@@ -11,4 +11,5 @@ mod list;
 mod parity;
 mod reserve;
 mod stat;
+mod usage;
 mod view_stat;

@@ -5,6 +5,7 @@
 mod kit;
 
 mod annotate;
+mod contents;
 mod diff;
 mod languages;
 mod report;

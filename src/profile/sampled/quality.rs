@@ -49,6 +49,8 @@ pub struct Ends {
     pub lost: u64,
     /// As long as chains are allowed to be (`--max-stack`).
     pub long: u64,
+    /// Those of 32-bit processes, which are not unwound.
+    pub compat: u64,
     /// Code without unwind tables stood in the way: its module (`None` where nothing was mapped), and how
     /// many; most first.
     pub no_tables: Vec<(Option<String>, u64)>,
@@ -57,7 +59,11 @@ pub struct Ends {
 impl Ends {
     /// Copied stacks that end before the program's own beginning.
     pub fn early(&self) -> u64 {
-        self.cut + self.lost + self.long + self.no_tables.iter().map(|(_, samples)| samples).sum::<u64>()
+        self.cut
+            + self.lost
+            + self.long
+            + self.compat
+            + self.no_tables.iter().map(|(_, samples)| samples).sum::<u64>()
     }
 }
 

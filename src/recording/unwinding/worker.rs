@@ -16,6 +16,7 @@ use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
 use crate::abi::misc;
 use crate::address::Avma;
+use crate::record::sample::ABI_64;
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, RawRecord, Records, Sample, kind};
 use crate::session::RunningProcesses;
@@ -29,8 +30,6 @@ const BUDGET: Duration = Duration::from_millis(250);
 const MOST_SPACES: usize = 256;
 /// Samples below which one thread is faster than several.
 const WORTHWHILE: usize = 400;
-/// The number that registers of 64-bit processes come with (`PERF_SAMPLE_REGS_ABI_64`).
-const ABI_64: u64 = 2;
 
 /// What unwinds, and all it knows.
 pub(crate) struct RoundUnwinder {

@@ -51,7 +51,8 @@ impl ModuleFiles {
 pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
     let mut found = ModuleFiles::default();
     match module.kind {
-        Kind::Vdso => own_vdso(module, &mut found),
+        Kind::Vdso if options.live || module.build_id.is_some() => own_vdso(module, &mut found),
+        Kind::Vdso => found.missing.push(Missing::Unknown),
         _ => own_file(module, options, &mut found),
     }
     if module.kind != Kind::Vdso {

@@ -185,7 +185,10 @@ impl ModuleSources {
         }
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut file = module.clone();
+        // Another kernel's file by that name has other functions.
+        let may_be_here = shared.options.live || module.build_id.is_some();
         if !file.path.is_absolute()
+            && may_be_here
             && let Some(path) = kernel::module_files(&release).remove(name)
         {
             file.path = path;

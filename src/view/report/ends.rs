@@ -38,9 +38,10 @@ fn copied(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     part(ends.cut, "where the copy of the stack ends");
     part(ends.lost, "where the unwind tables lead nowhere");
     part(ends.long, "because they are longer than --max-stack");
+    part(ends.compat, "in 32-bit processes, which pmc does not unwind");
     for (module, samples) in ends.no_tables.iter().take(MOST) {
         match module {
-            Some(name) => part(*samples, &format!("in {}, which has no unwind tables", clean(name))),
+            Some(name) => part(*samples, &format!("in {}, which has no unwind tables there", clean(name))),
             None => part(*samples, "where nothing was mapped"),
         }
     }
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn copied_stacks_say_why_they_end() {
         let no_tables = vec![(Some("jit\x1b.so".to_owned()), 30), (None, 5)];
-        let ends = Ends { copied: 1000, cut: 100, lost: 0, long: 2, no_tables };
+        let ends = Ends { copied: 1000, cut: 100, lost: 0, long: 2, compat: 0, no_tables };
         let said = written(&DataQuality { ends, ..DataQuality::default() });
         let want = "       13.7% of the copied stacks end early: 10.0% where the copy of the stack ends, ";
         assert!(said.starts_with(want), "{said}");

@@ -13,6 +13,36 @@ use crate::profile::sampled::{Cell, Event, Profile, Tree, Value};
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
+    events(out, profile, layout)?;
+    write!(out, "],\n\"modules\": [")?;
+    for (number, module) in profile.modules.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let module = json!({
+            "path": module.path, "name": module.name, "build_id": module.build_id, "binary": module.binary,
+            "debug": module.debug, "symbols": module.symbols, "lines": module.lines, "frames": module.frames,
+            "unnamed": module.unnamed, "missing": module.missing, "remedy": module.remedy,
+        });
+        write!(out, "{comma}\n{module}")?;
+    }
+    let trust = &profile.trust;
+    let ends = json!({
+        "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,
+        "compat": trust.ends.compat,
+        "no_tables": samples_by_module(trust.ends.no_tables.iter().map(|(name, samples)| (name.as_deref(), *samples))),
+    });
+    let broken =
+        samples_by_module(trust.broken.iter().map(|(name, samples)| (Some(name.as_str()), *samples)));
+    let trust = json!({
+        "samples": trust.samples, "lost_samples": trust.lost_samples, "lost_records": trust.lost_records,
+        "throttled": trust.throttled, "unknown": trust.unknown, "stacks": trust.stacks, "rooted": trust.rooted,
+        "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
+        "broken": broken, "ends": ends,
+    });
+    writeln!(out, "],\n\"trust\": {trust}\n}}")
+}
+
+/// The list of events, without its brackets.
+pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     for (number, event) in profile.events.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\n{{\"name\": {},\n", text(&event.name)?)?;
@@ -31,30 +61,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         }
         write!(out, "}}")?;
     }
-    write!(out, "],\n\"modules\": [")?;
-    for (number, module) in profile.modules.iter().enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        let module = json!({
-            "path": module.path, "name": module.name, "build_id": module.build_id, "binary": module.binary,
-            "debug": module.debug, "symbols": module.symbols, "lines": module.lines, "frames": module.frames,
-            "unnamed": module.unnamed, "missing": module.missing, "remedy": module.remedy,
-        });
-        write!(out, "{comma}\n{module}")?;
-    }
-    let trust = &profile.trust;
-    let ends = json!({
-        "copied": trust.ends.copied, "cut": trust.ends.cut, "lost": trust.ends.lost, "long": trust.ends.long,
-        "no_tables": samples_by_module(trust.ends.no_tables.iter().map(|(name, samples)| (name.as_deref(), *samples))),
-    });
-    let broken =
-        samples_by_module(trust.broken.iter().map(|(name, samples)| (Some(name.as_str()), *samples)));
-    let trust = json!({
-        "samples": trust.samples, "lost_samples": trust.lost_samples, "lost_records": trust.lost_records,
-        "throttled": trust.throttled, "unknown": trust.unknown, "stacks": trust.stacks, "rooted": trust.rooted,
-        "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
-        "broken": broken, "ends": ends,
-    });
-    writeln!(out, "],\n\"trust\": {trust}\n}}")
+    Ok(())
 }
 
 fn samples_by_module<'a>(list: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec<Json> {

@@ -41,8 +41,13 @@ fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     write_as(path, attr, records);
 }
 
-/// A recording with these records.
-fn write_as(path: &std::path::Path, mut attr: Attr, records: &[Vec<u8>]) {
+/// A recording with these records, which does not say where it was made.
+fn write_as(path: &std::path::Path, attr: Attr, records: &[Vec<u8>]) {
+    write_whole(path, attr, &Features::default(), records);
+}
+
+/// A recording with these sections and records.
+fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, records: &[Vec<u8>]) {
     attr.set(Flag::SampleIdAll, true);
     let event = RecordedEvent { attr, ids: vec![7], name: Some("cpu-clock".to_owned()) };
     let mut writer =
@@ -50,7 +55,7 @@ fn write_as(path: &std::path::Path, mut attr: Attr, records: &[Vec<u8>]) {
     for record in records {
         writer.append(&[record]).expect("it is written");
     }
-    writer.finish(&Features::default()).expect("it ends");
+    writer.finish(features).expect("it ends");
 }
 
 /// The sampled address is the chain's first, unless all of it comes later.
@@ -151,13 +156,16 @@ fn recorded_callers_stay_where_no_stack_was_copied() {
             // There is a copy, and it leads nowhere.
             copied(2, &in_process, &[&regs[..], &[16, 0, 0, 16]].concat()),
             copied(1, &in_kernel, &[&regs[..], &[16, 0, 0, 16]].concat()),
+            // A 32-bit process: its words are no 64-bit return addresses.
+            copied(2, &[USER, 0x1111], &[1, 0x7000, 0x7000, 0x1111, 16, 0, 0x2222, 16]),
         ],
     );
     let (process, kernel): ([&str; 3], [&str; 4]) =
         (["1111", "2222", "3333"], ["ffffffff81000000", "ffffffff81000010", "1111", "2222"]);
-    let want: [&[&str]; 6] = [&process, &process, &process, &kernel, &process, &kernel];
+    let want: [&[&str]; 7] = [&process, &process, &process, &kernel, &process, &kernel, &["1111"]];
     assert_eq!(stacks(&file), want);
-    assert_eq!(pmc_json(&file, &[])["trust"]["frames"], 4 * 3 + 2 * 4);
+    let trust = &pmc_json(&file, &[])["trust"];
+    assert_eq!((&trust["frames"], &trust["ends"]["compat"]), (&(4 * 3 + 2 * 4 + 1).into(), &1.into()));
 }
 
 #[test]
@@ -197,4 +205,51 @@ fn calls_that_the_processor_kept_are_chains() {
     ];
     assert_eq!(stacks(&file), want);
     assert_eq!(pmc_json(&file, &[])["trust"]["frames"], 3 + 4 + 4 + 2 + 2);
+}
+
+#[test]
+fn the_running_kernels_names_are_for_its_own_recordings() {
+    let kallsyms = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let of = |line: &str, name: &str| line.split_once(" T ").is_some_and(|(_, rest)| rest == name);
+    let start = |name: &str| {
+        let line = kallsyms.lines().find(|line| of(line, name))?;
+        u64::from_str_radix(line.split(' ').next()?, 16).ok().filter(|start| *start != 0)
+    };
+    let (Some(text), Some(function)) = (start("_text"), start("schedule")) else {
+        kit::need("kallsyms", false, "this user does not see the kernel's addresses");
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("kernel");
+    let name = b"[kernel.kallsyms]_text\0\0";
+    let words = name.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+    let fields = [u64::from(u32::MAX), text, 1 << 25, text];
+    // A mapping of the kernel, with pid, time and id behind it.
+    let mapped = record(1, 1, &fields.into_iter().chain(words).chain([0, 0, 7]).collect::<Vec<_>>());
+    let mut attr = Attr::new(1, 0);
+    attr.set_sample_type(CHAINS);
+    let symbol = |features: &Features, options: &[&str]| {
+        write_whole(
+            &file,
+            attr.clone(),
+            features,
+            &[mapped.clone(), sample(1, 100, 10, &[KERNEL, function])],
+        );
+        let symbol = pmc_json(&file, options)["events"][0]["rows"][0]["sym"].clone();
+        symbol.as_str().unwrap_or("none").to_owned()
+    };
+    let host = |file: &str| Some(std::fs::read_to_string(file).unwrap().trim().to_owned());
+    let here = Features {
+        hostname: host("/proc/sys/kernel/hostname"),
+        os_release: host("/proc/sys/kernel/osrelease"),
+        ..Features::default()
+    };
+    let elsewhere = Features { os_release: Some("2.6.32".to_owned()), ..here.clone() };
+    let unsaid = Features::default();
+    let symfs = ["--symfs", dir.path().to_str().unwrap()];
+    assert_eq!(symbol(&here, &[]), "schedule");
+    assert_eq!(symbol(&unsaid, &["--kallsyms", "/proc/kallsyms"]), "schedule");
+    for (features, options) in [(&unsaid, &[][..]), (&elsewhere, &[]), (&here, &symfs), (&unsaid, &symfs)] {
+        assert_eq!(symbol(features, options), "[unknown]", "{options:?}");
+    }
 }

@@ -1,0 +1,38 @@
+//! What is said of a command line that cannot be understood: one voice, with the nearest word.
+
+use crate::kit;
+
+#[test]
+fn a_wrong_word_is_answered_like_any_other_mistake() {
+    for (words, said) in [
+        (
+            &["recrd"][..],
+            &["pmc: pmc has no command recrd", "try: did you mean", "record", "try: pmc --help"][..],
+        ),
+        (&["record", "--fooo"], &["pmc: pmc record has no option --fooo", "try: pmc record --help"]),
+        (&["report", "--stdioo"], &["pmc: pmc report has no option --stdioo", "did you mean --stdio?"]),
+        (&["stat", "--vs"], &["pmc: a value is required for '--vs <COMMAND>'"]),
+        (&["diff", "--percentage"], &["pmc: a value is required"]),
+    ] {
+        let run = kit::run(words).expect(2).says(said);
+        let stray = ["error:", "tip:", "Usage:"].iter().find(|word| run.stderr.contains(**word));
+        assert!(stray.is_none() && run.stdout.is_empty(), "{words:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn commands_that_only_perf_has_say_what_comes_nearest() {
+    for name in ["sched", "lock", "mem", "c2c", "trace", "probe", "kvm", "ftrace", "bench", "timechart"] {
+        let why = format!("why: perf {name} ");
+        kit::run(&[name, "record"]).expect(2).says(&[&format!("pmc has no command {name}"), &why, "try: "]);
+    }
+}
+
+#[test]
+fn help_and_version_are_commands_too() {
+    let help = kit::run(&["help", "record"]).expect(0);
+    assert_eq!(help.stdout, kit::run(&["record", "--help"]).expect(0).stdout);
+    kit::run(&["help"]).expect(0).prints(&["record", "Sample where time goes"]);
+    kit::run(&["version"]).expect(0).prints(&[concat!("pmc version ", env!("CARGO_PKG_VERSION"))]);
+    kit::run(&["version", "--build-options"]).expect(0).prints(&["[ on  ]  # HAVE_ZSTD_SUPPORT"]);
+}
