@@ -170,8 +170,8 @@ impl CounterSet {
         self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
     }
 
-    /// For each event, in order: whether what happens in the kernel is counted. `true` for what was never asked
-    /// for.
+    /// For each event, in order: whether what happens in the kernel is counted. `true` for what was never
+    /// asked for.
     pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
         let sees = |request: &Request| !request.attr().get(Flag::ExcludeKernel);
         self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))

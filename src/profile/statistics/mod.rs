@@ -26,8 +26,8 @@ pub struct Summary {
     pub max: f64,
     /// Sample standard deviation (divisor n − 1); 0 for a single value.
     pub stdev: f64,
-    /// The 95 % confidence interval of the mean (Student's t), cut at 0 where no value is negative; `None` for
-    /// a single value.
+    /// The 95 % confidence interval of the mean (Student's t), cut at 0 where no value is negative; `None`
+    /// for a single value.
     pub interval: Option<(f64, f64)>,
     /// Indices of values that lie far from the others, in order.
     pub outliers: Vec<usize>,
