@@ -119,6 +119,7 @@ impl Plan {
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
+            strict: typed.strict,
             with_id: typed.sample_identifier,
             // What a flight recorder kept may be older than what is known of its processes.
             unwinds: typed.unwind != "deferred" && !backward,

@@ -119,6 +119,27 @@ fn a_group_read_by_its_leader_has_children() {
 }
 
 #[test]
+fn a_clock_stands_in_for_cycles() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("perf.data");
+    let run = record(&file, &["-e", "cycles:up"], &["true"]).expect(0);
+    let strict = record(&lab.path("strict"), &["--strict", "-e", "cycles:up"], &["true"]);
+    let (sampled, status) = match run.stderr.contains("sampling cpu-clock, since there are no cycles: ") {
+        true => ("cpu-clock:u\n", 1),
+        false => ("cycles:up\n", 0),
+    };
+    assert_eq!(kit::run(&["evlist", "-i", file.to_str().expect("a plain path")]).expect(0).stdout, sampled);
+    let strict = strict.expect(status);
+    assert!(status == 0 || strict.stderr.contains("sampling cycles:up: "), "{}", strict.stderr);
+    // What is not cycles has no clock to stand in for it.
+    let other = record(&lab.path("other"), &["-e", "branches"], &["true"]);
+    other.expect(status);
+}
+
+#[test]
 fn a_former_recording_is_kept() {
     if !ready() {
         return;
