@@ -461,8 +461,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;annotate' {
-            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: perf.data]')
-            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: perf.data]')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
             [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'The function')
             [CompletionResult]::new('--symbol', '--symbol', [CompletionResultType]::ParameterName, 'The function')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only functions of these programs and libraries')

@@ -417,8 +417,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;annotate'= {
-            cand -i 'The recording; `-` is standard input [default: perf.data]'
-            cand --input 'The recording; `-` is standard input [default: perf.data]'
+            cand -i 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand --input 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
             cand -s 'The function'
             cand --symbol 'The function'
             cand -d 'Only functions of these programs and libraries'

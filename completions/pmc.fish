@@ -318,7 +318,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON ob
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s d -l dsos -l dso -d 'Only functions of these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s c -l comms -d 'Only threads with these names' -r

@@ -23,7 +23,7 @@ pub struct Annotate {
     #[arg(value_name = "SYMBOL", conflicts_with = "symbol")]
     pub function: Option<String>,
 
-    /// The recording; `-` is standard input [default: perf.data]
+    /// The recording; `-` is standard input [default: what comes on it, else perf.data]
     #[arg(short, long, value_name = "FILE")]
     pub input: Option<PathBuf>,
 

@@ -7,7 +7,7 @@ use clap::Args;
 /// List the events of a recording.
 #[derive(Debug, Args)]
 pub struct Evlist {
-    /// The recording (also as -i); `-` is standard input [default: perf.data]
+    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 

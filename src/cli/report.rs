@@ -20,7 +20,7 @@ Examples:
   pmc report --json                       everything, as one document
 Sort keys and the fields of --json: docs/report.md.")]
 pub struct Report {
-    /// The recording (also as -i); `-` is standard input [default: perf.data]
+    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 

@@ -12,12 +12,14 @@ use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
 use crate::recording::plan::Delay;
 use crate::symbol::Options;
+use crate::sys::standard_input;
 use crate::text;
 use crate::units::{self, MS, S, parse_duration};
 
-/// The recording that is read unless another is named.
+/// The recording that is read unless another is named: what comes on standard input, else `perf.data`.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
-    typed.cloned().unwrap_or_else(|| "perf.data".into())
+    let unnamed = || if standard_input::brings_something() { "-" } else { "perf.data" }.into();
+    typed.cloned().unwrap_or_else(unnamed)
 }
 
 /// What was typed about files with symbols, over what the environment says.

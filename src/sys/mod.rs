@@ -19,6 +19,7 @@ pub mod perf;
 pub mod process;
 pub mod ring;
 pub mod signal;
+pub mod standard_input;
 
 /// The symbolic name of an errno, such as `ENOENT` (`errno(3)`).
 pub fn errno_name(number: i32) -> Option<&'static str> {

@@ -43,3 +43,29 @@ fn events_and_build_ids_are_those_that_perf_lists() {
     kit::run(&["evlist", "-v", "-g", "-i", file.to_str().unwrap()]).expect(2).says(&["--group", "try:"]);
     kit::run(&["evlist", "-i", "/does/not/exist"]).expect(1).says(&["ENOENT"]);
 }
+
+#[test]
+fn a_recording_comes_on_standard_input_unasked() {
+    let Some(lab) = Lab::new() else { return };
+    let program = lab.build("spin", "int main(void) { for (volatile long i = 0; i < 100000000; i++); }", &[]);
+    let file = lab.record("perf.data", &["-e", "cpu-clock"], &program);
+    let run = |line: &str, folder: &Path| -> kit::Ran {
+        let pmc = kit::pmc().get_program().to_owned();
+        let line = format!("pmc() {{ \"$PMC\" \"$@\"; }}; {line}");
+        Command::new("sh").args(["-c", &line]).current_dir(folder).env("PMC", pmc).output().unwrap().into()
+    };
+    let empty = lab.path("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let named = format!("pmc report --stdio --no-cache -i {}", file.display());
+    let whole = run(&named, &empty).expect(0).prints(&["spin"]).stdout;
+    let rows = |text: &str| {
+        text.lines().filter(|line| line.contains("[.] main")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for line in ["cat FILE | pmc report --stdio --no-cache", "pmc report --stdio --no-cache < FILE"] {
+        let run = run(&line.replace("FILE", file.to_str().unwrap()), &empty).expect(0);
+        assert_eq!(rows(&run.stdout), rows(&whole), "{line}");
+    }
+    run("pmc evlist < /dev/null", file.parent().unwrap()).expect(0).prints(&["cpu-clock"]);
+    run(": | pmc evlist", file.parent().unwrap()).expect(0).prints(&["cpu-clock"]);
+    run(": | pmc evlist", &empty).expect(1).says(&["perf.data", "ENOENT"]);
+}

@@ -1,0 +1,23 @@
+//! Whether somebody sends us something on standard input without being asked.
+
+use std::io::stdin;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ioctl_fionread};
+
+/// Whether standard input is a file that is not empty, or a pipe into which something is written: then waits
+/// for its first byte, or its end. A terminal, a device or a closed pipe brings nothing.
+pub fn brings_something() -> bool {
+    let Ok(stat) = fstat(stdin()) else { return false };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => stat.st_size > 0,
+        FileType::Fifo => {
+            let input = stdin();
+            let mut waits = [PollFd::new(&input, PollFlags::IN)];
+            while poll(&mut waits, None).is_err_and(|error| error == Errno::INTR) {}
+            ioctl_fionread(input).is_ok_and(|bytes| bytes > 0)
+        }
+        _ => false,
+    }
+}
