@@ -13,7 +13,8 @@ use super::header::{FILE_HEADER, Header, Section};
 use super::scan::{self, Buffer, Chunk, Index, Order, Segment};
 use super::source::Source;
 use super::{Error, Form, Note, RecordedEvent};
-use crate::abi::misc;
+use crate::abi::{attr, misc};
+use crate::record::tracepoint::TracingData;
 use crate::record::{Layouts, RawRecord, Record, Records, Update, kind};
 
 /// An open recording.
@@ -262,6 +263,20 @@ impl Reader {
     }
 
     fn name_events(&mut self) {
+        self.name_by_descriptions();
+        let is_unnamed =
+            |event: &RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;
+        if !self.events.iter().any(is_unnamed) {
+            return;
+        }
+        let tracing = self.features.tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
+        for event in self.events.iter_mut().filter(|event| is_unnamed(event)) {
+            let format = tracing.as_ref().and_then(|tracing| tracing.format(event.attr.config()));
+            event.name = format.map(|format| format!("{}:{}", format.system, format.name));
+        }
+    }
+
+    fn name_by_descriptions(&mut self) {
         let Some(descriptions) = &self.features.event_desc else { return };
         for (index, event) in self.events.iter_mut().enumerate() {
             // By an id where there are ids (perf sorts neither list), else by place.
