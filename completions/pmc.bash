@@ -635,7 +635,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --freq --count --strict-freq --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --delay --duration --timeout --no-samples --timestamp --period --no-period --data --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --threads --tail-synthesize --synth --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --timestamp-boundary --vmlinux --debuginfod --reserve --dry-run --verbose --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --freq --count --strict-freq --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --delay --duration --timeout --no-samples --timestamp --period --no-period --data --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --threads --tail-synthesize --synth --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --timestamp-boundary --vmlinux --debuginfod --reserve --dry-run --verbose --json --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1071,7 +1071,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__reserve)
-            opts="-D -d -f -v -h --create --version --help"
+            opts="-D -d -f -v -h --create --json --version --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1409,7 +1409,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

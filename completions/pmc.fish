@@ -179,6 +179,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event -d 'The 
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary -d 'First and last time are always in the file'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open everything, record nothing'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
@@ -313,6 +314,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-children -d 'Only wha
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l stdio -d 'Print plain tables, as when the output is no terminal'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole screen (the default on a terminal)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object a line, one each interval, with all rows'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
@@ -475,6 +477,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s f -d 'The lock file 
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s D -d 'Stay in the foreground (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s d -d 'Go to the background once the lock is held; a failure is reported before that'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l create -d 'Create the lock file if it is missing, for an agent that starts later (needs root in PCP\'s directory)'
+complete -c pmc -n "__fish_pmc_using_subcommand reserve" -l json -d 'Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Print the version'
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'

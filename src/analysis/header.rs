@@ -3,13 +3,14 @@
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{names_of, read_format, sample_type};
 use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
-use crate::profile::header::{EventAsked, Recording};
+use crate::profile::header::{EventAsked, Recording, VERSION};
 use crate::record::tracepoint::TracingData;
 
 /// All that the header and the feature sections say.
 pub fn of(reader: &Reader) -> Recording {
     let build_ids = reader.features().build_ids.iter().flat_map(|list| &list.0);
     Recording {
+        version: VERSION,
         facts: facts(reader),
         events: events(reader),
         build_ids: build_ids

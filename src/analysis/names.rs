@@ -77,6 +77,11 @@ impl Words for RecordingNames<'_> {
         }
     }
 
+    fn process(&self, pid: i32) -> Option<String> {
+        let name = self.session.history.process_name(pid)?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    }
+
     fn cgroup(&self, id: u64) -> String {
         match self.session.cgroups.get(&id) {
             Some(path) => String::from_utf8_lossy(path).into_owned(),

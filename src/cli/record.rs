@@ -289,6 +289,10 @@ pub struct Record {
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub verbose: u8,
 
+    /// In the end print on standard output what the recording came to, as a JSON object
+    #[arg(long)]
+    pub json: bool,
+
     /// Say nothing but errors
     #[arg(short = 'q', long)]
     pub quiet: bool,

@@ -48,6 +48,10 @@ pub struct Reserve {
     #[arg(long)]
     pub create: bool,
 
+    /// Once the lock is held, print a JSON object on standard output: file, holder, who shares it, agents
+    #[arg(long)]
+    pub json: bool,
+
     /// Print the version
     #[arg(short = 'v', long = "version", action = ArgAction::Version)]
     pub version: (),

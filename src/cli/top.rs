@@ -13,6 +13,7 @@ Examples:
   pmc top -e page-faults -c 1      who touches new memory
   pmc top -s comm,dso --stdio      programs and libraries, as text
   pmc top --stdio --duration 10s -d 5 | cat
+  pmc top --json -d 1 | jq .rate   an object a second, for programs
 Keys, columns and what the numbers mean: docs/top.md.")]
 pub struct Top {
     /// Events to sample (repeatable); the default is cycles, as precise as the machine can
@@ -152,6 +153,10 @@ pub struct Top {
     /// Take the whole screen (the default on a terminal)
     #[arg(long)]
     pub tui: bool,
+
+    /// Print a JSON object a line, one each interval, with all rows
+    #[arg(long, conflicts_with = "tui")]
+    pub json: bool,
 
     /// End after this time: milliseconds, or with a unit (30s, 5m)
     #[arg(long, visible_alias = "duration", value_name = "TIME")]

@@ -12,6 +12,8 @@ use std::io::{self, PipeWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::cli;
 use crate::counter::reservation::{LockFile, Prepared, acquire};
 use crate::error::{Error, Exit, Result, Warning, say};
@@ -19,6 +21,7 @@ use crate::host::Host;
 use crate::recording::launch;
 use crate::sys::background::{self, Side};
 use crate::sys::signal::{self, Signals};
+use crate::text::clean_json;
 
 /// Those that end the reservation, and those that go on to the command.
 const ENDING: [i32; 3] = [signal::INT, signal::HUP, signal::TERM];
@@ -38,7 +41,7 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
             say::warn(&Warning::BackgroundIgnored);
         }
         let signals = catch(&PASSED_ON)?;
-        let _prepared = reserve(&path)?;
+        let _prepared = reserve(&path, typed.json)?;
         return beside(&typed.command, &signals);
     }
     let signals = catch(&ENDING)?;
@@ -49,8 +52,9 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
             Left::Background(starter) => Some(starter),
         },
     };
-    let _prepared = reserve(&path)?;
+    let _prepared = reserve(&path, typed.json)?;
     match starter {
+        None if typed.json => {}
         None => say::note("the hardware counters are reserved; Ctrl-C releases them"),
         Some(mut starter) => {
             let failed = |error| Error::io("going to the background", error);
@@ -64,10 +68,23 @@ pub(super) fn run(typed: cli::reserve::Reserve) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reserves, and says what there is to say; the result is to be kept.
-fn reserve(path: &Path) -> Result<Prepared> {
+/// The form of the JSON object; grows when a field changes its meaning.
+const VERSION: u32 = 1;
+
+/// Reserves, and says what there is to say, to a program (`json`) or a person; the result is to be kept.
+fn reserve(path: &Path, json: bool) -> Result<Prepared> {
     let prepared = LockFile::open(path).and_then(|file| acquire(&file))?;
-    prepared.findings.iter().for_each(say::warn);
+    if json {
+        let others: Vec<_> = prepared.others.iter().map(ToString::to_string).collect();
+        let object = json!({
+            "version": VERSION, "lock_file": path.display().to_string(), "pid": std::process::id(),
+            "shared_with": others, "agents": prepared.agents,
+        });
+        writeln!(io::stdout(), "{}", clean_json(&object.to_string()))
+            .map_err(|error| Error::output("who holds the reservation", error))?;
+    } else {
+        prepared.findings.iter().for_each(say::warn);
+    }
     Ok(prepared)
 }
 

@@ -26,12 +26,6 @@ pub enum Error {
         /// It has no bytes at all.
         is_empty: bool,
     },
-    /// The format of perf before Linux 2.6.38.
-    #[error("{}: written by a perf from before 2011, in a format nobody reads any more", path.display())]
-    TooOld {
-        /// The file.
-        path: PathBuf,
-    },
     /// A part without which nothing can be read makes no sense.
     #[error("{}: {what} (at byte {at})", path.display())]
     Malformed {
@@ -88,7 +82,6 @@ impl From<Error> for crate::error::Error {
             Error::NotPerfData { .. } => Self::new(error.to_string())
                 .why("it does not begin with PERFILE2")
                 .try_this("name a file that pmc record or perf record wrote"),
-            Error::TooOld { .. } => Self::new(error.to_string()).try_this("record again"),
             Error::Malformed { .. } => Self::new(error.to_string())
                 .why("the file is damaged, or cut off before its records begin")
                 .try_this("record again"),

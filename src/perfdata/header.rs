@@ -16,8 +16,8 @@ use crate::record::{Cursor, attr};
 pub(super) const MAGIC: [u8; 8] = *b"PERFILE2";
 /// The same from the others.
 const FOREIGN: [u8; 8] = *b"2ELIFREP";
-/// The one before 2011, in either order.
-const OLD: [[u8; 8]; 2] = [*b"PERFFILE", *b"ELIFFREP"];
+/// The one before Linux 2.6.36, the same in either byte order; what follows has not changed since.
+const OLD: [u8; 8] = *b"PERFFILE";
 
 /// Bytes of the header in file form.
 pub(super) const FILE_HEADER: u64 = 104;
@@ -62,11 +62,10 @@ impl Header {
         let got = source.read_at(&mut bytes, 0)?;
         let not = || Error::NotPerfData { path: source.path().to_owned(), is_empty: got == 0 };
         let magic: [u8; 8] = *bytes.first_chunk().ok_or_else(not)?;
-        if OLD.contains(&magic) {
-            return Err(Error::TooOld { path: source.path().to_owned() });
-        }
-        let is_foreign = magic == FOREIGN;
-        if got < PIPE_HEADER as usize || magic != MAGIC && !is_foreign {
+        // The header's size is small in its own byte order.
+        let size = bytes[8..].first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
+        let is_foreign = magic == FOREIGN || magic == OLD && size > u32::MAX.into();
+        if got < PIPE_HEADER as usize || !(is_foreign || magic == MAGIC || magic == OLD) {
             return Err(not());
         }
         let word = |at: usize| {

@@ -263,20 +263,23 @@ impl Reader {
     }
 
     fn name_events(&mut self) {
-        self.name_by_descriptions();
-        let is_unnamed =
-            |event: &RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;
-        if !self.events.iter().any(is_unnamed) {
+        self.name_as_described();
+        // A stream whose recorder named none: its formats do.
+        let is_nameless =
+            |event: &&mut RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;
+        let mut nameless = self.events.iter_mut().filter(is_nameless).peekable();
+        if nameless.peek().is_none() {
             return;
         }
         let tracing = self.features.tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
-        for event in self.events.iter_mut().filter(|event| is_unnamed(event)) {
+        for event in nameless {
             let format = tracing.as_ref().and_then(|tracing| tracing.format(event.attr.config()));
             event.name = format.map(|format| format!("{}:{}", format.system, format.name));
         }
     }
 
-    fn name_by_descriptions(&mut self) {
+    /// Names from the list of the file form.
+    fn name_as_described(&mut self) {
         let Some(descriptions) = &self.features.event_desc else { return };
         for (index, event) in self.events.iter_mut().enumerate() {
             // By an id where there are ids (perf sorts neither list), else by place.

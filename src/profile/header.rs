@@ -3,9 +3,14 @@
 
 use serde::Serialize;
 
+/// The form of the JSON document; grows when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
 /// A recording's own words. All texts are foreign.
 #[derive(Debug, Default, Serialize)]
 pub struct Recording {
+    /// [`VERSION`].
+    pub version: u32,
     /// perf's labels, such as `hostname`, and what stands there.
     pub facts: Vec<(String, String)>,
     /// The events.

@@ -22,6 +22,8 @@ pub struct Place {
     pub dso: Option<String>,
     /// Source file and line.
     pub source: Option<(String, u32)>,
+    /// The file of its code was found.
+    pub has_file: bool,
     /// Inlined into the function of the next place.
     pub inlined: bool,
     /// Whether the address is the kernel's.

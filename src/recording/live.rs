@@ -157,7 +157,11 @@ impl<'a> Sampling<'a> {
         let layouts = Arc::new(Layouts::new(events.iter().map(|(event, ids)| (&event.attr, ids.as_slice()))));
         let owners = rings.passed_on().into_iter().map(|id| id.and_then(|id| layouts.event_of(id))).collect();
         let periods = events.iter().map(|(event, _)| event.attr.period()).collect();
-        let live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
+        let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
+        match &plan.sample.scope {
+            Scope::Processes(ids) | Scope::Threads(ids) => live.name(ids.iter().map(|&id| id as i32)),
+            _ => {}
+        }
         // What only tracks comes last.
         let sampled = rings.groups().len().saturating_sub(1);
         let sampled: usize = rings.groups().iter().take(sampled).map(Vec::len).sum();

@@ -431,6 +431,12 @@ impl History {
         of(tid).or_else(|| of(pid))
     }
 
+    /// The last name of a process: that of its first thread.
+    pub fn process_name(&self, pid: i32) -> Option<&[u8]> {
+        let comm = self.comm(pid, pid, Timestamp::MAX)?;
+        Some(self.comms.get(comm.0).1)
+    }
+
     /// Since when a thread has its last name, and its process its last epoch: what is asked for later
     /// timestamps has one answer.
     pub(super) fn unchanged_since(&self, pid: i32, tid: i32) -> Timestamp {

@@ -75,7 +75,9 @@ impl Module {
             Kind::Anonymous(pid) if matches!(self.path.to_str(), Some("" | "//anon" | "/dev/zero")) => {
                 format!("/tmp/perf-{pid}.map")
             }
-            Kind::Kernel(_) | Kind::KernelModule(..) => self.short_name(),
+            Kind::Kernel(_) => self.short_name(),
+            // perf knows the path of those in the list of build-ids.
+            Kind::KernelModule(..) if self.build_id.is_none() => self.short_name(),
             _ => self.path.to_string_lossy().into_owned(),
         }
     }
@@ -193,4 +195,24 @@ pub(super) fn kind_in_kernel(name: &[u8], mapping: &Mapping) -> Kind {
     let end = last.windows(3).position(|three| three == b".ko").unwrap_or(last.len());
     let name = String::from_utf8_lossy(&last[..end]).replace('-', "_");
     Kind::KernelModule(name, mapping.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::FileOffset;
+
+    #[test]
+    fn kernel_modules_in_the_list_of_build_ids_have_their_path_in_script() {
+        let path = b"/lib/modules/6.1.0/kernel/net/ath9k.ko";
+        let mut modules = Modules::with_build_ids([(&path[..], &[1; 20][..])].into_iter());
+        let mapping = Mapping { start: Avma(0x1000), len: 0x1000, offset: FileOffset(0) };
+        for name in [&path[..], b"/lib/modules/6.1.0/kernel/net/mac80211.ko"] {
+            modules.add(kind_in_kernel(name, &mapping), name, None, 0, mapping, None);
+        }
+        let names = modules.all().iter().map(|module| (module.name_in_script(), module.short_name()));
+        let names: Vec<_> = names.collect();
+        assert_eq!(names[0], ("/lib/modules/6.1.0/kernel/net/ath9k.ko".to_owned(), "[ath9k]".to_owned()));
+        assert_eq!(names[1].0, "[mac80211]");
+    }
 }

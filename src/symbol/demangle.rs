@@ -6,15 +6,12 @@
 //! dropped.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
+
+use super::cplusplus::{self, Bounded};
 
 /// Longer names than this are shown as they are.
 const MOST_IN: usize = 16 * 1024;
-/// Longer results than this are given up.
-const MOST_OUT: usize = 64 * 1024;
-/// Deeper names than this are given up; each level takes some hundred bytes of stack.
-const MOST_DEEP: u32 = 128;
-
 /// The name as the programmer wrote it; `None` when that is the name itself, or it cannot be read.
 ///
 /// What the compiler put behind the name (`.cold`, `.constprop.0`, `@plt`) is kept, but for the number that
@@ -70,37 +67,14 @@ fn rust(name: &str) -> Option<String> {
 }
 
 fn cpp(name: &str) -> Option<String> {
-    if !name.starts_with("_Z") {
-        return None;
-    }
     // A clone of a function has the function's name, a dot, and words; mangled names have no dots.
     let (base, clone) = name.split_at(name.find('.').unwrap_or(name.len()));
-    let parse = cpp_demangle::ParseOptions::default().recursion_limit(MOST_DEEP);
-    let symbol = cpp_demangle::Symbol::new_with_options(base, &parse).ok()?;
-    let options =
-        cpp_demangle::DemangleOptions::new().no_params().no_return_type().recursion_limit(MOST_DEEP);
-    let mut out = Bounded::default();
-    symbol.structured_demangle(&mut out, &options).ok()?;
-    out.write_str(clone).ok()?;
-    Some(out.0)
-}
-
-/// A string that refuses to grow without end.
-#[derive(Default)]
-struct Bounded(String);
-
-impl fmt::Write for Bounded {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > MOST_OUT {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
+    Some(cplusplus::demangle(base)? + clone)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cplusplus::MOST_OUT;
     use super::*;
 
     #[test]

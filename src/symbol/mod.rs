@@ -15,6 +15,7 @@
 
 pub mod build_id;
 pub mod code;
+mod cplusplus;
 pub mod demangle;
 pub mod dwarf;
 pub mod files;

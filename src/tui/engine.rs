@@ -78,8 +78,10 @@ pub struct Status {
     pub own_cpu: Option<f64>,
     /// Memory of this program in bytes.
     pub own_memory: Option<u64>,
-    /// Nothing is counted at the moment.
+    /// The screen stands still.
     pub frozen: bool,
+    /// Why no more samples come, for now or at all.
+    pub halted: Option<&'static str>,
     /// Old samples fade.
     pub decays: bool,
     /// What is worth knowing, worst first. Foreign text.

@@ -6,10 +6,42 @@
 
 use std::io::{self, Write};
 
+use serde_json::json;
+
 use super::report::{self, Layout};
 use crate::profile::sampled::{LiveHeader, Profile};
-use crate::text::clean;
+use crate::text::{clean, clean_json};
 use crate::units::{bytes, thousands};
+
+/// The form of the lines of JSON; grows when a field changes its meaning.
+const VERSION: u32 = 1;
+
+/// Writes one interval as a JSON object on a line: the facts, and each event's rows as `report --json` has
+/// them. docs/top.md explains the fields.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(
+    out: &mut dyn Write,
+    head: &LiveHeader,
+    profile: &Profile,
+    layout: &Layout,
+) -> io::Result<()> {
+    let split = head.split.map(|(kernel, user, idle)| json!({"kernel": kernel, "user": user, "idle": idle}));
+    let facts = json!({
+        "since_ns": head.since_ns, "rate": head.rate, "samples": head.samples, "lost": head.lost,
+        "throttled": head.throttled, "unknown": head.unknown, "split": split, "own_cpu": head.own_cpu,
+        "own_memory": head.own_memory, "notes": head.notes,
+    });
+    let mut events = Vec::new();
+    report::write_events_json(&mut events, profile, layout)?;
+    // Within a text a line's end is escaped: those that are bare only part the rows.
+    events.retain(|&byte| byte != b'\n');
+    let (facts, events) = (facts.to_string(), String::from_utf8_lossy(&events));
+    let facts = facts.trim_start_matches('{').trim_end_matches('}');
+    let line = format!("{{\"version\":{VERSION},{facts},\"events\":[{events}]}}");
+    writeln!(out, "{}", clean_json(&line))
+}
 
 /// Writes one screenful.
 ///

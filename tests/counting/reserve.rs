@@ -617,6 +617,27 @@ fn yielding_shows_the_gap() {
 }
 
 #[test]
+fn programs_are_told_of_the_reservation_in_an_object() {
+    let place = Place::new();
+    let first = Guard::start(place.reserve(&[]).stderr(Stdio::null()));
+    place.wait_for_holder(Some(first.0.id()));
+    let mut second = place.reserve(&["--json"]);
+    let mut second = Guard::start(second.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut line = String::new();
+    BufReader::new(second.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&object["version"], &object["pid"]), (&1.into(), &second.0.id().into()), "{line}");
+    assert_eq!(object["lock_file"], place.lock_file().display().to_string());
+    assert_eq!(object["shared_with"], serde_json::json!([format!("pmc (pid {})", first.0.id())]));
+    assert_eq!(object["agents"], serde_json::json!([]));
+    second.signal(Signal::TERM);
+    assert_eq!(second.0.wait().unwrap().code(), Some(0));
+    let mut said = String::new();
+    second.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "", "the object says it all");
+}
+
+#[test]
 fn info_shows_who_holds_the_reservation() {
     let place = Place::new();
     let info = || kit::Ran::from(place.command(kit::binary()).arg("info").output().unwrap()).expect(0);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use pmc::abi::{Context, CpuMode, sample_type};
-use pmc::perfdata::{Buffer, Error, Form, Note, Reader};
+use pmc::perfdata::{Buffer, Error, Feature, Form, Note, Reader};
 use pmc::record::tracepoint::{Names, Payload, TracingData};
 use pmc::record::{ChainEntry, FileId, Record, SampleId, Thread, kind, sample::chain_entries};
 use pmc::units::PerfTime;
@@ -178,13 +178,52 @@ fn one_tear_is_one_note() {
 }
 
 #[test]
+fn the_first_magic_number_is_read_in_both_byte_orders() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("old");
+    for big in [false, true] {
+        let mut bytes = built(big);
+        std::fs::write(&file, &bytes).expect("it can be written");
+        let newer = devour(&file).expect("it reads");
+        bytes[..8].copy_from_slice(b"PERFFILE");
+        std::fs::write(&file, &bytes).expect("it can be written");
+        assert_eq!(
+            Reader::open(&file).expect("it opens").is_foreign(),
+            big == cfg!(target_endian = "little")
+        );
+        assert_eq!(devour(&file).expect("it reads"), newer);
+    }
+}
+
+#[test]
+fn tracepoints_that_nobody_named_have_their_formats_names() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("nameless");
+    let mut bytes = saved("traces");
+    let named = Reader::open(kit::data("perfdata/traces.data")).expect("it opens");
+    let names = |reader: &Reader| reader.events().iter().map(|event| event.name()).collect::<Vec<_>>();
+    assert!(names(&named).iter().any(|name| name.starts_with("sched:")), "{:?}", names(&named));
+    // The list of the events' names says that it is empty.
+    let word = |bytes: &[u8], at: usize| u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
+    let before = (0..Feature::EVENT_DESC as u32).filter(|bit| word(&bytes, 72) >> bit & 1 == 1).count();
+    let row = (word(&bytes, 40) + word(&bytes, 48)) as usize + before * 16;
+    let section = word(&bytes, row) as usize;
+    bytes[section..section + 4].fill(0);
+    std::fs::write(&file, bytes).expect("it can be written");
+    let nameless = Reader::open(&file).expect("it opens");
+    let plain = |name: &String| name.split(':').take(2).collect::<Vec<_>>().join(":");
+    let (ours, theirs) = (names(&nameless), names(&named));
+    assert_eq!(ours.iter().map(plain).collect::<Vec<_>>(), theirs.iter().map(plain).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_is_no_recording_is_refused_with_advice() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("other");
     for (bytes, says) in [
         (&b""[..], "the file is empty"),
         (b"#!/bin/sh\necho hello, this is no recording", "does not begin with PERFILE2"),
-        (b"PERFFILE but from another age................", "before 2011"),
+        (b"PERFFILE but from another age................", "header is cut off"),
         (b"PERFILE2\xff\xff\xff\xff\xff\xff\xff\xffx", "header is cut off"),
         (b"\x1f\x8b\x08\x00garbage", "reading"),
     ] {

@@ -371,3 +371,24 @@ fn several_events_have_tables_of_their_own() {
     let tables = run.stdout.matches("samples of ").count();
     assert!(tables >= 2 && run.stdout.contains("page-faults"), "{}", run.stdout);
 }
+
+#[test]
+fn an_interval_is_a_line_for_programs() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
+    let options = ["top", "--json", "-e", "cpu-clock", "-p", &shares.pid(), "-d", "0.2", "--duration", "1s"];
+    let run = kit::run(&options).expect(0);
+    let lines: Vec<serde_json::Value> =
+        run.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    // One in any case: the machine may have no time for more.
+    let last = lines.last().expect("a line");
+    assert_eq!((&last["version"], &last["lost"]), (&1.into(), &0.into()), "{last}");
+    let event = &last["events"][0];
+    assert_eq!(event["name"], "cpu-clock");
+    let rows = event["rows"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["sym"] == "fifty" && row["dso"] == "shares"), "{last}");
+    assert!(last["since_ns"].as_u64() >= Some(200_000_000) && last["split"]["user"].is_f64(), "{last}");
+}

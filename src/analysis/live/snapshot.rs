@@ -17,6 +17,7 @@ use crate::profile::sampled::query::{self, EventTotals};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{Answer, Code, FunctionRef, LiveHeader, Query, StringId, StringTable, Value};
 use crate::session::Location;
+use crate::session::intern::words;
 use crate::session::live::{Counts, LiveRows, LiveState};
 use crate::session::samples::{Key, SampleAttribute};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
@@ -113,6 +114,8 @@ pub struct Snapshot {
     followed: Followed,
     texts: StringTable,
     comms: Vec<String>,
+    /// The names of the processes that rows are of.
+    processes: FxHashMap<i32, String>,
     cgroups: FxHashMap<u64, Vec<u8>>,
     events_totals: Vec<EventTotals>,
     /// Periods of each event: in the kernel, in programs, idle.
@@ -134,14 +137,27 @@ impl SnapshotMaker {
 
     /// Looks. What the last snapshot has found out need not be found out again.
     pub fn take(&self, last: Option<Snapshot>) -> Snapshot {
-        let (mut code, mut followed) = match last {
-            Some(last) => (last.code, last.followed),
+        let (mut code, mut followed, mut known) = match last {
+            Some(last) => (last.code, last.followed, last.processes),
             None => Default::default(),
         };
-        let (mut look, comms, cgroups) = {
+        let pid = self.options.attributes.iter().position(|one| *one == SampleAttribute::Pid);
+        let (mut look, comms, processes, cgroups) = {
             let live = self.shared.live();
             let comms = live.history().comms().map(|comm| String::from_utf8_lossy(comm).into_owned());
-            (live.rows(), comms.collect(), live.cgroups().clone())
+            let comms = comms.collect();
+            let rows = live.rows();
+            let lists = (0..rows.attributes.len() as u32).filter(|_| pid.is_some());
+            let pids: FxHashSet<i32> =
+                lists.filter_map(|list| Some(words(rows.attributes.get(list).1).get(pid?)? as i32)).collect();
+            // One that has ended and was forgotten keeps the name that it had.
+            let processes = pids.into_iter().filter_map(|pid| {
+                let name = live.history().process_name(pid);
+                let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
+                Some((pid, name.or_else(|| known.remove(&pid))?))
+            });
+            let processes = processes.collect();
+            (rows, comms, processes, live.cgroups().clone())
         };
         let texts = {
             let mut named = self.names.table();
@@ -181,7 +197,18 @@ impl SnapshotMaker {
             is_shown
         });
         look.resolved.rows = rows;
-        Snapshot { look, is_released: false, code, followed, texts, comms, cgroups, events_totals, splits }
+        Snapshot {
+            look,
+            is_released: false,
+            code,
+            followed,
+            texts,
+            comms,
+            processes,
+            cgroups,
+            events_totals,
+            splits,
+        }
     }
 
     /// Answers from a snapshot.
@@ -356,6 +383,10 @@ struct SnapshotWords<'a> {
 impl Words for SnapshotWords<'_> {
     fn comm(&self, comm: u32) -> String {
         self.snapshot.comm(comm)
+    }
+
+    fn process(&self, pid: i32) -> Option<String> {
+        self.snapshot.processes.get(&pid).cloned()
     }
 
     fn cgroup(&self, id: u64) -> String {

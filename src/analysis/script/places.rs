@@ -22,6 +22,12 @@ pub(super) fn name(
     let answers = symbols.answers(&locations, depth, progress);
     let data: Vec<Location> = of_data.iter().map(|at| locations[*at]).collect();
     let variables = symbols.answers(&data, Depth::Data, &|_| {});
+    // Whether a module's file was found, asked once each.
+    let mut found: Vec<Option<bool>> = vec![None; history.modules().len()];
+    let mut has_file = |module: u32, symbols: &Symbols| {
+        let ask = || symbols.id(module).is_some_and(|id| symbols.symbolizer.quality(id).binary.is_some());
+        *found[module as usize].get_or_insert_with(ask)
+    };
     let mut places = Places::default();
     let mut next_data = 0;
     for (number, (question, location)) in addresses.all().iter().zip(&locations).enumerate() {
@@ -38,6 +44,7 @@ pub(super) fn name(
             address: question.address,
             offset: location.offset.wrapping_add(step),
             dso: module.map(|module| module.name_in_script()),
+            has_file: location.module().is_some_and(|module| has_file(module, symbols)),
             in_kernel: question.level != CpuMode::User,
             ..Place::default()
         };

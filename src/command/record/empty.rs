@@ -3,6 +3,7 @@
 //! Receives the plan and what the recording came to; hands on a warning, for nobody should have to guess.
 
 use super::Plan;
+use super::status::lost;
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::error::Warning;
@@ -13,8 +14,7 @@ use crate::units::{S, duration, thousands};
 
 /// The likely reason; `None` where there are samples, or none were to be.
 pub(super) fn reason(plan: &Plan, events: &[RecordedEvent], run: &Run) -> Option<Warning> {
-    let lost: u64 = run.readings.iter().map(|reading| reading.lost).sum();
-    let none = run.totals.samples + run.totals.unwritten + run.totals.lost.max(lost) == 0;
+    let none = run.totals.samples + run.totals.unwritten + lost(&run.totals, &run.readings) == 0;
     if !none || plan.sample.options.no_samples || run.failed.is_some() {
         return None;
     }

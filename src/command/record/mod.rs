@@ -10,6 +10,8 @@ mod empty;
 pub(in crate::command) mod plan;
 mod status;
 
+use std::io::Write;
+
 pub(super) use self::plan::Plan;
 use self::status::Status;
 use crate::error::{Error, Exit, Result, Warning, say};
@@ -24,6 +26,7 @@ use crate::recording::{launch, open};
 use crate::sys::process::Stdout;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
+use crate::text::clean_json;
 use crate::units;
 
 /// Runs the command.
@@ -84,13 +87,28 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.is_full {
         say::warn(&Warning::SizeReached);
     }
-    let to = if plan.file.is_stream() {
-        "standard output".to_owned()
-    } else {
-        plan.file.path.display().to_string()
+    let exit = match (&run.failed, run.interrupted, run.outcome) {
+        (Some(error), ..) => error.exit_status(),
+        // The usual way to end a recording of something that runs on.
+        (_, Some(signal::INT), None) if plan.sample.course.command.is_empty() => Exit::Done,
+        (_, Some(signal), _) => Exit::Interrupted(signal),
+        (_, None, Some(outcome)) if !run.is_full && !run.timed_out => launch::exit_of(outcome.ended),
+        _ => Exit::Done,
     };
-    say::note(status::truth(&to, &run.totals, &run.readings, crate::sys::clock::process_cpu_ns()));
-    if let Some(reason) = empty::reason(plan, events, &run) {
+    let reason = empty::reason(plan, events, &run);
+    let own_cpu = crate::sys::clock::process_cpu_ns();
+    if plan.json {
+        let document = status::document(&run, events, reason.as_ref(), own_cpu, exit);
+        writeln!(std::io::stdout(), "{}", clean_json(&document.to_string()))
+            .map_err(|error| Error::output("what the recording came to", error))?;
+    } else {
+        let to = match plan.file.is_stream() {
+            true => "standard output".to_owned(),
+            false => plan.file.path.display().to_string(),
+        };
+        say::note(status::truth(&to, &run.totals, &run.readings, own_cpu));
+    }
+    if let Some(reason) = reason {
         say::warn(&reason);
     }
     if run.kept > 0 {
@@ -99,18 +117,8 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
         say::warn(&Warning::StacksCut { percent: run.ends.cut as f64 / run.ends.walked as f64 * 100.0 });
     }
-    let lost: u64 = run.readings.iter().map(|reading| reading.lost).sum();
-    if lost.max(run.totals.lost) > 0 {
+    if status::lost(&run.totals, &run.readings) > 0 {
         say::warn(&Warning::RecordsLost);
     }
-    if let Some(error) = run.failed {
-        return Err(error);
-    }
-    Ok(match (run.interrupted, run.outcome) {
-        // The usual way to end a recording of something that runs on.
-        (Some(signal::INT), None) if plan.sample.course.command.is_empty() => Exit::Done,
-        (Some(signal), _) => Exit::Interrupted(signal),
-        (None, Some(outcome)) if !run.is_full && !run.timed_out => launch::exit_of(outcome.ended),
-        _ => Exit::Done,
-    })
+    run.failed.map_or(Ok(exit), Err)
 }

@@ -26,6 +26,8 @@ pub(in crate::command) struct Plan {
     pub(super) control: Option<String>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
+    /// What it came to is printed as JSON.
+    pub(super) json: bool,
 }
 
 impl Plan {
@@ -98,6 +100,9 @@ impl Plan {
         if is_stream && rotation.is_some() {
             return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
         }
+        if is_stream && typed.json {
+            return Err(Error::usage("--json and -o - both want standard output").try_this("-o FILE"));
+        }
         let sample = SamplePlan {
             events: match (typed.group, typed.events.is_empty()) {
                 (true, false) if typed.filter.is_empty() => vec![format!("{{{}}}", typed.events.join(","))],
@@ -148,6 +153,7 @@ impl Plan {
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
+            json: typed.json,
         })
     }
 }

@@ -6,9 +6,13 @@
 
 use std::io::{Write, stderr};
 
+use serde_json::{Value as Json, json};
+
 use crate::counter::rings::Reading;
+use crate::error::{Error, Exit, Warning};
+use crate::perfdata::RecordedEvent;
 use crate::recording::file::output::Totals;
-use crate::recording::file::recorder::StatusLine;
+use crate::recording::file::recorder::{Run, StatusLine};
 use crate::sys::clock::{monotonic_ns, process_cpu_ns};
 use crate::terminal::Stream;
 use crate::units;
@@ -63,10 +67,52 @@ impl StatusLine for Status {
     }
 }
 
+/// The form of [`document`]; grows when a field changes its meaning.
+const VERSION: u32 = 1;
+
+/// Records that were lost, as far as it is known.
+pub(super) fn lost(totals: &Totals, readings: &[Reading]) -> u64 {
+    totals.lost.max(readings.iter().map(|reading| reading.lost).sum())
+}
+
+/// What a recording came to, for programs. docs/record.md explains the fields.
+pub(super) fn document(
+    run: &Run,
+    events: &[RecordedEvent],
+    reason: Option<&Warning>,
+    own_cpu_ns: u64,
+    exit: Exit,
+) -> Json {
+    let totals = &run.totals;
+    let event = |(at, event): (usize, &RecordedEvent)| {
+        let own = || run.readings.iter().filter(|reading| reading.instance.event == at);
+        let [count, lost] = [own().map(|one| one.value).sum::<u64>(), own().map(|one| one.lost).sum()];
+        json!({"name": event.name(), "count": count, "lost": lost})
+    };
+    let ended_by = match (&run.failed, run.is_full, run.timed_out, run.interrupted, run.outcome) {
+        (Some(_), ..) => "error",
+        (_, true, ..) => "size",
+        (_, _, true, ..) => "timeout",
+        (_, _, _, Some(_), _) => "signal",
+        (.., Some(_)) => "command",
+        _ => "targets",
+    };
+    json!({
+        "version": VERSION,
+        "files": run.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "samples": totals.samples, "unwritten": totals.unwritten, "lost": lost(totals, &run.readings),
+        "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
+        "own_cpu_ns": own_cpu_ns, "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
+        "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
+        "ended_by": ended_by, "status": exit.code(), "no_samples": reason.map(Warning::what),
+        "error": run.failed.as_ref().map(Error::headline),
+    })
+}
+
 /// What a recording came to, in a line: `perf.data: 12,345 samples, none lost, 1.2 MiB; 3.1 µs of CPU a
 /// sample`.
 pub(super) fn truth(to: &str, totals: &Totals, readings: &[Reading], cpu_ns: u64) -> String {
-    let missing = totals.lost.max(readings.iter().map(|reading| reading.lost).sum());
+    let missing = lost(totals, readings);
     let losses = match missing {
         0 => "none lost".to_owned(),
         _ => {

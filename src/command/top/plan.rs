@@ -9,7 +9,7 @@ use crate::abi::sample_type;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
 use crate::cli::top::Top;
-use crate::command::plan::{duration, listed, sort_key};
+use crate::command::plan::{duration, listed, rows, sort_key};
 use crate::command::sampling_options;
 use crate::counter::Levels;
 use crate::counter::open;
@@ -41,6 +41,7 @@ pub(in crate::command) struct Plan {
     pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
     pub(super) stdio: bool,
+    pub(super) json: bool,
     pub(super) tui: bool,
 }
 
@@ -94,11 +95,7 @@ impl Plan {
         let layout = Layout {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: match typed.entries {
-                Some(0) => usize::MAX,
-                Some(rows) => rows,
-                None => ROWS,
-            },
+            rows: rows(typed.entries, !typed.json, ROWS),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
             ..Layout::default()
@@ -147,7 +144,8 @@ impl Plan {
                 .map(|text| duration("--timeout", text, MS, MS))
                 .transpose()?
                 .map(Duration::from_nanos),
-            stdio: typed.stdio,
+            stdio: typed.stdio || typed.json,
+            json: typed.json,
             tui: typed.tui,
         })
     }

@@ -51,7 +51,8 @@ pub(super) fn run(
             let answer = maker.answer(&snapshot, &query);
             let head = maker.head(&snapshot, 0);
             let mut out = BufWriter::with_capacity(1 << 14, stdout().lock());
-            view::top::write(&mut out, &head, &answer.profile, &plan.shown.layout)
+            let write = if plan.json { view::top::write_json } else { view::top::write };
+            write(&mut out, &head, &answer.profile, &plan.shown.layout)
                 .and_then(|()| out.flush())
                 .map_err(|error| Error::output("the table", error))?;
             snapshot.release();

@@ -74,6 +74,10 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         snapshot: None,
         is_frozen: false,
         row_history: RowHistory::default(),
+        over: match plan.sample.scope {
+            Scope::Cpus(_) => "ENDED: q says why",
+            _ => "ENDED: nobody is left to be sampled",
+        },
         start,
         first: FIRST.iter(),
         next: start,
@@ -123,6 +127,8 @@ struct Work {
     retention: Retention,
     delay: Duration,
     is_frozen: bool,
+    /// What is said once nothing more comes.
+    over: &'static str,
     row_history: RowHistory,
     start: Instant,
     /// The first snapshots that are still to come.
@@ -226,8 +232,9 @@ impl Engine for Work {
             self.end = None;
         }
         let turns = now >= self.next_turn;
-        if !self.is_frozen {
-            self.show(turns);
+        match self.is_frozen {
+            true => self.tell_status(),
+            false => self.show(turns),
         }
         if turns {
             self.next_turn = Instant::now().max(self.next_turn + self.delay);
@@ -247,6 +254,7 @@ impl Work {
 
     /// Makes a snapshot and shows it; with `turns` it is the interval's last.
     fn show(&mut self, turns: bool) {
+        let is_over = self.shared.is_over();
         let last = self.snapshot.take();
         let is_first = last.is_none();
         let snapshot = self.maker.take(last);
@@ -261,7 +269,8 @@ impl Work {
         let answer = self.answered();
         self.board.put(|poll| poll.answer = answer);
         self.release();
-        if turns {
+        // Where nothing more comes, what there was stays to be looked at.
+        if turns && !is_over {
             self.maker.end_interval(self.retention);
         }
         self.tell_status();
@@ -287,10 +296,11 @@ impl Work {
 
     fn tell_status(&self) {
         let head = &self.head;
-        let mut notes = head.notes.clone();
-        if self.shared.is_over() {
-            notes.push("nobody is left to be sampled".to_owned());
-        }
+        let halted = match (self.shared.is_over(), self.shared.is_yielding()) {
+            (true, _) => Some(self.over),
+            (_, true) => Some("PAUSED: the counters are reserved"),
+            _ => None,
+        };
         self.board.status(|status| {
             *status = Status {
                 title: std::mem::take(&mut status.title),
@@ -303,7 +313,8 @@ impl Work {
                 own_memory: Some(head.own_memory),
                 frozen: self.is_frozen,
                 decays: self.retention == Retention::Decays,
-                notes,
+                halted,
+                notes: head.notes.clone(),
             };
         });
     }

@@ -85,6 +85,10 @@ pub struct Prepared {
     pub reservation: Option<Reservation>,
     /// (`yield`) What to poll every [`ROUND`] while counting.
     pub watcher: Option<Watcher>,
+    /// Who else has reserved.
+    pub others: Vec<Holder>,
+    /// Agents that have been given time to switch their counters off, by pid.
+    pub agents: Vec<u32>,
     /// What to tell the user.
     pub findings: Vec<Warning>,
 }
@@ -143,7 +147,7 @@ pub fn acquire(file: &LockFile) -> Result<Prepared, Error> {
         let pids: Vec<String> = agents.iter().map(u32::to_string).collect();
         findings.push(Warning::AgentsPaused { pids: pids.join(", ") });
     }
-    Ok(Prepared { reservation: Some(reservation), watcher: None, findings })
+    Ok(Prepared { reservation: Some(reservation), watcher: None, others, agents, findings })
 }
 
 /// Gives the agents that heed the file time to switch their counters off; their pids. Returns at once where

@@ -16,9 +16,10 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::filter::{Filter, Sieve, by_name};
-use super::table::{Input, Rank, tables};
+use super::table::{ENDED_NAME, Input, Rank, tables};
 use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, SortKey, StringId, StringTable, Value};
+use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, Key};
 
 /// What is asked.
@@ -112,6 +113,8 @@ pub struct Answer {
     pub times: Option<Times>,
     /// The same event by thread, no matter which it asks for, most first. Empty where rows have no threads.
     pub threads: Vec<ThreadSum>,
+    /// Their processes' names, by number.
+    pub process_names: FxHashMap<i32, StringId>,
 }
 
 /// Most slices of [`Times`]; a longer recording has longer ones.
@@ -207,16 +210,24 @@ pub fn answer(
             *by_thread.entry((pid, tid, comm)).or_default() += value;
         }
     }
+    let mut process_names = FxHashMap::default();
     let threads = by_thread.into_iter().map(|((pid, tid, comm), value)| {
-        let comm = texts.add(&input.words.comm(comm));
-        ThreadSum { pid: pid as i32, tid: tid as i32, comm, value }
+        // Those that have ended stand together, whatever their names were.
+        let is_over = (pid == ENDED, tid == ENDED);
+        let (pid, tid) = (pid as i32, tid as i32);
+        let process = if is_over.0 { Some(ENDED_NAME.to_owned()) } else { input.words.process(pid) };
+        if let Some(name) = process {
+            process_names.entry(pid).or_insert_with(|| texts.add(&name));
+        }
+        let comm = if is_over.1 { texts.add(ENDED_NAME) } else { texts.add(&input.words.comm(comm)) };
+        ThreadSum { pid, tid, comm, value }
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
     threads
         .sort_by_key(|thread| (std::cmp::Reverse(thread.value.period), thread.pid, thread.tid, thread.comm));
     let profile =
         Profile { texts, keys: query.keys.clone(), has_totals: query.totals, events, ..Profile::default() };
-    Answer { query: query.clone(), profile, times, threads }
+    Answer { query: query.clone(), profile, times, threads, process_names }
 }
 
 /// A function's periods by slice of time, as many slices as `like` has: what a row's history is drawn from.
@@ -307,6 +318,9 @@ mod tests {
     impl crate::profile::sampled::table::Words for Names {
         fn comm(&self, comm: u32) -> String {
             ["cat", "dog"].get(comm as usize).map_or_else(String::new, |name| (*name).to_owned())
+        }
+        fn process(&self, pid: i32) -> Option<String> {
+            (pid == 10).then(|| "zoo".to_owned())
         }
         fn cgroup(&self, _: u64) -> String {
             String::new()
@@ -420,6 +434,8 @@ mod tests {
         assert_eq!(times.sums, [80, 60, 0, 50, 10]);
         let threads: Vec<_> = answer.threads.iter().map(|t| (t.pid, t.tid, t.value.samples)).collect();
         assert_eq!(threads, [(10, 10, 70), (10, 11, 30)]);
+        let name = answer.process_names[&10];
+        assert_eq!(answer.profile.texts.get(name), "zoo", "not that of a thread");
     }
 
     #[test]

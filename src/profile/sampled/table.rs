@@ -15,6 +15,7 @@ use super::{Call, Cell, Code, SortKey, StringId, StringTable, Value, place};
 use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
 use crate::session::intern::{Interner, words};
+use crate::session::live::ENDED;
 use crate::session::samples::{Key, SampleAttribute};
 
 /// A row.
@@ -28,10 +29,15 @@ pub struct Row {
     pub total: Value,
 }
 
+/// Stands for the number, and for the name, of processes and threads that have ended: see [`ENDED`].
+pub const ENDED_NAME: &str = "(ended)";
+
 /// Where the words for numbers come from.
 pub trait Words {
     /// The name of a thread; the number is that of a row's key.
     fn comm(&self, comm: u32) -> String;
+    /// The name of a process: that of its first thread, whether or not this has samples.
+    fn process(&self, pid: i32) -> Option<String>;
     /// The path of a cgroup.
     fn cgroup(&self, id: u64) -> String;
     /// The socket of a CPU.
@@ -382,16 +388,16 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
         Some(word) if word != u64::MAX => Cell::Number(word as i64),
         _ => Cell::Unknown,
     };
+    let task = |word: Option<u64>, texts: &mut StringTable| match word {
+        Some(ENDED) => Cell::Text(texts.add(ENDED_NAME)),
+        word => word.map_or(Cell::Unknown, |word| Cell::Number(word as i64)),
+    };
     let mut cells = Vec::new();
     for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
         cells.push(match sort_key {
             SortKey::Comm => Cell::Text(texts.add(&input.words.comm(key.comm))),
-            SortKey::Pid => {
-                word(|e| *e == SampleAttribute::Pid).map_or(Cell::Unknown, |w| Cell::Number(w as i64))
-            }
-            SortKey::Tid => {
-                word(|e| *e == SampleAttribute::Tid).map_or(Cell::Unknown, |w| Cell::Number(w as i64))
-            }
+            SortKey::Pid => task(word(|e| *e == SampleAttribute::Pid), texts),
+            SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), texts),
             SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
             SortKey::Socket => {
                 let socket = word(|e| *e == SampleAttribute::Cpu).and_then(|cpu| input.words.socket(cpu));

@@ -9,6 +9,7 @@
 //! ```
 
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 
 use super::output::{Output, Totals};
 use super::rotation::Schedule;
@@ -64,6 +65,8 @@ pub(crate) struct Recording<'a> {
 
 /// What a recording came to.
 pub(crate) struct Run {
+    /// Where it is: several where another file was begun.
+    pub(crate) files: Vec<PathBuf>,
     pub(crate) totals: Totals,
     /// What each instance of an event has counted and lost.
     pub(crate) readings: Vec<Reading>,
@@ -116,6 +119,10 @@ impl Recording<'_> {
             process::close_behind();
         }
         Ok(Run {
+            files: match recorder.output.files.as_slice() {
+                [] => vec![file.path.clone()],
+                several => several.to_vec(),
+            },
             totals: recorder.output.totals(),
             readings: recorder.readings,
             elapsed_ns: measured.now - measured.start,

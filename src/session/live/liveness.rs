@@ -30,6 +30,8 @@ pub(super) struct Liveness {
     turns: u32,
     /// The kernel is asked about everybody until this turn ends.
     asks: bool,
+    /// Processes and threads that were asked for by number: they keep it when they have ended.
+    named: FxHashSet<i32>,
     /// Where processes and threads stand among a row's attributes, if they were asked for.
     pid: Option<usize>,
     tid: Option<usize>,
@@ -40,6 +42,11 @@ impl Liveness {
     pub(super) fn new(query: &SampleQuery) -> Self {
         let at = |attribute| query.attributes.iter().position(|other| *other == attribute);
         Self { pid: at(SampleAttribute::Pid), tid: at(SampleAttribute::Tid), ..Self::default() }
+    }
+
+    /// These were asked for by their numbers.
+    pub(super) fn name(&mut self, ids: impl IntoIterator<Item = i32>) {
+        self.named.extend(ids);
     }
 
     /// A thread is there.
@@ -95,10 +102,12 @@ impl Liveness {
     /// Puts [`ENDED`] for those that do not live; `true` where that changed something.
     pub(super) fn collapse(&self, words: &mut [u64], lives: impl Fn(i32) -> bool) -> bool {
         // The idle task has no number, and never ends.
-        let is_gone = |word: u64| word != 0 && word != ENDED && !lives(word as i32);
+        let is_named = |word: u64| self.named.contains(&(word as i32));
+        let is_gone = |word: u64| word != 0 && word != ENDED && !is_named(word) && !lives(word as i32);
         let process_is_gone = self.pid.is_some_and(|at| is_gone(words[at]));
-        let thread_is_gone =
-            self.tid.is_some_and(|at| words[at] != ENDED && (process_is_gone || is_gone(words[at])));
+        let thread_is_gone = self.tid.is_some_and(|at| {
+            words[at] != ENDED && !is_named(words[at]) && (process_is_gone || is_gone(words[at]))
+        });
         for at in
             [self.pid.filter(|_| process_is_gone), self.tid.filter(|_| thread_is_gone)].into_iter().flatten()
         {
@@ -149,23 +158,27 @@ mod tests {
 
     #[test]
     fn a_thread_ends_alone_and_with_its_process() {
-        let liveness = Liveness::new(&SampleQuery {
+        let mut liveness = Liveness::new(&SampleQuery {
             attributes: vec![SampleAttribute::Tid, SampleAttribute::Cpu, SampleAttribute::Pid],
             ..SampleQuery::default()
         });
-        let collapsed = |tid: u64, pid: u64, alive: &[i32]| {
+        let collapsed = |liveness: &Liveness, tid: u64, pid: u64, alive: &[i32]| {
             let mut words = [tid, 5, pid];
             let has_changed = liveness.collapse(&mut words, |id| alive.contains(&id));
             assert_eq!(has_changed, words != [tid, 5, pid]);
             words
         };
-        assert_eq!(collapsed(8, 7, &[7, 8]), [8, 5, 7]);
-        assert_eq!(collapsed(8, 7, &[7]), [ENDED, 5, 7]);
-        assert_eq!(collapsed(ENDED, 7, &[7]), [ENDED, 5, 7]);
+        assert_eq!(collapsed(&liveness, 8, 7, &[7, 8]), [8, 5, 7]);
+        assert_eq!(collapsed(&liveness, 8, 7, &[7]), [ENDED, 5, 7]);
+        assert_eq!(collapsed(&liveness, ENDED, 7, &[7]), [ENDED, 5, 7]);
         // A process takes its threads with it, those of another number too.
-        assert_eq!(collapsed(8, 7, &[8]), [ENDED, 5, ENDED]);
-        assert_eq!(collapsed(ENDED, 7, &[]), [ENDED, 5, ENDED]);
-        assert_eq!(collapsed(ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
-        assert_eq!(collapsed(0, 0, &[]), [0, 5, 0]);
+        assert_eq!(collapsed(&liveness, 8, 7, &[8]), [ENDED, 5, ENDED]);
+        assert_eq!(collapsed(&liveness, ENDED, 7, &[]), [ENDED, 5, ENDED]);
+        assert_eq!(collapsed(&liveness, ENDED, ENDED, &[]), [ENDED, 5, ENDED]);
+        assert_eq!(collapsed(&liveness, 0, 0, &[]), [0, 5, 0]);
+        // Who was asked for by number keeps it.
+        liveness.name([7]);
+        assert_eq!(collapsed(&liveness, 8, 7, &[]), [ENDED, 5, 7]);
+        assert_eq!(collapsed(&liveness, 7, 7, &[]), [7, 5, 7]);
     }
 }

@@ -183,6 +183,11 @@ impl Live {
         }
     }
 
+    /// These processes or threads were asked for by their numbers, which rows keep when they have ended.
+    pub fn name(&mut self, ids: impl IntoIterator<Item = i32>) {
+        self.liveness.name(ids);
+    }
+
     /// Who ran and what was mapped.
     pub fn history(&self) -> &History {
         &self.history

@@ -72,7 +72,9 @@ pub(super) fn header(buffer: &mut Buffer, area: Rect, state: &State, theme: Them
     if status.frozen {
         side.add("  FROZEN", theme.warning());
     }
-    if let Some(rate) = status.rate {
+    if let Some(why) = status.halted {
+        side.add(&format!("  {why}"), theme.warning());
+    } else if let Some(rate) = status.rate {
         side.add(&format!("  {}/s", units::thousands(rate.max(0.0) as u64)), theme.plain());
     }
     if let Some(split) = status.split {

@@ -38,8 +38,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let (top, cursor) = (state.threads.scroll.top, state.threads.scroll.cursor);
     for (line, at) in (0..areas.body.height).zip(state.threads.lines.iter().skip(top)) {
         let share = event.share(at.period);
-        let tid = at.tid.map(|tid| tid.to_string()).unwrap_or_default();
-        let pid = if at.tid.is_some() { String::new() } else { at.pid.to_string() };
+        // Those that have ended have no number any more.
+        let number = |id: i32| if id < 0 { "–".to_owned() } else { id.to_string() };
+        let tid = at.tid.map(number).unwrap_or_default();
+        let pid = if at.tid.is_some() { String::new() } else { number(at.pid) };
         let indent = if at.tid.is_some() { "  " } else { "" };
         let name = text::cut(profile.texts.get(at.comm), width.saturating_sub(40));
         let mut spans = vec![

@@ -12,7 +12,7 @@ pub struct ThreadLine {
     pub pid: i32,
     /// The thread; `None`: the whole process.
     pub tid: Option<i32>,
-    /// Its name: that of the process's costliest thread, if its first thread has no samples.
+    /// Its name; a process has that of its first thread, where it is known.
     pub comm: StringId,
     /// Its samples.
     pub samples: u64,
@@ -57,6 +57,7 @@ impl Threads {
                 let main = threads.iter().find(|line| line.tid == Some(pid)).or(threads.first())?;
                 let sum = ThreadLine {
                     tid: None,
+                    comm: answer.process_names.get(&pid).copied().unwrap_or(main.comm),
                     samples: threads.iter().map(|line| line.samples).sum(),
                     period: threads.iter().fold(0, |sum, line| sum.saturating_add(line.period)),
                     ..*main

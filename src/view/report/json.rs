@@ -13,24 +13,7 @@ use crate::profile::sampled::{Cell, Event, Profile, Tree, Value};
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
-    for (number, event) in profile.events.iter().enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        write!(out, "{comma}\n{{\"name\": {},\n", text(&event.name)?)?;
-        write!(out, "\"leader\": {}, ", event.leader)?;
-        write!(out, "\"samples\": {}, \"period\": {}, ", event.total.samples, event.total.period)?;
-        write!(
-            out,
-            "\"filtered\": {},\n\"rows\": [",
-            json!({"samples": event.filtered.samples, "period": event.filtered.period})
-        )?;
-        rows(out, profile, event, layout)?;
-        write!(out, "],\n\"tree\": ")?;
-        match &event.tree {
-            Some(tree) => self::tree(out, profile, event, tree, layout)?,
-            None => write!(out, "null")?,
-        }
-        write!(out, "}}")?;
-    }
+    events(out, profile, layout)?;
     write!(out, "],\n\"modules\": [")?;
     for (number, module) in profile.modules.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
@@ -56,6 +39,29 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
         "broken": broken, "ends": ends,
     });
     writeln!(out, "],\n\"trust\": {trust}\n}}")
+}
+
+/// The list of events, without its brackets.
+pub(super) fn events(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    for (number, event) in profile.events.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        write!(out, "{comma}\n{{\"name\": {},\n", text(&event.name)?)?;
+        write!(out, "\"leader\": {}, ", event.leader)?;
+        write!(out, "\"samples\": {}, \"period\": {}, ", event.total.samples, event.total.period)?;
+        write!(
+            out,
+            "\"filtered\": {},\n\"rows\": [",
+            json!({"samples": event.filtered.samples, "period": event.filtered.period})
+        )?;
+        rows(out, profile, event, layout)?;
+        write!(out, "],\n\"tree\": ")?;
+        match &event.tree {
+            Some(tree) => self::tree(out, profile, event, tree, layout)?,
+            None => write!(out, "null")?,
+        }
+        write!(out, "}}")?;
+    }
+    Ok(())
 }
 
 fn samples_by_module<'a>(list: impl Iterator<Item = (Option<&'a str>, u64)>) -> Vec<Json> {

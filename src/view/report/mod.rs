@@ -199,6 +199,14 @@ pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     text::tables(out, profile, layout)
 }
 
+/// The events with their rows as the JSON document has them, parted by commas.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_events_json(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+    json::events(out, profile, layout)
+}
+
 /// A row of a table: the same cells in one event, or in each member of a group.
 struct Line<'a> {
     cells: &'a [Cell],

@@ -10,6 +10,9 @@ use crate::record::sample::Registers;
 use crate::record::{Record, kind};
 use crate::text::clean_json;
 
+/// The form of the lines; grows when a field changes its meaning.
+const VERSION: u32 = 1;
+
 fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
     let text = serde_json::to_string(object)?;
     out.extend(clean_json(&text).bytes());
@@ -35,7 +38,7 @@ pub(super) fn sample(
 ) -> io::Result<()> {
     let stack = entry.places.iter().flat_map(|number| places.at(*number)).map(place);
     let mut object = json!({
-        "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu, "time": entry.time,
+        "version": VERSION, "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu, "time": entry.time,
         "event": layout.events[entry.event], "period": entry.period, "addr": entry.addr,
         "weight": entry.weight.map(|weight| weight.value()), "phys_addr": entry.phys_addr, "trace": entry.trace,
         "stack": stack.collect::<Vec<_>>(),
@@ -95,7 +98,7 @@ pub(super) fn record(
     let name = kind::name(number).unwrap_or("UNKNOWN");
     let words = text.strip_prefix("PERF_RECORD_").and_then(|text| text.strip_prefix(name)).unwrap_or(&text);
     let object = json!({
-        "record": name, "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu,
+        "version": VERSION, "record": name, "comm": entry.comm, "pid": entry.pid, "tid": entry.tid, "cpu": entry.cpu,
         "time": entry.time, "text": words.trim(),
     });
     line(out, &object)

@@ -93,9 +93,12 @@ impl Writer<'_> {
     }
 
     fn branch(&mut self, branch: &Branch, fields: Fields) {
+        // perf says where in the file that is, unless it could read the file.
+        let wants_offset = fields.has(Field::BrStackOff);
         let end = |out: &mut Vec<u8>, address: u64, place: Option<&Place>| {
+            let place_in_file = place.filter(|place| wants_offset && !(place.has_file || place.in_kernel));
             out.extend(b"0x");
-            hex(out, address, 0);
+            hex(out, place_in_file.map_or(address, |place| place.offset), 0);
             if fields.has(Field::Dso) {
                 dso(out, place);
             }

@@ -131,12 +131,22 @@ fn branches_are_counted_as_perf_counts_them() {
     // Branches count by themselves where they were recorded; samples when they are asked for.
     let samples = |options: &[&str]| pmc_json(&file, options)["events"][0]["samples"].as_u64().unwrap();
     assert!(samples(&[]) > 600 && samples(&["--no-branch-stack"]) == 300);
-    for fields in
-        ["brstack", "brstack,dso", "brstacksym", "brstacksym,dso", "brstackoff,dso", "comm,ip,brstacksym"]
-    {
+    for fields in [
+        "brstack",
+        "brstack,dso",
+        "brstacksym",
+        "brstacksym,dso",
+        "brstackoff",
+        "brstackoff,dso",
+        "comm,ip,brstacksym",
+    ] {
         scripts_agree(&file, &["-F", fields]);
     }
     let lines = super::against::script("pmc", &file, &["--json"]);
+    std::fs::remove_file(lab.path("deep")).unwrap();
+    for fields in ["brstack", "brstackoff", "brstackoff,dso"] {
+        scripts_agree(&file, &["-F", fields]);
+    }
     assert!(lines.contains(r#""from_symbol":"down""#) && lines.contains(r#""type":"RET""#));
 }
 

@@ -100,6 +100,10 @@ fn other_records_are_perfs() {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(records.iter().any(|record| record["record"] == "FORK" && record["text"].is_string()));
     assert!(records.iter().any(|record| record["stack"].is_array()));
+    assert!(records.iter().all(|record| record["version"] == 1));
+    let about = kit::run(&["info", "--json", file.to_str().unwrap()]).expect(0);
+    let about: serde_json::Value = serde_json::from_str(&about.stdout).unwrap();
+    assert_eq!((&about["version"], &about["events"][0]["name"]), (&1.into(), &"cpu-clock".into()));
 }
 
 #[test]

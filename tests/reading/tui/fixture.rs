@@ -117,7 +117,7 @@ pub(crate) fn answer(query: &Query) -> Answer {
     ];
     let sums = (0..100).map(|at| [0, 3, 9, 27, 5][at % 5] * (at as u64 + 1)).collect();
     let times = Some(Times { from: 5_000_000_000, slice: 10_000_000, sums });
-    Answer { query: query.clone(), profile, times, threads }
+    Answer { query: query.clone(), profile, times, threads, ..Answer::default() }
 }
 
 pub(crate) fn listing() -> Listing {

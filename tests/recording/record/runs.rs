@@ -374,6 +374,32 @@ fn a_recording_without_samples_says_why() {
 }
 
 #[test]
+fn what_it_came_to_is_an_object_for_programs() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("object");
+    let object = |run: &kit::Ran| -> serde_json::Value {
+        assert!(!run.stderr.contains("of CPU"), "said twice: {}", run.stderr);
+        serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
+    };
+    let run = record(&file, &["--json", "-e", "cpu-clock,page-faults"], WORK).expect(0);
+    let all = object(&run);
+    assert_eq!((&all["version"], &all["samples"]), (&1.into(), &our_samples(&file).into()));
+    assert_eq!(all["files"], serde_json::json!([file.display().to_string()]));
+    assert_eq!((&all["ended_by"], &all["status"]), (&"command".into(), &0.into()));
+    assert_eq!(all["events"][1]["name"], "page-faults");
+    assert!(all["events"][0]["count"].as_u64() > Some(0) && all["no_samples"].is_null(), "{all}");
+    assert_eq!(all["bytes"], std::fs::metadata(&file).expect("the file").len());
+    let run = record(&file, &["--json", "-e", "page-faults", "-c", "1000000"], &["sh", "-c", "exit 7"]);
+    let all = object(&run.expect(7));
+    assert_eq!((&all["status"], &all["samples"]), (&7.into(), &0.into()));
+    assert!(all["no_samples"].as_str().is_some_and(|why| why.contains("page-faults counted")), "{all}");
+    record(Path::new("-"), &["--json", "-e", "page-faults"], &["true"]).expect(2).says(&["standard output"]);
+}
+
+#[test]
 fn times_have_units() {
     for (line, why) in [
         ("record --timeout 0 -- true", "--timeout 0: not a time of 1.00 ms or more"),

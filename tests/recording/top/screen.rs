@@ -243,3 +243,46 @@ fn what_is_seen_can_be_written_to_files() {
         assert!(perf.contains("fifty") && perf.contains("main"), "{perf}");
     }
 }
+
+/// A first thread that only waits, for a worker and a short-lived child at a time.
+const BOSS: &str = r#"
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void spin(unsigned rounds) { for (volatile unsigned i = 0; i < rounds; i++) ; }
+static void *work(void *unused) { prctl(PR_SET_NAME, "worker"); for (;;) spin(1000000); return unused; }
+int main(void) {
+    prctl(PR_SET_NAME, "boss");
+    pthread_t worker;
+    pthread_create(&worker, 0, work, 0);
+    for (;;) { if (fork() == 0) { spin(20000000); _exit(0); } wait(0); }
+}
+"#;
+
+#[test]
+fn processes_have_their_own_names_and_the_end_is_said() {
+    if !ready() || !kit::need_program("tmux") {
+        return;
+    }
+    let lab = Lab::new();
+    let boss = Running::start(&mut Command::new(lab.compile("boss", BOSS)));
+    let pid = boss.pid();
+    let line = format!("{} top -e cpu-clock -p {pid} -d 0.3 --accumulate", kit::binary());
+    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    tmux.until("functions", |shown| shown.contains("spin"));
+    tmux.keys(&["5"]);
+    // Of the process only the worker is at work, and the children are of no number once they are over.
+    let row = |shown: &str, words: &[&str]| {
+        shown.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().ends_with(words))
+    };
+    tmux.until("the names", |shown| {
+        row(shown, &[&pid, "boss"]) && row(shown, &["–", "(ended)"]) && !shown.contains(" -1 ")
+    });
+    drop(boss);
+    let shown = tmux.until_shown("ENDED: nobody is left to be sampled");
+    assert!(row(&shown, &[&pid, "boss"]), "{shown}");
+    // From here `q` leads back to the functions, and there it ends.
+    tmux.keys(&["q", "q"]);
+    ended(&lab, &tmux, "0");
+}

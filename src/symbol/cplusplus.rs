@@ -1,0 +1,246 @@
+//! C++ names as `c++filt -i` spells them.
+//!
+//! Receives a mangled name, bounded by whoever calls; hands on the name without the function's own parameters
+//! and return type. Parsing is `cpp_demangle`'s; where its spelling is one of its own (`{vtable(X)}`,
+//! `(unsigned long)53`, `A<B, >`) or a signature that is not shown stops it, this module makes up for it.
+
+use std::fmt;
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
+
+/// Longer results than this are given up.
+pub(super) const MOST_OUT: usize = 64 * 1024;
+/// Deeper names than this are given up; each level takes some hundred bytes of stack.
+const MOST_DEEP: u32 = 128;
+
+/// What the type of a literal puts behind it, instead of itself in front.
+const SUFFIXES: [(&str, &str); 5] = [
+    ("(unsigned int)", "u"),
+    ("(unsigned long)", "ul"),
+    ("(unsigned long long)", "ull"),
+    ("(long)", "l"),
+    ("(long long)", "ll"),
+];
+
+/// What `Ss`, `So`, `Si` and `Sd` stand for, and the short words: whole where a constructor or destructor
+/// follows.
+const SHORT: [(&str, &str); 4] = [
+    ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
+    ("std::basic_ostream<char, std::char_traits<char> >", "std::ostream"),
+    ("std::basic_istream<char, std::char_traits<char> >", "std::istream"),
+    ("std::basic_iostream<char, std::char_traits<char> >", "std::iostream"),
+];
+
+/// The name; `None` when it cannot be read.
+pub(super) fn demangle(mangled: &str) -> Option<String> {
+    let encoding = mangled.strip_prefix("_Z")?;
+    if let Some((words, encoding)) = of_function(encoding) {
+        return Some(words.to_owned() + &read(&format!("_Z{encoding}"), DemangleOptions::new())?);
+    }
+    // Only a type's name can be asked for by itself.
+    let of_type = [("TV", "vtable for "), ("TT", "VTT for ")];
+    if let Some((of, words)) = of_type.iter().find(|(of, _)| encoding.starts_with(of)) {
+        let named = read(&format!("_ZTS{}", &encoding[of.len()..]), DemangleOptions::new())?;
+        return Some((*words).to_owned() + named.strip_prefix("typeinfo name for ")?);
+    }
+    let mut name = read(mangled, DemangleOptions::new().no_params().no_return_type())?;
+    // A function's type: its result and its parameters stand apart.
+    if encoding.starts_with("TIF") || encoding.starts_with("TSF") {
+        let at = parameters(&name)?;
+        if !name[..at].ends_with(' ') {
+            name.insert(at, ' ');
+        }
+    }
+    // The qualifier of the object belongs to the parameters.
+    if encoding.trim_start_matches(['N', 'r', 'V', 'K']).starts_with(['R', 'O']) {
+        let without = name.strip_suffix(" &&").or_else(|| name.strip_suffix(" &"));
+        name.truncate(without.unwrap_or(&name).len());
+    }
+    Some(name)
+}
+
+/// Where the parentheses begin that end the text.
+fn parameters(text: &str) -> Option<usize> {
+    let mut open = 0;
+    for (at, letter) in text.char_indices().rev() {
+        open += match letter {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        if open == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// What another function does for one, in words, and the encoding of that one, which is shown with its
+/// parameters.
+fn of_function(encoding: &str) -> Option<(&'static str, &str)> {
+    match encoding.get(..2)? {
+        "Th" => Some(("non-virtual thunk to ", behind_offset(&encoding[1..])?)),
+        "Tv" => Some(("virtual thunk to ", behind_offset(&encoding[1..])?)),
+        "Tc" => Some(("covariant return thunk to ", behind_offset(behind_offset(&encoding[2..])?)?)),
+        "GT" if encoding.starts_with("GTt") => Some(("transaction clone for ", &encoding[3..])),
+        "GT" => Some(("non-transaction clone for ", encoding.strip_prefix("GTn")?)),
+        _ => None,
+    }
+}
+
+/// What stands behind `h NUMBER _` or `v NUMBER _ NUMBER _`.
+fn behind_offset(text: &str) -> Option<&str> {
+    let number = |text: &'_ str| -> Option<usize> { text.find('_').map(|at| at + 1) };
+    let first = text.strip_prefix(['h', 'v'])?;
+    let behind = &first[number(first)?..];
+    match text.starts_with('v') {
+        true => Some(&behind[number(behind)?..]),
+        false => Some(behind),
+    }
+}
+
+fn read(mangled: &str, options: DemangleOptions) -> Option<String> {
+    let parse = ParseOptions::default().recursion_limit(MOST_DEEP);
+    // A tail is a signature in an older compiler's spelling: the name before it is whole.
+    let (symbol, _) = BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parse).ok()?;
+    let mut out = Bounded::default();
+    symbol.structured_demangle(&mut out, &options.recursion_limit(MOST_DEEP)).ok()?;
+    Some(respelt(out.0))
+}
+
+fn respelt(mut name: String) -> String {
+    for (own, usual) in [(", >", ">"), (", )", ")")] {
+        if name.contains(own) {
+            name = name.replace(own, usual);
+        }
+    }
+    for (whole, short) in SHORT {
+        // The parser shortens the first two always, the others never.
+        if name.contains(whole) || name.contains(short) {
+            name = shortened(&name.replace(whole, short), whole, short);
+        }
+    }
+    // `operator>` is no bracket.
+    if !name.contains("operator") {
+        space_function_types(&mut name);
+    }
+    let mut from = 0;
+    while let Some(at) = name[from..].find('(').map(|at| from + at) {
+        from = at + 1;
+        let Some((cast, suffix)) = SUFFIXES.iter().find(|(cast, _)| name[at..].starts_with(cast)) else {
+            continue;
+        };
+        let number = at + cast.len();
+        let sign = usize::from(name[number..].starts_with('-'));
+        let digits = name[number + sign..].bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            name.insert_str(number + sign + digits, suffix);
+            name.replace_range(at..number, "");
+        }
+    }
+    name.replace("std::nullptr_t", "decltype(nullptr)")
+}
+
+/// Puts the space between result and parameters of a function's type that is a template's argument
+/// (`function<A (B)>`), which the parser leaves out behind the name of a class.
+fn space_function_types(name: &mut String) {
+    let (mut open, mut found) = (Vec::new(), Vec::new());
+    let bytes = name.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' | b'(' => open.push(at),
+            b'>' | b')' => {
+                let Some(start) = open.pop() else { return };
+                let is_argument = open.last().is_some_and(|at| bytes[*at] == b'<')
+                    && matches!(bytes.get(at + 1), Some(b'>' | b','));
+                let before = bytes[..start].last().copied().unwrap_or(b' ');
+                let is_behind_name = before == b'>' || before == b'_' || before.is_ascii_alphanumeric();
+                if *byte == b')' && is_argument && is_behind_name {
+                    found.push(start);
+                }
+            }
+            _ => {}
+        }
+    }
+    found.sort_unstable();
+    found.into_iter().rev().for_each(|at| name.insert(at, ' '));
+}
+
+/// The name with the whole word where a constructor or destructor follows.
+fn shortened(name: &str, whole: &str, short: &str) -> String {
+    let own = short.trim_start_matches("std::");
+    let mut parts = name.split(short);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let member = part.strip_prefix("::").map(|member| member.strip_prefix('~').unwrap_or(member));
+        let behind = member.and_then(|member| member.trim_start_matches("basic_").strip_prefix(own));
+        match behind.filter(|behind| !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')) {
+            Some(behind) => {
+                let tilde = if part.starts_with("::~") { "~" } else { "" };
+                out.extend([whole, "::", tilde, "basic_", own, behind]);
+            }
+            None => out.extend([short, part]),
+        }
+    }
+    out
+}
+
+/// A string that refuses to grow without end.
+#[derive(Default)]
+pub(super) struct Bounded(pub(super) String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_OUT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn names_are_spelt_as_usual() {
+        for (mangled, name) in [
+            ("_Z1fILb1ELc65ELl5ELm53ELin1EEvv", "f<true, (char)65, 5l, 53ul, -1>"),
+            ("_Z1fILxn7ELy7ELj7EEvv", "f<-7ll, 7ull, 7u>"),
+            (
+                "_ZSt4sqrtIiEN9__gnu_cxx11__enable_ifIXsrSt12__is_integerIT_E7__valueEdE6__typeES2_",
+                "std::sqrt<int>",
+            ),
+            ("_ZTV1AIiE", "vtable for A<int>"),
+            ("_ZTTSo", "VTT for std::ostream"),
+            ("_ZThn16_N1AD0Ev", "non-virtual thunk to A::~A()"),
+            (
+                "_ZTv0_n24_NSoD1Ev",
+                "virtual thunk to std::basic_ostream<char, std::char_traits<char> >::~basic_ostream()",
+            ),
+            ("_ZTch0_h8_N1A1fEi", "covariant return thunk to A::f(int)"),
+            ("_ZGTtN1AC1EPKc", "transaction clone for A::A(char const*)"),
+            ("_Z1gI1AIJEEEvv", "g<A<> >"),
+            ("_Z1gI1AIiJEEJEEvv", "g<A<int>>"),
+            ("_ZNKR1A3strEv", "A::str"),
+            ("_ZNR1AanEv", "A::operator&"),
+            ("_ZNR1AaaEv", "A::operator&&"),
+            (
+                "_ZNSsC1Ev",
+                "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string",
+            ),
+            ("_ZNKSs4sizeEv", "std::string::size"),
+            ("_ZNSirsERb", "std::istream::operator>>"),
+            ("_Z1hIDnEvT_", "h<decltype(nullptr)>"),
+            ("_ZTIF1ARiE", "typeinfo for A (int&)"),
+            ("_Z1kISt8functionIF1AiEEEvv", "k<std::function<A (int)> >"),
+            ("_ZZ1fiE1x", "f(int)::x"),
+        ] {
+            assert_eq!(demangle(mangled).as_deref(), Some(name), "{mangled}");
+        }
+        for none in ["_Z", "_ZTh", "_ZTv0_", "_ZTc", "_ZGTt", "_ZGT", "_ZTV", "_Zé", "main"] {
+            assert_eq!(demangle(none), None, "{none}");
+        }
+    }
+}
