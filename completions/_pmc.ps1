@@ -212,6 +212,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Symbols are looked for when a report is made')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail when the kernel does not allow that many samples a second')
+            [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Record call chains (by frame pointers)')
             [CompletionResult]::new('--kernel-callchains', '--kernel-callchains', [CompletionResultType]::ParameterName, 'The kernel''s part of call chains only')
             [CompletionResult]::new('--user-callchains', '--user-callchains', [CompletionResultType]::ParameterName, 'The user part of call chains only')

@@ -171,6 +171,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --debuginfod 'Symbols are looked for when a report is made'
             cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'
             cand --strict-freq 'Fail when the kernel does not allow that many samples a second'
+            cand --strict 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
             cand -g 'Record call chains (by frame pointers)'
             cand --kernel-callchains 'The kernel''s part of call chains only'
             cand --user-callchains 'The user part of call chains only'

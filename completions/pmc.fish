@@ -139,6 +139,7 @@ require\t''
 yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kernel-callchains -d 'The kernel\'s part of call chains only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'The user part of call chains only'

@@ -34,6 +34,10 @@ pub const CPU_CLOCK: u64 = 0;
 pub const TASK_CLOCK: u64 = 1;
 /// `page-faults` (`PERF_COUNT_SW_PAGE_FAULTS`).
 pub const PAGE_FAULTS: u64 = 2;
+/// `context-switches` (`PERF_COUNT_SW_CONTEXT_SWITCHES`).
+pub const CONTEXT_SWITCHES: u64 = 3;
+/// `cpu-migrations` (`PERF_COUNT_SW_CPU_MIGRATIONS`).
+pub const CPU_MIGRATIONS: u64 = 4;
 /// `minor-faults` (`PERF_COUNT_SW_PAGE_FAULTS_MIN`).
 pub const MINOR_FAULTS: u64 = 5;
 /// `major-faults` (`PERF_COUNT_SW_PAGE_FAULTS_MAJ`).
@@ -42,6 +46,9 @@ pub const MAJOR_FAULTS: u64 = 6;
 pub const DUMMY: u64 = 9;
 /// `bpf-output` (`PERF_COUNT_SW_BPF_OUTPUT`).
 pub const BPF_OUTPUT: u64 = 10;
+
+/// `cgroup-switches` (`PERF_COUNT_SW_CGROUP_SWITCHES`).
+pub const CGROUP_SWITCHES: u64 = 11;
 
 /// All of them but the cache events, in the order of their numbers (`enum perf_hw_id`, `enum perf_sw_ids`).
 pub const GENERIC: &[GenericEvent] = &[

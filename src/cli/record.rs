@@ -45,6 +45,10 @@ pub struct Record {
     #[arg(long)]
     pub strict_freq: bool,
 
+    /// Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency
+    #[arg(long)]
+    pub strict: bool,
+
     /// Record call chains (by frame pointers)
     #[arg(short = 'g')]
     pub stacks: bool,

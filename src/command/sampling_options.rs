@@ -1,5 +1,5 @@
-//! What `record` and `top` are told in the same words: whom to sample, how often, with which call chains, in
-//! rings of what size.
+//! What `record`, `top` and `stat` are told in the same words: whom to measure; and the first two, how often,
+//! with which call chains, in rings of what size.
 //!
 //! Receives what was typed, option by option; hands on the parts of a plan. What makes no sense is a usage
 //! error (status 2).
@@ -7,7 +7,7 @@
 use crate::counter::request::sampling::{CallGraph, DEFAULT_STACK, Rate};
 use crate::counter::rings::pages_of;
 use crate::counter::target;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Warning};
 use crate::host::{CpuList, Host};
 use crate::recording::launch;
 use crate::recording::plan::Scope;
@@ -21,6 +21,16 @@ pub(super) struct Whom<'a> {
     pub(super) user: Option<&'a str>,
     pub(super) cpus: Option<&'a str>,
     pub(super) all_cpus: bool,
+}
+
+/// Whoever names processes, threads or a user measures those, as with perf: whole CPUs are not.
+pub(super) fn overridden(typed: Whom<'_>) -> Option<Warning> {
+    let named =
+        [("-p", !typed.pids.is_empty()), ("-t", !typed.tids.is_empty()), ("-u", typed.user.is_some())];
+    let whole = [("-a", typed.all_cpus), ("-C", typed.cpus.is_some())];
+    let (by, _) = named.into_iter().find(|(_, is_typed)| *is_typed)?;
+    let (option, _) = whole.into_iter().find(|(_, is_typed)| *is_typed)?;
+    Some(Warning::TargetOverridden { option, by })
 }
 
 /// The command, where nobody else is named.
@@ -47,6 +57,9 @@ pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
             .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
     });
     let cpus = cpus.transpose()?;
+    if cpus.as_ref().is_some_and(CpuList::is_empty) {
+        return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));
+    }
     if typed.all_cpus || cpus.is_some() {
         return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
     }

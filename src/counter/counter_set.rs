@@ -21,7 +21,7 @@ use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
 use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
 use super::target::{Cgroup, TargetSlot};
-use crate::abi::attr::kind;
+use crate::abi::attr::{Flag, kind};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
 use crate::sys::errno;
@@ -168,6 +168,13 @@ impl CounterSet {
         let given_up =
             |event: &CountedEvent| event.request.as_ref().map(Request::given_up).unwrap_or_default();
         self.events.iter().map(move |event| given_up(event).has(Fallback::UserOnly))
+    }
+
+    /// For each event, in order: whether what happens in the kernel is counted. `true` for what was never
+    /// asked for.
+    pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
+        let sees = |request: &Request| !request.attr().get(Flag::ExcludeKernel);
+        self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))
     }
 
     /// The number of the kernel group that each event is in, in order: events with the same number are

@@ -23,11 +23,12 @@ use super::request::sampling::{self, SampleOptions, SampleRole};
 use super::request::{Request, check_cpus};
 use super::target::{Cgroup, TargetSlot};
 use crate::abi::attr::{Flag, kind};
+use crate::abi::generic::DUMMY;
 use crate::abi::{Attr, read_format};
 use crate::error::Error;
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
-use crate::sys::perf::EventFd;
+use crate::sys::perf::{EventFd, OpenTarget};
 use crate::sys::ring::{Direction, Ring};
 use crate::sys::{errno, page_size};
 
@@ -82,6 +83,8 @@ pub struct Reading {
     pub instance: Instance,
     /// Occurrences, those of children that inherited it among them (nanoseconds for clocks).
     pub value: u64,
+    /// Nanoseconds enabled and on a counter, theirs too; 0 where they are not read.
+    pub times: [u64; 2],
     /// Records that the kernel could not put into the ring.
     pub lost: u64,
 }
@@ -95,6 +98,9 @@ pub struct Rings {
     open: Vec<SampledSlot>,
     rings: Vec<MappedRing>,
     on_exec: bool,
+    keeps_contexts: bool,
+    /// See [`RingOptions::keeps_contexts`].
+    guards: Vec<(u32, EventFd)>,
     /// Dropped after the events.
     probes: Vec<ProbeDefinition>,
 }
@@ -112,6 +118,11 @@ pub struct RingOptions {
     pub tracker: bool,
     /// Bytes of waiting records at which the recorder is woken.
     pub watermark: u32,
+    /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
+    /// child's at a context switch instead of taking both off the counters, so that any of them may end with
+    /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents it
+    /// (before Linux 6.2 for software events only).
+    pub keeps_contexts: bool,
 }
 
 impl Rings {
@@ -139,6 +150,8 @@ impl Rings {
             open: Vec::new(),
             rings: Vec::new(),
             on_exec: setting.on_exec,
+            keeps_contexts: setting.keeps_contexts,
+            guards: Vec::new(),
             probes: Vec::new(),
         };
         for (group, cgroup) in groups {
@@ -192,7 +205,7 @@ impl Rings {
 
     /// Descriptors that opening in this many slots takes.
     pub fn descriptors(&self, slots: usize) -> u64 {
-        (self.events.len() * slots) as u64
+        ((self.events.len() + usize::from(self.keeps_contexts)) * slots) as u64
     }
 
     /// Opens every event in this slot; `false` when the thread or CPU has gone.
@@ -201,6 +214,7 @@ impl Rings {
     /// The event that the kernel refuses.
     pub fn open(&mut self, slot: TargetSlot) -> Result<bool, Box<Refusal>> {
         let before = self.open.len();
+        self.guard(slot);
         for group in 0..self.groups.len() {
             let mut leader = None;
             for position in 0..self.groups[group].len() {
@@ -223,6 +237,20 @@ impl Rings {
             }
         }
         Ok(true)
+    }
+
+    /// Keeps a thread's events with it, if that is asked for. A thread that has gone is met by its events.
+    fn guard(&mut self, slot: TargetSlot) {
+        let Some(tid) = slot.tid.filter(|_| self.keeps_contexts) else { return };
+        if self.guards.last().is_some_and(|(last, _)| *last == tid) {
+            return;
+        }
+        let mut attr = Attr::new(kind::SOFTWARE, DUMMY);
+        for flag in [Flag::Disabled, Flag::ExcludeKernel, Flag::ExcludeHv] {
+            attr.set(flag, true);
+        }
+        let guard = EventFd::open(&attr, OpenTarget::Task(tid), None);
+        self.guards.extend(guard.ok().map(|guard| (tid, guard)));
     }
 
     /// Maps the rings, of `pages` each or as many as the kernel lets us lock, and leads every event into its
@@ -513,8 +541,15 @@ impl Rings {
                 (&row[0], row.get(2))
             };
             let instance = Instance { event: one.event, id: one.id, ring: one.ring, slot: one.slot };
+            let both = if times == 2 { words[..got].get(1..3) } else { None };
+            let times = both.and_then(|both| both.try_into().ok()).unwrap_or_default();
             // Before Linux 6.0 the kernel does not say.
-            Some(Reading { instance, value: *value, lost: lost.filter(|_| has_lost).copied().unwrap_or(0) })
+            Some(Reading {
+                instance,
+                value: *value,
+                times,
+                lost: lost.filter(|_| has_lost).copied().unwrap_or(0),
+            })
         };
         self.open.iter().filter_map(read).collect()
     }

@@ -37,6 +37,7 @@ pub enum Warning {
     UserModeOnly { doing: &'static str },
     OwnProcessesOnly,
     GuestsTogether { event: String },
+    TargetOverridden { option: &'static str, by: &'static str },
     ChildrenNotRead { event: String },
     ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
@@ -65,6 +66,7 @@ impl Warning {
             | Self::Unreserved { .. }
             | Self::FrequencyLowered { .. }
             | Self::NoSamples { .. }
+            | Self::TargetOverridden { .. }
             | Self::RecordsLost
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::OptionsForCode
@@ -116,6 +118,9 @@ impl Warning {
             }
             Self::OwnProcessesOnly => {
                 "sampling the processes of this user only: the whole machine is not for this user".to_owned()
+            }
+            Self::TargetOverridden { option, by } => {
+                format!("{option} changes nothing: {by} says whom to measure")
             }
             Self::ChildrenNotRead { event } => {
                 format!(
@@ -171,6 +176,7 @@ impl Warning {
             Self::NoSamples { remedy, .. } => remedy,
             Self::StacksCut { .. } => "--call-graph dwarf,65528 copies more of each",
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
+            Self::TargetOverridden { .. } => "leave out one of them",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",

@@ -25,6 +25,8 @@ mod syntax;
 mod terms;
 
 use crate::abi::Attr;
+use crate::abi::attr::kind;
+use crate::abi::generic::CPU_CLOCK;
 use crate::host::CpuList;
 
 pub use error::{ParseError, Span};
@@ -186,7 +188,6 @@ impl EventSpec {
     /// about. PMUs that only read a register which counts anyway (time stamps, energy, residency) or hook
     /// into the kernel do not.
     pub fn takes_counter(&self) -> bool {
-        use crate::abi::attr::kind;
         const WITHOUT: [&str; 8] =
             ["software", "tracepoint", "breakpoint", "kprobe", "uprobe", "msr", "power", "persistent"];
         let Some(attr) = self.attr() else { return false };
@@ -213,6 +214,23 @@ impl EventSpec {
             None if self.core_cpus.is_some() => format!("{pmu}/{}/", self.name),
             None => format!("{} [{pmu}]", self.name),
         }
+    }
+
+    /// Whether it is this generic event, by `attr.type` and `attr.config`.
+    pub fn is_generic(&self, kind: u32, config: u64) -> bool {
+        self.attr().is_some_and(|attr| (attr.kind(), attr.config()) == (kind, config))
+    }
+
+    /// Makes it `cpu-clock`, at the same levels: what stands in for cycles where there are none.
+    pub fn become_cpu_clock(&mut self) {
+        let Source::Kernel(attr) = &mut self.source else { return };
+        attr.set_kind(kind::SOFTWARE);
+        attr.set_config(CPU_CLOCK);
+        attr.set_precise_ip(0);
+        self.precise_max = false;
+        let modifiers = self.name.split_once(':').map_or("", |(_, letters)| letters).replace(['p', 'P'], "");
+        let colon = if modifiers.is_empty() { "" } else { ":" };
+        self.name = format!("cpu-clock{colon}{modifiers}");
     }
 
     /// The kernel request, if the kernel counts this event.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use zstd::stream::raw::{Decoder, Operation};
 
-use super::scan::{Segment, header_at};
+use super::scan::{Segment, behind_tracing, header_at};
 use super::source::{Spool, limit};
 use super::{Error, Note};
 use crate::record::{HEADER, kind};
@@ -75,7 +75,7 @@ fn skipped(kind: u32, record: &[u8], is_foreign: bool) -> u64 {
         (kind::AUXTRACE, Some(body)) => body.first_chunk().map_or(0, word),
         (kind::HEADER_TRACING_DATA, Some(body)) => body.first_chunk::<4>().map_or(0, |size| {
             let size = u32::from_ne_bytes(*size);
-            u64::from(if is_foreign { size.swap_bytes() } else { size }).next_multiple_of(8)
+            behind_tracing(record.len(), if is_foreign { size.swap_bytes() } else { size })
         }),
         _ => 0,
     }

@@ -13,7 +13,7 @@
 
 mod wire;
 
-pub use wire::{EventDesc, Raw};
+pub use wire::{EventDesc, MetaInfo, Raw};
 use wire::{Fields, Wire, wire};
 
 use crate::abi::misc;
@@ -404,6 +404,8 @@ features! {
     33 E_MACHINE e_machine: Machine;
     /// Bytes of a cache line.
     34 CLN_SIZE cache_line: Raw;
+    /// What simpleperf says of itself, the device and its events (`FEAT_META_INFO`).
+    129 META_INFO meta_info: MetaInfo;
 }
 
 impl Feature {

@@ -264,6 +264,10 @@ impl Reader {
 
     fn name_events(&mut self) {
         self.name_as_described();
+        for event in self.events.iter_mut().filter(|event| event.name.is_none()) {
+            let meta = self.features.meta_info.as_ref();
+            event.name = meta.and_then(|meta| meta.event_name(&event.attr)).map(str::to_owned);
+        }
         // A stream whose recorder named none: its formats do.
         let is_nameless =
             |event: &&mut RecordedEvent| event.name.is_none() && event.attr.kind() == attr::kind::TRACEPOINT;

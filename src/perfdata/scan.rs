@@ -114,9 +114,15 @@ pub(super) fn payload(record: &RawRecord<'_>) -> u64 {
     }
     match record.parse() {
         Some(Record::Auxtrace(aux)) => aux.size,
-        Some(Record::TracingData(size)) => u64::from(size).next_multiple_of(8),
+        Some(Record::TracingData(size)) => behind_tracing(record.bytes.len(), size),
         _ => 0,
     }
+}
+
+/// Bytes of tracing data behind a record of so many: none where they are in it, as simpleperf writes them.
+pub(super) fn behind_tracing(record: usize, size: u32) -> u64 {
+    let is_inside = record as u64 >= HEADER as u64 + 4 + u64::from(size);
+    if is_inside { 0 } else { u64::from(size).next_multiple_of(8) }
 }
 
 /// One pass over everything. `visit` is given each record with its place: file number and offset.
@@ -135,6 +141,15 @@ pub(super) fn scan(
             let want = usize::try_from(segment.end - at).unwrap_or(CHUNK).min(CHUNK);
             let got = segment.source.read_at(&mut buffer[..want], at)?;
             let bytes = &mut buffer[..got];
+            // One that is larger than the buffer is simpleperf's own.
+            if let Some((_, size)) = header_at(bytes, order.is_foreign)
+                && size > CHUNK
+                && size as u64 <= segment.end - at
+            {
+                index.unknown += 1;
+                at += size as u64;
+                continue;
+            }
             if order.is_foreign {
                 swap::records(bytes, order.layouts);
             }
@@ -221,7 +236,8 @@ pub(super) fn header_at(bytes: &[u8], is_foreign: bool) -> Option<(u32, usize)> 
     if is_foreign {
         swap::header(&mut head);
     }
-    let [a, b, c, d, _, _, g, h] = head;
-    let size = usize::from(u16::from_ne_bytes([g, h]));
-    (size >= HEADER).then_some((u32::from_ne_bytes([a, b, c, d]), size))
+    let [a, b, c, d, e, f, g, h] = head;
+    let kind = u32::from_ne_bytes([a, b, c, d]);
+    let size = crate::record::size(kind, u16::from_ne_bytes([e, f]), u16::from_ne_bytes([g, h]));
+    (size >= HEADER).then_some((kind, size))
 }

@@ -40,6 +40,8 @@ pub struct RecordTally {
     pub throttled: u64,
     /// Samples with an id that is no event's of the recording.
     pub strangers: u64,
+    /// Sums of what threads counted, by the id of the event (`READ` records).
+    pub reads: FxHashMap<u64, u64>,
     /// Time of the earliest and the latest sample.
     pub times: Option<(PerfTime, PerfTime)>,
     wants_hits: bool,
@@ -79,6 +81,7 @@ impl RecordTally {
             lost: 0,
             throttled: 0,
             strangers: 0,
+            reads: FxHashMap::default(),
             times: None,
             wants_hits,
             lately: Box::new([0; LATELY]),
@@ -100,6 +103,11 @@ impl RecordTally {
                 _ => {}
             },
             kind::THROTTLE => self.throttled += 1,
+            kind::READ => {
+                for value in layouts.read(raw).into_iter().flat_map(|(_, values)| values.iter()) {
+                    *self.reads.entry(value.id.unwrap_or(0)).or_default() += value.value;
+                }
+            }
             kind::MMAP | kind::MMAP2 | kind::FORK => self.task(raw),
             _ => {}
         }

@@ -166,6 +166,19 @@ impl Encoder {
         self.end(true);
     }
 
+    /// What a thread counted: `words` as the event's `read_format` has them. `identifier`: the event's id,
+    /// where the trailer ends in it.
+    pub fn read(&mut self, thread: Thread, words: &[u64], identifier: Option<u64>) {
+        self.begin(kind::READ, 0);
+        self.thread(thread);
+        words.iter().for_each(|&word| self.word(word));
+        self.end(true);
+        if let Some(id) = identifier.filter(|_| self.trailer >= size_of::<u64>()) {
+            let at = self.out.len() - size_of::<u64>();
+            self.out[at..].copy_from_slice(&id.to_ne_bytes());
+        }
+    }
+
     /// Which ring, CPU and thread each id belongs to (−1: any); in as many records as it takes.
     pub fn id_index(&mut self, rows: &[[u64; 4]]) {
         for rows in rows.chunks(1000) {

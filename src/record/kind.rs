@@ -110,3 +110,8 @@ kinds! {
 
 /// The first number that perf gives, not the kernel.
 pub const FIRST_USER: u32 = 64;
+
+/// The first number that simpleperf (Android) gives.
+pub const FIRST_SIMPLEPERF: u32 = 1 << 15;
+/// The last number that is taken for one of simpleperf's, which has given a dozen.
+pub const LAST_SIMPLEPERF: u32 = FIRST_SIMPLEPERF + 255;

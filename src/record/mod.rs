@@ -39,6 +39,16 @@ pub use walk::walk;
 /// Bytes of a record's header.
 pub const HEADER: usize = 8;
 
+/// Bytes of a record, from its header's fields: simpleperf's own records have the upper half of their size
+/// where others have flags.
+#[inline]
+pub fn size(kind: u32, misc: u16, low: u16) -> usize {
+    match kind {
+        kind::FIRST_SIMPLEPERF..=kind::LAST_SIMPLEPERF => usize::from(misc) << 16 | usize::from(low),
+        _ => low.into(),
+    }
+}
+
 /// One record, its header read, its body not.
 #[derive(Debug, Clone, Copy)]
 pub struct RawRecord<'a> {
@@ -56,12 +66,12 @@ impl<'a> RawRecord<'a> {
     pub fn first(bytes: &'a [u8]) -> Option<Self> {
         let header: &[u8; HEADER] = bytes.first_chunk()?;
         let [a, b, c, d, e, f, g, h] = *header;
-        let size = usize::from(u16::from_ne_bytes([g, h]));
+        let (kind, misc) = (u32::from_ne_bytes([a, b, c, d]), u16::from_ne_bytes([e, f]));
+        let size = size(kind, misc, u16::from_ne_bytes([g, h]));
         if size < HEADER {
             return None;
         }
-        let bytes = bytes.get(..size)?;
-        Some(Self { kind: u32::from_ne_bytes([a, b, c, d]), misc: u16::from_ne_bytes([e, f]), bytes })
+        Some(Self { kind, misc, bytes: bytes.get(..size)? })
     }
 
     /// The bytes behind the header.

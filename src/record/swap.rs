@@ -98,7 +98,7 @@ pub fn record(buffer: &mut [u8], layouts: &Layouts) -> Option<usize> {
     header(&mut head);
     let [a, b, c, d, e, f, g, h] = head;
     let (kind, flags) = (u32::from_ne_bytes([a, b, c, d]), u16::from_ne_bytes([e, f]));
-    let size = usize::from(u16::from_ne_bytes([g, h]));
+    let size = super::size(kind, flags, u16::from_ne_bytes([g, h]));
     if size < HEADER || size > buffer.len() {
         return None;
     }

@@ -12,6 +12,7 @@ use super::reservation::EventChoice;
 use super::targets::{explain, make_room_for_events, slots, threads};
 use super::{launch, new_threads};
 use crate::abi::attr::kind;
+use crate::abi::generic::CPU_CYCLES;
 use crate::counter::Mode;
 use crate::counter::facts::Facts;
 use crate::counter::inherited_probes::{ProbeDefinition, make_inheritable};
@@ -39,13 +40,10 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
         groups.extend(parser.parse(text)?);
     }
     if plan.events.is_empty() {
-        match door::cycles(Mode::TaskSampling) {
-            Ok(()) => groups = parser.parse("cycles:P")?,
-            Err(refusal) => {
-                groups = parser.parse("cpu-clock")?;
-                say::warn(&Warning::NoCycles { why: refusal.explain(&Facts::own(host)).cause });
-            }
-        }
+        groups = parser.parse("cycles:P")?;
+    }
+    if !plan.strict {
+        clock_for_cycles(&mut groups, host);
     }
     let cgroups: Vec<Rc<Cgroup>> = plan
         .cgroups
@@ -64,8 +62,20 @@ pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, 
     Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
 }
 
+/// As with perf, cpu-clock is sampled where the machine has no cycles.
+fn clock_for_cycles(groups: &mut [EventGroup], host: &Host) {
+    let all = groups.iter_mut().flat_map(|group| &mut group.events);
+    let mut cycles = all.filter(|spec| spec.is_generic(kind::HARDWARE, CPU_CYCLES)).peekable();
+    if cycles.peek().is_some()
+        && let Err(refusal) = door::cycles(Mode::TaskSampling)
+    {
+        cycles.for_each(EventSpec::become_cpu_clock);
+        say::warn(&Warning::NoCycles { why: refusal.explain(&Facts::own(host)).cause });
+    }
+}
+
 /// The kernel refuses more samples a second than it allows. As with perf, what is allowed is taken then,
-/// unless `--strict-freq` says otherwise.
+/// unless `--strict-freq` or `--strict` says otherwise.
 pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> {
     let Rate::Frequency(wanted) = plan.options.rate else { return Ok(()) };
     let most: Option<u64> = host.number("/proc/sys/kernel/perf_event_max_sample_rate");
@@ -75,7 +85,7 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
         return Ok(());
     }
     let words = format!("-F {wanted}: the kernel allows {} samples a second", units::thousands(most));
-    if plan.strict_freq {
+    if plan.strict_freq || plan.strict {
         return Err(Error::usage(words)
             .why("kernel.perf_event_max_sample_rate is lower (the kernel lowers it when interrupts take too long)")
             .try_this(format!("sysctl kernel.perf_event_max_sample_rate={wanted}"))
@@ -114,6 +124,7 @@ pub(crate) fn open(
         // A command that is sampled from its first moment needs no help; everything else is there before.
         tracker: !on_exec || plan.options.backward,
         with_id: plan.with_id || unwinds(plan, &groups),
+        keeps_contexts: plan.options.stat,
         watermark: (size / plan.wakes_at).min(1 << 20) as u32,
     };
     let filters = filters(plan, host)?;

@@ -68,6 +68,8 @@ pub(crate) struct SamplePlan {
     pub(crate) freq_max: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
     pub(crate) strict_freq: bool,
+    /// Nothing else is measured than what was asked for.
+    pub(crate) strict: bool,
     /// Samples begin with their event's id, even where there is one event only.
     pub(crate) with_id: bool,
     /// Copies of stacks are unwound at once, not written as they are.
@@ -97,6 +99,7 @@ impl SamplePlan {
             options,
             freq_max: false,
             strict_freq: false,
+            strict: false,
             with_id: false,
             unwinds: false,
             per_thread: false,

@@ -217,6 +217,43 @@ fn tracepoints_that_nobody_named_have_their_formats_names() {
 }
 
 #[test]
+fn simpleperfs_own_records_are_passed_over() {
+    let lab = tempfile::tempdir().expect("a temporary folder");
+    let file = lab.path().join("android");
+    let whole = saved("fp");
+    let count = |bytes: &[u8]| {
+        std::fs::write(&file, bytes).expect("it can be written");
+        let reader = Reader::open(&file).expect("it opens");
+        let index = reader.scan(|_| {}).expect("it scans");
+        let torn = index.notes.iter().any(|note| matches!(note, Note::Torn { .. }));
+        (index.count(kind::SAMPLE), index.unknown, torn)
+    };
+    let (samples, ..) = count(&whole);
+    let start = Reader::open(kit::data("perfdata/fp.data")).expect("it opens").data_offset() as usize;
+    // Tracing data in their record, then records whose size has more than 16 bits: 100,000 and 3,000,000 bytes.
+    let mut added: Vec<u8> = Vec::new();
+    let mut record = |kind: u32, size: usize, first: u32| {
+        let begin = added.len();
+        added.extend(kind.to_ne_bytes());
+        let (low, high) = (size as u16, (size >> 16) as u16);
+        added.extend([high, low].iter().flat_map(|half| half.to_ne_bytes()));
+        added.extend(first.to_ne_bytes());
+        added.resize(begin + size, 0xff);
+    };
+    record(kind::HEADER_TRACING_DATA, 64, 50);
+    record(kind::FIRST_SIMPLEPERF + 1, 100_000, 0);
+    record(kind::FIRST_SIMPLEPERF + 1, 3_000_000, 0);
+    let mut bytes = whole.clone();
+    bytes.splice(start..start, added.iter().copied());
+    // The table of features has moved: this one has none.
+    let size = u64::from_ne_bytes(*whole[48..].first_chunk().unwrap()) + added.len() as u64;
+    bytes[48..56].copy_from_slice(&size.to_ne_bytes());
+    bytes[72..104].fill(0);
+    bytes.truncate(start + size as usize);
+    assert_eq!(count(&bytes), (samples, 2, false));
+}
+
+#[test]
 fn what_is_no_recording_is_refused_with_advice() {
     let lab = tempfile::tempdir().expect("a temporary folder");
     let file = lab.path().join("other");

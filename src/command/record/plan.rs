@@ -7,7 +7,7 @@ use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
 use crate::cli::record_ignored::Accepted;
 use crate::command::plan::{delay, duration};
-use crate::command::sampling_options::{Whom, call_graph, rate, ring_pages, scope, size};
+use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
@@ -40,6 +40,7 @@ impl Plan {
             cpus: typed.cpus.as_deref(),
             all_cpus: typed.all_cpus,
         };
+        let overridden = overridden(whom);
         let scope = scope(whom, host)?;
         if typed.command.is_empty() && matches!(scope, Scope::Command) {
             return Err(Error::usage("nothing to record: no command, process or CPU was named")
@@ -118,6 +119,7 @@ impl Plan {
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
+            strict: typed.strict,
             with_id: typed.sample_identifier,
             // What a flight recorder kept may be older than what is known of its processes.
             unwinds: typed.unwind != "deferred" && !backward,
@@ -149,7 +151,7 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            ignored: accepted(&typed.accepted),
+            ignored: overridden.into_iter().chain(accepted(&typed.accepted)).collect(),
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,

@@ -6,6 +6,7 @@
 use std::cell::OnceCell;
 
 use crate::abi::attr::{Flag, kind};
+use crate::abi::generic;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::facts::Facts;
 use crate::counter::refusal::{self, Explanation, Refusal};
@@ -58,6 +59,10 @@ pub(super) struct Shown {
     columns: Vec<(usize, Join)>,
     /// For each event of the set: why the kernel would not have it.
     refused: Vec<Option<Reason>>,
+    /// For each event of the set: its counter stays at 0, whatever happens.
+    blind: Vec<bool>,
+    /// For each event of the set: it may wait for a counter of the hardware, so that its count is scaled.
+    waits: Vec<bool>,
     /// For each column: the event, to find out why it never ran.
     specs: Vec<EventSpec>,
     /// Columns that pmc itself measures.
@@ -95,6 +100,12 @@ impl Shown {
             events: Vec::new(),
             columns: Vec::new(),
             refused: Vec::new(),
+            blind: set
+                .specs()
+                .zip(set.sees_kernel())
+                .map(|(spec, sees)| !sees && is_of_kernel(spec))
+                .collect(),
+            waits: wait_for_counters(&set.specs().collect::<Vec<_>>(), &groups),
             specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
@@ -148,7 +159,8 @@ impl Shown {
                 tally.refuse(place, spot_number(reading.slot), column, reason);
                 continue;
             }
-            let count = reading.count.map(|count| match self.scale {
+            let seen = reading.count.filter(|_| !self.blind[reading.event]);
+            let count = seen.map(|count| match self.scale && self.waits[reading.event] {
                 true => count,
                 false => Count { enabled_ns: count.running_ns, ..count },
             });
@@ -227,6 +239,12 @@ impl Shown {
                 "pmc info shows the holder",
             );
         }
+        if self.columns.iter().zip(&self.blind).any(|((own, _), blind)| *own == column && *blind) {
+            return Reason::new(
+                "it happens in the kernel, and only user mode is counted",
+                "count the kernel too (without :u): kernel.perf_event_paranoid=1, or CAP_PERFMON",
+            );
+        }
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
             return Reason::new("nothing ran there while it was counted", "");
         }
@@ -236,6 +254,26 @@ impl Shown {
 
 fn reason(why: Explanation) -> Reason {
     Reason { errno: why.errno_name(), cause: why.cause, remedy: why.remedy }
+}
+
+/// Whether the kernel raises it for itself alone: in user mode it never happens.
+fn is_of_kernel(spec: &EventSpec) -> bool {
+    const OF_KERNEL: [u64; 3] =
+        [generic::CONTEXT_SWITCHES, generic::CPU_MIGRATIONS, generic::CGROUP_SWITCHES];
+    spec.attr().is_some_and(|attr| attr.kind() == kind::SOFTWARE && OF_KERNEL.contains(&attr.config()))
+}
+
+/// Which of these events may wait for a counter of the hardware: not software events among themselves. When
+/// those were off (a cgroup that did not run), there was nothing for them to count.
+fn wait_for_counters(specs: &[&EventSpec], groups: &[usize]) -> Vec<bool> {
+    let is_software = |spec: &EventSpec| {
+        spec.attr().is_none_or(|attr| matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT))
+    };
+    let waits = |group: &usize| {
+        let mut members = specs.iter().zip(groups).filter(|(_, own)| *own == group);
+        members.any(|(spec, _)| !is_software(spec))
+    };
+    groups.iter().map(waits).collect()
 }
 
 /// perf's name for an event that had to do without the kernel.
@@ -319,4 +357,22 @@ pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
             Reading { count: reading.count.map(|count| count.since(before)), ..*reading }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::parse;
+
+    #[test]
+    fn software_waits_only_with_hardware() {
+        let waits = |text: &str| {
+            let groups = parse(text, &Host::live()).unwrap();
+            let numbers = groups.iter().enumerate().flat_map(|(at, group)| vec![at; group.events.len()]);
+            let specs: Vec<&EventSpec> = groups.iter().flat_map(|group| &group.events).collect();
+            wait_for_counters(&specs, &numbers.collect::<Vec<_>>())
+        };
+        assert_eq!(waits("cpu-clock,cycles,page-faults"), [false, true, false]);
+        assert_eq!(waits("{cycles,task-clock},{cpu-clock,page-faults}"), [true, true, false, false]);
+    }
 }

@@ -9,13 +9,12 @@ use std::path::PathBuf;
 
 use crate::cli::stat::Stat;
 use crate::command::plan::{delay, duration};
+use crate::command::sampling_options::{self, Whom, overridden};
 use crate::counter::Levels;
 use crate::counter::reservation::Policy;
-use crate::counter::target;
-use crate::error::{Error, Result};
-use crate::host::{CpuList, Host};
+use crate::error::{Error, Result, Warning};
+use crate::host::Host;
 use crate::profile::counts::Aggregation;
-use crate::recording::launch;
 use crate::recording::plan::{Delay, Scope};
 use crate::terminal::Stream;
 use crate::units::MS;
@@ -24,6 +23,8 @@ use crate::units::MS;
 pub(in crate::command) struct Plan {
     pub(super) what: What,
     pub(super) scope: Scope,
+    /// What chose whom to count, and was not heeded.
+    pub(super) overridden: Option<Warning>,
     pub(super) cgroups: Cgroups,
     pub(super) levels: Levels,
     pub(super) inherit: bool,
@@ -191,6 +192,7 @@ impl Plan {
             return Err(Error::usage("--append needs a file").try_this("add -o FILE"));
         }
         Ok(Self {
+            overridden: overridden(whom(&typed)),
             what: What {
                 events: typed.events,
                 detailed: typed.detailed,
@@ -257,40 +259,23 @@ impl Plan {
     }
 }
 
+fn whom(typed: &Stat) -> Whom<'_> {
+    Whom {
+        pids: &typed.pids,
+        tids: &typed.tids,
+        user: typed.uid.as_deref(),
+        cpus: typed.cpus.as_deref(),
+        all_cpus: typed.all_cpus,
+    }
+}
+
 fn scope(typed: &Stat, host: &Host) -> Result<Scope> {
-    let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
-        list.iter()
-            .map(|word| {
-                word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
-                    Error::usage(format!("`{word}` is not a {what} id")).try_this("a list of numbers: 12,345")
-                })
-            })
-            .collect()
-    };
-    let cpus = typed.cpus.as_deref().map(|text| {
-        text.parse::<CpuList>()
-            .map_err(|why| Error::usage(format!("-C {text}: {why}")).try_this("a list such as 0-3,8"))
-    });
-    let cpus = cpus.transpose()?;
-    if cpus.as_ref().is_some_and(|cpus| cpus.is_empty()) {
-        return Err(Error::usage("-C: the list of CPUs is empty").try_this("a list such as 0-3,8"));
-    }
-    if !typed.pids.is_empty() {
-        return Ok(Scope::Processes(ids(&typed.pids, "process")?));
-    }
-    if !typed.tids.is_empty() {
-        return Ok(Scope::Threads(ids(&typed.tids, "thread")?));
-    }
-    if let Some(user) = &typed.uid {
-        return Ok(Scope::User(user.clone()));
-    }
-    if typed.all_cpus && typed.per_thread || typed.per_thread && cpus.is_none() && typed.command.is_empty() {
+    let names_nobody = typed.pids.is_empty() && typed.tids.is_empty() && typed.uid.is_none();
+    let is_free = typed.all_cpus || typed.cpus.is_none() && typed.command.is_empty();
+    if typed.per_thread && names_nobody && is_free {
         return Ok(Scope::AllThreads);
     }
-    if typed.all_cpus || cpus.is_some() {
-        return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
-    }
-    Ok(Scope::Command)
+    sampling_options::scope(whom(typed), host)
 }
 
 fn cgroups(typed: &Stat) -> Result<Cgroups> {

@@ -212,6 +212,8 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         cpus: typed.cpus.as_deref(),
         all_cpus: true,
     };
+    let typed_whom = sampling_options::Whom { all_cpus: typed.all_cpus, ..whom };
+    sampling_options::overridden(typed_whom).iter().for_each(say::warn);
     let mut scope = sampling_options::scope(whom, host)?;
     let is_default = typed.cpus.is_none() && !typed.all_cpus && typed.cgroups.is_none();
     if let Scope::Cpus(cpus) = &scope

@@ -200,6 +200,37 @@ impl Wire for EventDesc {
     }
 }
 
+/// simpleperf's `META_INFO`: keys and values, each ended by a NUL.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MetaInfo(pub Vec<(String, String)>);
+
+impl MetaInfo {
+    /// The name of an event. Lines of `event_type_info` are `NAME,TYPE,CONFIG`.
+    pub fn event_name(&self, attr: &Attr) -> Option<&str> {
+        let (_, lines) = self.0.iter().find(|(key, _)| key == "event_type_info")?;
+        lines.lines().find_map(|line| {
+            let mut fields = line.rsplitn(3, ',');
+            let (config, kind) = (fields.next()?.parse::<u64>(), fields.next()?.parse::<u32>());
+            (kind == Ok(attr.kind()) && config == Ok(attr.config())).then(|| fields.next()).flatten()
+        })
+    }
+}
+
+impl Wire for MetaInfo {
+    fn read(f: &mut Fields<'_>, _: &Features) -> Option<Self> {
+        let text = String::from_utf8_lossy(f.take(f.bytes.rest().len())?).into_owned();
+        let words: Vec<&str> = text.strip_suffix('\0').unwrap_or(&text).split('\0').collect();
+        let (pairs, _) = words.as_chunks::<2>();
+        Some(Self(pairs.iter().map(|[key, value]| ((*key).to_owned(), (*value).to_owned())).collect()))
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        for word in self.0.iter().flat_map(|(key, value)| [key, value]) {
+            out.extend(word.as_bytes());
+            out.push(0);
+        }
+    }
+}
+
 /// Declares structs whose fields lie one behind the other.
 macro_rules! wire {
     ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: $type:ty,)* })*) => {$(
@@ -218,3 +249,21 @@ macro_rules! wire {
     )*};
 }
 pub(super) use wire;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn simpleperf_names_its_events() {
+        let bytes = b"simpleperf_version\x001.0\0event_type_info\0cpu-cycles,0,0\nsched:a,b,2,47\n\0";
+        let mut fields = Fields::new(Cursor::new(bytes), false);
+        let meta = MetaInfo::read(&mut fields, &Features::default()).expect("it is whole");
+        assert_eq!(meta.event_name(&Attr::new(0, 0)), Some("cpu-cycles"));
+        assert_eq!(meta.event_name(&Attr::new(2, 47)), Some("sched:a,b"));
+        assert_eq!(meta.event_name(&Attr::new(2, 48)), None);
+        let mut out = Vec::new();
+        meta.write(&mut out);
+        assert_eq!(out, bytes);
+    }
+}

@@ -26,7 +26,8 @@ pub struct Summary {
     pub max: f64,
     /// Sample standard deviation (divisor n − 1); 0 for a single value.
     pub stdev: f64,
-    /// The 95 % confidence interval of the mean (Student's t); `None` for a single value.
+    /// The 95 % confidence interval of the mean (Student's t), cut at 0 where no value is negative; `None`
+    /// for a single value.
     pub interval: Option<(f64, f64)>,
     /// Indices of values that lie far from the others, in order.
     pub outliers: Vec<usize>,
@@ -49,7 +50,9 @@ impl Summary {
         let stdev = variance.sqrt();
         let interval = (count > 1).then(|| {
             let half = t_quantile(0.975, (count - 1) as f64) * stdev / (count as f64).sqrt();
-            (mean - half, mean + half)
+            // What never was negative cannot be so on average.
+            let least = if sorted[0] < 0.0 { f64::NEG_INFINITY } else { 0.0 };
+            ((mean - half).max(least), mean + half)
         });
         Some(Self {
             count,
@@ -147,6 +150,14 @@ mod tests {
         // t(0.975, 7) = 2.364624 in every printed table.
         near(s.interval.unwrap().1 - 5.0, 2.364_624 * (32.0f64 / 7.0 / 8.0).sqrt(), 1e-5);
         assert_eq!((s.min, s.max, s.count), (2.0, 9.0, 8));
+    }
+
+    #[test]
+    fn what_cannot_be_negative_has_no_negative_end() {
+        let low = |values: &[f64]| Summary::of(values).unwrap().interval.unwrap().0;
+        assert_eq!(low(&[0.0, 0.0, 0.0, 12.0]), 0.0);
+        assert!(low(&[-1.0, 0.0, 0.0, 12.0]) < 0.0);
+        assert!(low(&[10.0, 11.0, 12.0]) > 0.0);
     }
 
     #[test]

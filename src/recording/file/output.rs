@@ -361,7 +361,10 @@ impl<'a> Output<'a> {
         self.settle(false)?;
         self.finish_file()?;
         self.kept.0 = 0;
+        // What has been told of threads counts to the end, whichever file it is in.
+        let reads = std::mem::take(&mut self.tally.reads);
         self.tally = RecordTally::new(self.plan.build_ids == BuildIdChoice::Hit);
+        self.tally.reads = reads;
         self.writer = Some(self.begin(false)?);
         (self.next_note, self.each_note, self.noted) = (Instant::now() + FIRST_NOTE, FIRST_NOTE, 0);
         Ok(())

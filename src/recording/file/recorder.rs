@@ -8,14 +8,16 @@
 //!   prepare: synthesized records ─► work: drain, FINISHED_ROUND; rotate; status ─► stop ─► drain, finish
 //! ```
 
+use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use super::output::{Output, Totals};
 use super::rotation::Schedule;
+use crate::abi::{Attr, read_format, sample_type};
 use crate::counter::request::sampling::CallGraph;
 use crate::counter::reservation::Watcher;
-use crate::counter::rings::{Reading, Rings};
+use crate::counter::rings::{Instance, Reading, Rings};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
@@ -101,6 +103,7 @@ impl Recording<'_> {
             file,
             rings,
             pids: synthesize::pids(&threads),
+            roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
             command: held.as_ref().map(Held::pid),
             drain_ns: if output.descriptor().is_some() { DRAIN_UNWINDING_NS } else { DRAIN_NS },
             output,
@@ -145,6 +148,8 @@ struct Recorder<'a> {
     rings: Rings,
     /// Processes that are recorded, where the scope names tasks that run.
     pids: Vec<u32>,
+    /// Their threads, each with its process.
+    roots: HashMap<u32, u32>,
     /// The pid of the command.
     command: Option<u32>,
     output: Output<'a>,
@@ -230,7 +235,7 @@ impl Driven for Recorder<'_> {
         }
         self.readings = self.rings.read();
         if self.failed.is_none() {
-            self.failed = self.write_lost().err();
+            self.failed = self.write_own_counts().and_then(|()| self.write_lost()).err();
         }
         let finished = self.output.finish();
         if self.failed.is_none() {
@@ -264,6 +269,34 @@ impl Recorder<'_> {
         rings.snapshot(|ring, slices| output.take_snapshot(ring, slices))?;
         output.end_round()?;
         output.settle(true)
+    }
+
+    /// With `-s` the kernel tells what each thread has counted when it ends, but not of those on which the
+    /// events were opened: theirs is what is left of the sum, with what children count that still run.
+    fn write_own_counts(&mut self) -> Result<()> {
+        const ALONE: u64 =
+            read_format::TOTAL_TIME_ENABLED | read_format::TOTAL_TIME_RUNNING | read_format::ID;
+        if !self.plan.options.stat {
+            return Ok(());
+        }
+        let attrs: Vec<&Attr> = self.rings.events().map(|(_, attr, _)| attr).collect();
+        let mut record = Encoder::new(self.output.trailer());
+        for reading in &self.readings {
+            let (Instance { event, id, slot, .. }, [enabled, running]) = (reading.instance, reading.times);
+            let told = self.output.tally.reads.get(&id).copied().unwrap_or(0);
+            let own = reading.value.saturating_sub(told);
+            let format = attrs[event].read_format();
+            let (Some(tid), true) = (slot.tid, own > 0 && format & !read_format::LOST == ALONE) else {
+                continue;
+            };
+            let words = [own, enabled, running, id, reading.lost];
+            let has_lost = format & read_format::LOST != 0;
+            let has_id = attrs[event].sample_type() & sample_type::IDENTIFIER != 0;
+            let pid = self.roots.get(&tid).copied().unwrap_or(tid);
+            let thread = Thread { pid: pid as i32, tid: tid as i32 };
+            record.read(thread, &words[..4 + usize::from(has_lost)], has_id.then_some(id));
+        }
+        Ok(self.output.take(&[record.bytes()])?)
     }
 
     /// The kernel writes of losses when there is room again; what was lost at the very end, we write.

@@ -111,6 +111,32 @@ fn the_kernel_s_share_needs_a_right_and_is_left_out() {
     ran.expect(1).says(&["opening page-faults:k", "count user mode only (:u)"]);
 }
 
+/// An ordinary user's kernel events are those of user mode: never any.
+#[test]
+fn what_only_the_kernel_does_is_not_zero() {
+    let events = "context-switches,cpu-migrations,page-faults";
+    let Some(ran) = nobody(&["stat", "-e", events, "--", "sleep", "0.1"]) else { return };
+    let ran = ran.expect(0).says(&["it happens in the kernel", "kernel.perf_event_paranoid=1"]);
+    assert_eq!(ran.stderr.matches("<not counted>").count(), 2, "{}", ran.stderr);
+    let ran = nobody(&["stat", "-x,", "-e", "context-switches:u", "--", "true"]).unwrap().expect(0);
+    assert!(ran.stderr.starts_with("<not counted>,,context-switches:u,"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_not_heeded_is_said() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let own = std::process::id().to_string();
+    for (option, value) in [("-a", None), ("-C", Some("0"))] {
+        let words = ["stat", "-e", "task-clock", "-p", &own, "--timeout", "10", option];
+        let words: Vec<&str> = words.into_iter().chain(value).collect();
+        kit::run(&words).expect(0).says(&[&format!("{option} changes nothing: -p says whom to measure")]);
+    }
+    let words = ["record", "-o", "/dev/null", "-a", "-t", &own, "-e", "cpu-clock", "--timeout", "10"];
+    kit::run(&words).expect(0).says(&["-a changes nothing: -t says whom to measure"]);
+}
+
 #[test]
 fn somebody_else_s_process_is_not_ours_to_count() {
     let Some(ran) = nobody(&["stat", "-e", "task-clock:u", "-p", "1"]) else { return };

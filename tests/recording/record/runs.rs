@@ -55,6 +55,41 @@ fn the_status_is_the_commands() {
     record(&file, &["-e", "cpu-clock", "--dry-run"], &["sh", "-c", "echo ran >&2"]).expect(0);
 }
 
+/// Every process of a recording with `-s` has its row, whichever the kernel handed events to.
+#[test]
+fn nobody_s_counts_are_missing() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("stat");
+    let script = "echo $$; for m in 20 40 60; do sh -c 'echo $$; exec dd if=/dev/zero of=/dev/null bs='$m'M count=1' 2>/dev/null; done";
+    let ran = record(&file, &["-s", "-e", "task-clock,page-faults"], &["sh", "-c", script]).expect(0);
+    let pids: Vec<&str> = ran.stdout.split_whitespace().collect();
+    let text = kit::run(&["report", "-T", "-i", file.to_str().unwrap()]).expect(0).stdout;
+    let header = text.lines().find(|line| line.starts_with('#')).unwrap_or_else(|| panic!("{text}"));
+    // The title begins with a word of its own.
+    let column = header.split_whitespace().position(|word| word == "page-faults").unwrap() - 1;
+    let faults = |pid: &str| {
+        let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let row = rows.into_iter().find(|row| row.len() == 4 && row[0] == pid && row[1] == pid);
+        row.unwrap_or_else(|| panic!("no {pid} in {text}"))[column].parse::<u64>().unwrap()
+    };
+    assert_eq!(pids.len(), 4, "{text}");
+    let page = rustix::param::page_size();
+    for (pid, megabytes) in pids.iter().zip([0, 20, 40, 60]) {
+        let least = (megabytes << 20) / page;
+        let own = faults(pid) as usize;
+        assert!((least.max(10)..least + 2000).contains(&own), "{pid}: {own} of {least} faults: {text}");
+    }
+    // perf finds the event by the record's trailer.
+    let perfs = perf(&["report", "--stdio", "-T"], &file);
+    let root = perfs.lines().find(|line| line.split_whitespace().next() == Some(pids[0]));
+    let counts: Vec<u64> =
+        root.unwrap().split_whitespace().skip(2).map(|word| word.parse().unwrap()).collect();
+    assert!(counts.contains(&faults(pids[0])) && !counts.contains(&0), "{perfs}{text}");
+}
+
 /// The counts of a group that is read with its leader's samples are those of each thread; children have their
 /// own.
 #[test]
@@ -81,6 +116,27 @@ fn a_group_read_by_its_leader_has_children() {
     assert!(total > pages * 0.2 && total < pages * 1.2 + 2000.0, "{total} of {pages}: {rows}");
     let dd = faults["rows"].as_array().unwrap().iter().any(|row| row.to_string().contains("\"dd\""));
     assert!(dd, "{rows}");
+}
+
+#[test]
+fn a_clock_stands_in_for_cycles() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("perf.data");
+    let run = record(&file, &["-e", "cycles:up"], &["true"]).expect(0);
+    let strict = record(&lab.path("strict"), &["--strict", "-e", "cycles:up"], &["true"]);
+    let (sampled, status) = match run.stderr.contains("sampling cpu-clock, since there are no cycles: ") {
+        true => ("cpu-clock:u\n", 1),
+        false => ("cycles:up\n", 0),
+    };
+    assert_eq!(kit::run(&["evlist", "-i", file.to_str().expect("a plain path")]).expect(0).stdout, sampled);
+    let strict = strict.expect(status);
+    assert!(status == 0 || strict.stderr.contains("sampling cycles:up: "), "{}", strict.stderr);
+    // What is not cycles has no clock to stand in for it.
+    let other = record(&lab.path("other"), &["-e", "branches"], &["true"]);
+    other.expect(status);
 }
 
 #[test]
