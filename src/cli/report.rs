@@ -198,12 +198,16 @@ pub struct Report {
     #[arg(short = 't', short_alias = 'x', long, value_name = "SEP")]
     pub field_separator: Option<String>,
 
-    /// Print the members of a group of events side by side
+    /// Print all events side by side, not only those that were recorded as a group
     #[arg(long)]
     pub group: bool,
 
+    /// Print a table for each event, groups or not
+    #[arg(long, conflicts_with_all = ["group"])]
+    pub no_group: bool,
+
     /// Sort by the member of the group with this index
-    #[arg(long, value_name = "INDEX", requires = "group")]
+    #[arg(long, value_name = "INDEX", conflicts_with = "no_group")]
     pub group_sort_idx: Option<usize>,
 
     /// Print plain text, on a terminal too

@@ -278,7 +278,6 @@ fn streams_that_we_write_are_read_by_perf() {
             writer.finish(reader.features()).expect("it finishes");
             let again = agree(&copy);
             assert_eq!(our_counts(&again)["SAMPLE"], our_counts(&reader)["SAMPLE"]);
-            let names = |reader: &Reader| reader.events().iter().map(|e| e.name()).collect::<Vec<_>>();
             assert_eq!(names(&again), names(&reader));
             assert!(
                 perf(&["script"], &copy) == perf(&["script"], &file),
@@ -286,6 +285,33 @@ fn streams_that_we_write_are_read_by_perf() {
             );
         }
     }
+}
+
+/// The names of a recording's events.
+fn names(reader: &Reader) -> Vec<String> {
+    reader.events().iter().map(RecordedEvent::name).collect()
+}
+
+#[test]
+fn events_that_nobody_named_have_perfs_names() {
+    if !kit::need_program("perf") || !kit::need_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("named");
+    record(&file, &["-e", "sched:sched_switch,cpu-clock:u,page-faults:k,mem:0x1000:w", "-a"]);
+    let reader = Reader::open(&file).expect("pmc reads it");
+    // A stream that says what was asked for, and not by which name; the tracepoint's stands in its format.
+    let events: Vec<RecordedEvent> =
+        reader.events().iter().map(|event| RecordedEvent { name: None, ..event.clone() }).collect();
+    let features = Features { event_desc: None, ..reader.features().clone() };
+    let copy = lab.path("unnamed");
+    let stream = std::fs::File::create(&copy).expect("it can be made");
+    let writer = Writer::stream(stream, &copy, &events, &features, Options::default());
+    writer.expect("the writer begins").finish(&features).expect("it finishes");
+    let unnamed = names(&Reader::open(&copy).expect("pmc reads it"));
+    // With `u` perf leaves out guests too, and tells it by the `H`.
+    assert_eq!(unnamed[..4], ["sched:sched_switch", "cpu-clock:uH", "page-faults:k", "mem:0x1000:w"]);
 }
 
 #[test]

@@ -456,7 +456,7 @@ fn both_byte_orders_say_the_same() {
         assert_eq!((reader.is_foreign(), reader.form(), reader.notes()), (big, Form::File, &[][..]));
         assert_eq!(reader.features().hostname.as_deref(), Some("elsewhere"));
         let event = &reader.events()[0];
-        assert_eq!((event.ids.as_slice(), event.name().as_str()), (&[77][..], "cpu-clock"));
+        assert_eq!((event.ids.as_slice(), event.name().as_str()), (&[77][..], "cpu-clock:pp"));
         assert_eq!(
             (event.attr.precise_ip(), event.attr.clockid(), event.attr.sample_max_stack()),
             (2, 1, 127)

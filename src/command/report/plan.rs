@@ -14,7 +14,7 @@ use crate::profile::sampled::table::{Only, Rank};
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
 use crate::symbol::Depth;
 use crate::units::MS;
-use crate::view::report::{Column, Form, Layout, Shape, Unit};
+use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
 /// What `pmc report` does.
 #[derive(Debug)]
@@ -88,7 +88,11 @@ impl Plan {
             } else {
                 usual.branch_limit
             }),
-            group: typed.group,
+            grouping: match (typed.group, typed.no_group) {
+                (_, true) => Grouping::Apart,
+                (true, _) => Grouping::All,
+                _ => Grouping::Recorded,
+            },
             widths: typed.column_widths.clone(),
             callee: tree == Some(Order::Callee),
             shape,
@@ -161,7 +165,12 @@ impl Plan {
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,
-            browses: !(typed.stdio || parseable || typed.header || typed.header_only || typed.group)
+            browses: !(typed.stdio
+                || parseable
+                || typed.header
+                || typed.header_only
+                || typed.group
+                || typed.no_group)
                 && !(typed.stats || typed.tasks || typed.mmaps || typed.threads || typed.hierarchy)
                 && typed.max_rows.is_none()
                 && typed.fields.is_empty()

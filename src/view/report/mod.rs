@@ -96,8 +96,8 @@ pub struct Layout {
     pub row_limit: f64,
     /// Branches of the tree below this percentage are left out.
     pub branch_limit: f64,
-    /// Members of a group side by side.
-    pub group: bool,
+    /// Which events stand side by side.
+    pub grouping: Grouping,
     /// Widths of the columns, where they are given.
     pub widths: Vec<usize>,
     /// The tree has the sampled functions at its top.
@@ -120,6 +120,17 @@ pub struct Layout {
     pub sort_member: usize,
 }
 
+/// Which events share a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// None.
+    Apart,
+    /// Those that were recorded as a group.
+    Recorded,
+    /// All, where no group was recorded.
+    All,
+}
+
 /// The costliest rows and the tree below them, as text.
 impl Default for Layout {
     fn default() -> Self {
@@ -131,7 +142,7 @@ impl Default for Layout {
             rows: 20,
             row_limit: 0.0,
             branch_limit: 0.5,
-            group: false,
+            grouping: Grouping::Recorded,
             widths: Vec::new(),
             callee: false,
             shape: Shape::Tree,
@@ -205,14 +216,14 @@ struct Line<'a> {
 
 /// The events that stand side by side in the table of this one; none where it stands in its leader's.
 fn side_by_side<'a>(profile: &'a Profile, layout: &Layout, index: usize) -> Vec<&'a Event> {
-    let event = &profile.events[index];
-    if !layout.group {
-        return vec![event];
-    }
-    if event.leader != index {
-        return Vec::new();
-    }
-    profile.events.iter().filter(|member| member.leader == index).collect()
+    let events = &profile.events;
+    let has_groups = events.iter().enumerate().any(|(at, event)| event.leader != at);
+    let leader = |at: usize| match layout.grouping {
+        Grouping::Apart => at,
+        Grouping::All if !has_groups => 0,
+        Grouping::Recorded | Grouping::All => events[at].leader,
+    };
+    (0..events.len()).filter(|&at| leader(at) == index).map(|at| &events[at]).collect()
 }
 
 /// The lines of a table, above the limit: in the leader's order, then what only others have. With their

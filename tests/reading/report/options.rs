@@ -198,3 +198,24 @@ fn lists_of_what_else_is_there() {
         counts.stdout
     );
 }
+
+#[test]
+fn recorded_groups_share_a_table() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let deep = deep.to_str().unwrap();
+    // By table: how many columns of cost it has.
+    let tables = |file: &std::path::Path, options: &[&str]| -> Vec<usize> {
+        let form =
+            ["report", "--stdio", "--no-children", "-g", "none", "-s", "sym", "-i", file.to_str().unwrap()];
+        let text = kit::run(&[&form[..], options].concat()).expect(0).stdout;
+        let columns = text.lines().map(|line| line.matches("Overhead").count());
+        columns.filter(|count| *count > 0).collect()
+    };
+    let group = lab.record("group", &["-e", "{cpu-clock,task-clock}"], &[deep], false);
+    assert_eq!(tables(&group, &[]), [2]);
+    assert_eq!(tables(&group, &["--no-group"]), [1, 1]);
+    let apart = lab.record("apart", &["-e", "cpu-clock,task-clock"], &[deep], false);
+    assert_eq!(tables(&apart, &[]), [1, 1]);
+    assert_eq!(tables(&apart, &["--group"]), [2]);
+}
