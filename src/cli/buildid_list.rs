@@ -7,7 +7,8 @@ use clap::Args;
 /// List the build-ids of the files in a recording.
 #[derive(Debug, Args)]
 pub struct BuildidList {
-    /// The recording, or a program or library (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    /// The recording, or a program or library (also as -i); `-` is standard input [default: what comes on it,
+    /// else perf.data]
     #[arg(value_name = "FILE", conflicts_with = "input")]
     pub file: Option<PathBuf>,
 

@@ -1,10 +1,9 @@
 //! Whether somebody sends us something on standard input without being asked.
 
-use std::io::stdin;
-
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ioctl_fionread};
+use rustix::stdio::stdin;
 
 /// Whether standard input is a file that is not empty, or a pipe into which something is written: then waits
 /// for its first byte, or its end. A terminal, a device or a closed pipe brings nothing.
