@@ -8,6 +8,7 @@ pub mod diff;
 pub mod evlist;
 pub mod info;
 pub mod list;
+pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
 pub mod record;

@@ -27,6 +27,7 @@ mod version;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::cli::perf_only::PERF_ONLY;
 use crate::cli::{Cli, Command};
 use crate::error::{Exit, Result, say};
 use crate::host::Host;
@@ -44,7 +45,7 @@ pub fn main() -> Exit {
             return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
         }
         Err(complaint) => {
-            say::error(&usage::error(&complaint));
+            say::error(&usage::error(&complaint, PERF_ONLY));
             return Exit::Usage;
         }
     };

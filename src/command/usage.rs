@@ -7,65 +7,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::error::Error;
 
-/// Commands of perf's that pmc has not: what each is for, and what of pmc comes nearest.
-const PERF_ONLY: &[(&[&str], &str, &str)] = &[
-    (
-        &["sched", "kwork"],
-        "follows the scheduler's tracepoints",
-        "pmc record -e 'sched:*' -a, then pmc script; perf sched reads that file too",
-    ),
-    (
-        &["lock"],
-        "analyses the tracepoints of locks",
-        "pmc record -e 'lock:*' -a -g, then pmc report; perf lock reads that file too",
-    ),
-    (
-        &["mem", "c2c"],
-        "samples memory accesses",
-        "pmc record -d -W -e EVENT, then pmc report --mem-mode; perf mem report and perf c2c report read that file too",
-    ),
-    (
-        &["trace"],
-        "prints system calls as they happen",
-        "pmc stat -e 'syscalls:*' counts them; pmc record -e 'syscalls:*' then pmc script prints them",
-    ),
-    (
-        &["probe"],
-        "defines probes in tracefs",
-        "uprobe:FILE:FUNCTION is an event of pmc's, and pmc counts and samples what perf probe defined",
-    ),
-    (
-        &["kvm", "iostat", "kmem"],
-        "follows tracepoints of one subsystem",
-        "pmc record -e 'SYSTEM:*' -a, then pmc script; perf reads that file too",
-    ),
-    (&["ftrace"], "drives the kernel's function tracer", "pmc record -e 'SYSTEM:*' for tracepoints"),
-    (
-        &["timechart"],
-        "draws what each CPU did",
-        "pmc record -e 'sched:*,power:*' -a; perf timechart reads that file",
-    ),
-    (
-        &["bench", "test"],
-        "measures or tests perf and the kernel",
-        "pmc stat -r N COMMAND repeats and compares",
-    ),
-    (
-        &["daemon"],
-        "keeps recordings running",
-        "pmc record --overwrite --switch-output takes snapshots on SIGUSR2",
-    ),
-    (
-        &["archive", "buildid-cache", "inject", "data"],
-        "keeps or rewrites recordings and their files",
-        "perf does it with files that pmc writes; pmc report finds symbols by build-id where perf keeps them",
-    ),
-    (&["config"], "keeps perf's settings", "pmc has options and no settings file"),
-    (&["kallsyms"], "looks up a kernel symbol", "grep ' NAME$' /proc/kallsyms"),
-];
+/// Names of commands that only perf has, what they are for, and what of pmc comes nearest.
+type PerfOnly = (&'static [&'static str], &'static str, &'static str);
 
-/// A complaint of clap's as an error.
-pub(super) fn error(complaint: &clap::Error) -> Error {
+/// A complaint of clap's as an error. `perf_only`: commands that pmc has not.
+pub(super) fn error(complaint: &clap::Error, perf_only: &[PerfOnly]) -> Error {
     let texts = |kind| match complaint.get(kind) {
         Some(ContextValue::String(text)) => vec![text.as_str()],
         Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
@@ -73,7 +19,7 @@ pub(super) fn error(complaint: &clap::Error) -> Error {
     };
     let command = command(complaint);
     let error = match (&texts(ContextKind::InvalidSubcommand)[..], &texts(ContextKind::InvalidArg)[..]) {
-        ([name], _) => match PERF_ONLY.iter().find(|(names, ..)| names.contains(name)) {
+        ([name], _) => match perf_only.iter().find(|(names, ..)| names.contains(name)) {
             Some((_, what, instead)) => {
                 return Error::usage(format!("pmc has no command {name}"))
                     .why(format!("perf {name} {what}; pmc counts, samples and shows"))

@@ -21,6 +21,7 @@ pub(crate) mod launch;
 pub(crate) mod live;
 mod misattributed_samples;
 mod new_threads;
+pub(crate) mod no_samples;
 pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod reservation;

@@ -6,7 +6,6 @@
 //! [`plan`] turns what was typed into what it means; [`recording`](crate::recording) does it; [`status`] says
 //! how it goes.
 
-mod empty;
 pub(in crate::command) mod plan;
 mod status;
 
@@ -22,7 +21,7 @@ use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run, StatusLine};
 use crate::recording::reservation::reserve;
-use crate::recording::{launch, open};
+use crate::recording::{launch, no_samples, open};
 use crate::sys::process::Stdout;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
@@ -95,7 +94,8 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
         (_, None, Some(outcome)) if !run.is_full && !run.timed_out => launch::exit_of(outcome.ended),
         _ => Exit::Done,
     };
-    let reason = empty::reason(plan, events, &run);
+    let lost = status::lost(&run.totals, &run.readings);
+    let reason = no_samples::reason(&plan.sample, events, &run, lost);
     let own_cpu = crate::sys::clock::process_cpu_ns();
     if plan.json {
         let document = status::document(&run, events, reason.as_ref(), own_cpu, exit);
@@ -117,7 +117,7 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     if run.ends.cut * 100 >= run.ends.walked.max(1) {
         say::warn(&Warning::StacksCut { percent: run.ends.cut as f64 / run.ends.walked as f64 * 100.0 });
     }
-    if status::lost(&run.totals, &run.readings) > 0 {
+    if lost > 0 {
         say::warn(&Warning::RecordsLost);
     }
     run.failed.map_or(Ok(exit), Err)

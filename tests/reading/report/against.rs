@@ -254,8 +254,10 @@ pub(crate) fn scripts_agree(file: &Path, options: &[&str]) {
 #[track_caller]
 pub(crate) fn lines_agree(file: &Path, options: &[&str]) -> usize {
     let (theirs, ours) = (script("perf", file, options), script("pmc", file, options));
+    // Foreign names may hold what would drive a terminal: perf prints it as it is, pmc does not.
+    let is_plain = |line: &str| !line.contains(|c: char| c.is_control() && c != '\t');
     for (number, (a, b)) in theirs.lines().zip(ours.lines()).enumerate() {
-        if a != b {
+        if a != b && is_plain(a) {
             let place = format!("{} {options:?}: line {}: perf {a:?}, pmc {b:?}", file.display(), number + 1);
             assert_eq!(comparable(a), comparable(b), "{place}");
         }

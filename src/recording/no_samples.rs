@@ -2,25 +2,23 @@
 //!
 //! Receives the plan and what the recording came to; hands on a warning, for nobody should have to guess.
 
-use super::Plan;
-use super::status::lost;
+use super::file::recorder::Run;
+use super::plan::{Delay, SamplePlan, Scope};
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{CPU_CLOCK, TASK_CLOCK};
 use crate::error::Warning;
 use crate::perfdata::RecordedEvent;
-use crate::recording::file::recorder::Run;
-use crate::recording::plan::{Delay, Scope};
 use crate::units::{S, duration, thousands};
 
-/// The likely reason; `None` where there are samples, or none were to be.
-pub(super) fn reason(plan: &Plan, events: &[RecordedEvent], run: &Run) -> Option<Warning> {
-    let none = run.totals.samples + run.totals.unwritten + lost(&run.totals, &run.readings) == 0;
-    if !none || plan.sample.options.no_samples || run.failed.is_some() {
+/// The likely reason; `None` where there are samples, or none were to be. `lost`: records that found no room.
+pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, lost: u64) -> Option<Warning> {
+    let none = run.totals.samples + run.totals.unwritten + lost == 0;
+    if !none || plan.options.no_samples || run.failed.is_some() {
         return None;
     }
     let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
     let elapsed = duration(run.elapsed_ns as f64);
-    match plan.sample.course.delay {
+    match plan.course.delay {
         Delay::Ns(ns) if run.elapsed_ns <= ns => {
             let delay = duration(ns as f64);
             return because(
@@ -43,9 +41,9 @@ pub(super) fn reason(plan: &Plan, events: &[RecordedEvent], run: &Run) -> Option
     let (name, attr) = (event.name(), &event.attr);
     let is_clock = attr.kind() == kind::SOFTWARE && [CPU_CLOCK, TASK_CLOCK].contains(&attr.config());
     let amount = |value: u64| if is_clock { duration(value as f64) } else { thousands(value) };
-    let whose = if matches!(plan.sample.scope, Scope::Cpus(_)) { "CPU" } else { "thread" };
+    let whose = if matches!(plan.scope, Scope::Cpus(_)) { "CPU" } else { "thread" };
     match count {
-        0 if !plan.sample.filters.is_empty() => {
+        0 if !plan.filters.is_empty() => {
             because(format!("no {name} passed --filter in {elapsed}"), "check the filter, or record longer")
         }
         0 if is_clock || attr.kind() == kind::HARDWARE => because(
