@@ -14,7 +14,7 @@ const COMMAND: [&str; 3] = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i 
 const CSV: &[&str] = &[
     "-x, -e task-clock",
     "-x, -e page-faults,minor-faults,major-faults,context-switches,cpu-migrations",
-    "-x; -e cs:u,page-faults:k",
+    "-x; -e page-faults:u,page-faults:k",
     "-x, -e {task-clock,page-faults},alignment-faults",
     "-x, -e duration_time,task-clock",
     "-x, -a -A -e cpu-clock,context-switches",
