@@ -8,7 +8,7 @@ type Till struct{ sum uint64 }
 var tick uint64
 
 func (t *Till) ring(price uint64) {
-	t.sum += price * tick // mark ring
+	t.sum = t.sum/7 + t.sum%13 + price*tick // mark ring
 }
 
 //go:noinline
@@ -37,7 +37,7 @@ func day(customers int) uint64 {
 
 func main() {
 	tick = uint64(len(os.Args))
-	if day(2500) == 42 { // mark main
+	if day(250) == 42 { // mark main
 		os.Exit(1)
 	}
 }

@@ -108,7 +108,7 @@ fn go_by_frame_pointers_and_by_tables() {
         let trust = &document["trust"];
         let (rooted, whole) = (trust["rooted"].as_u64().unwrap(), trust["stacks"].as_u64().unwrap());
         assert!(rooted * 10 > whole * 9, "goexit begins a stack: {trust}");
-        // The loop and what is inlined into it take turns; all have the same stack below.
+        // The loop and what is inlined into it, which is most of the work, take turns; all have the same stack below.
         let lines = ["ring", "serve", "loop"].map(|mark| place(&source, mark));
         let stacks = stacks(&file);
         let hot = |stack: &&Vec<Frame>| stack.iter().any(|frame| frame.symbol == "main.serve");
