@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::analysis::request::{SampleSelection, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
 use crate::cli::symbol_files::SymbolFiles;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, say};
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
@@ -18,7 +18,8 @@ use crate::units::{self, MS, S, parse_duration};
 
 /// The recording that is read unless another is named: what comes on standard input, else `perf.data`.
 pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
-    let unnamed = || if standard_input::brings_something() { "-" } else { "perf.data" }.into();
+    let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");
+    let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
 }
 
