@@ -46,7 +46,6 @@ pub const MAJOR_FAULTS: u64 = 6;
 pub const DUMMY: u64 = 9;
 /// `bpf-output` (`PERF_COUNT_SW_BPF_OUTPUT`).
 pub const BPF_OUTPUT: u64 = 10;
-
 /// `cgroup-switches` (`PERF_COUNT_SW_CGROUP_SWITCHES`).
 pub const CGROUP_SWITCHES: u64 = 11;
 
@@ -77,15 +76,15 @@ pub const GENERIC: &[GenericEvent] = &[
     software(CPU_CLOCK, &["cpu-clock"], "time on the CPU by its high-resolution timer, nanoseconds"),
     software(TASK_CLOCK, &["task-clock"], "time the task ran, nanoseconds"),
     software(PAGE_FAULTS, &["page-faults", "faults"], "page faults"),
-    software(3, &["context-switches", "cs"], "switches to another task"),
-    software(4, &["cpu-migrations", "migrations"], "moves of the task to another CPU"),
+    software(CONTEXT_SWITCHES, &["context-switches", "cs"], "switches to another task"),
+    software(CPU_MIGRATIONS, &["cpu-migrations", "migrations"], "moves of the task to another CPU"),
     software(MINOR_FAULTS, &["minor-faults"], "page faults served without reading from a disk"),
     software(MAJOR_FAULTS, &["major-faults"], "page faults that had to wait for a disk"),
     software(7, &["alignment-faults"], "unaligned accesses that the kernel mended"),
     software(8, &["emulation-faults"], "instructions that the kernel emulated"),
     software(DUMMY, &["dummy"], "nothing: carries side-band records"),
     software(BPF_OUTPUT, &["bpf-output"], "data that BPF programs write"),
-    software(11, &["cgroup-switches"], "switches to a task of another cgroup"),
+    software(CGROUP_SWITCHES, &["cgroup-switches"], "switches to a task of another cgroup"),
 ];
 
 /// The generic event of this name.

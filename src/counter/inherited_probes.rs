@@ -57,7 +57,8 @@ pub fn make_inheritable<'a>(
         if attr.config1_text().is_none() {
             continue;
         }
-        match define(attr, host) {
+        let is_first = definitions.is_empty();
+        match define(attr, is_first, host) {
             Ok((definition, id)) => {
                 *attr = as_tracepoint(attr, id);
                 spec.pmu = Some("tracepoint".to_owned());
@@ -72,15 +73,17 @@ pub fn make_inheritable<'a>(
     (definitions, left_out)
 }
 
-/// Defines the probe that the uprobe PMU was asked for; its number.
-fn define(attr: &Attr, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
+/// Defines the probe that the uprobe PMU was asked for; its number. The first clears up what others left.
+fn define(attr: &Attr, is_first: bool, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
     let path = attr.config1_text().map(|path| path.to_string_lossy()).unwrap_or_default();
     // The kernel takes the line apart at blanks, and everything after a # for a comment.
     if path.contains(|c: char| c.is_whitespace() || matches!(c, '#' | char::REPLACEMENT_CHARACTER)) {
         return Err(io::Error::from_raw_os_error(errno::EINVAL));
     }
     let list = host.tracefs().map_err(io::Error::other)?.with_file_name("uprobe_events");
-    remove_abandoned(&list, host);
+    if is_first {
+        remove_abandoned(&list, host);
+    }
     let letter = if attr.config() & RETURNS != 0 { 'r' } else { 'p' };
     let semaphore = match attr.config() >> 32 {
         0 => String::new(),

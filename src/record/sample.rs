@@ -9,7 +9,7 @@
 //!          | interrupt regs | phys_addr | cgroup | data page | code page | aux
 //! ```
 
-use super::sample_layout::{Front, SampleLayout, split};
+use super::sample_layout::{FRONT_BITS, Front, SampleLayout, split};
 use super::{Cursor, RawRecord, Thread, Words};
 use crate::abi::{Context, CpuMode, branch_sample_type, read_format, sample_type};
 use crate::units::PerfTime;
@@ -118,7 +118,17 @@ impl<'a> Sample<'a> {
 
     /// Bytes behind the last field: more than 0 says that the record's size is wrong. `None` as for
     /// [`parts`](Self::parts).
+    #[inline]
     pub fn excess(&self) -> Option<u64> {
+        // Every sample of a recording comes by here: most hold a chain at most, and need not be taken apart.
+        if self.layout.sample_type & !(FRONT_BITS | sample_type::CALLCHAIN) == 0 {
+            let mut rest = self.variable()?;
+            if self.layout.sample_type & sample_type::CALLCHAIN != 0 {
+                let count = rest.u64()?;
+                rest.words(count)?;
+            }
+            return Some(rest.rest().len() as u64);
+        }
         let (_, rest) = self.walk()?;
         // Higher bits are fields of a newer kernel.
         let is_known = self.layout.sample_type < sample_type::WEIGHT_STRUCT << 1;

@@ -41,6 +41,16 @@ const TRAILER: [u64; 6] = [
 /// Stands for "not there".
 pub(super) const NONE: u8 = u8::MAX;
 
+/// The bits of [`FRONT`].
+pub(super) const FRONT_BITS: u64 = {
+    let (mut bits, mut at) = (0, 0);
+    while at < FRONT.len() {
+        bits |= FRONT[at];
+        at += 1;
+    }
+    bits
+};
+
 /// Index into [`SampleLayout::at`]: the order of [`FRONT`].
 #[derive(Clone, Copy)]
 #[repr(usize)]

@@ -19,7 +19,7 @@ pub(crate) fn reason(plan: &SamplePlan, events: &[RecordedEvent], run: &Run, los
     let because = |why: String, remedy| Some(Warning::NoSamples { why, remedy });
     let elapsed = duration(run.elapsed_ns as f64);
     match plan.course.delay {
-        Delay::Ns(ns) if run.elapsed_ns <= ns => {
+        Delay::Ns(ns) if !run.was_ever_on => {
             let delay = duration(ns as f64);
             return because(
                 format!("it was over after {elapsed}, before the delay (-D, {delay})"),

@@ -72,8 +72,9 @@ pub(crate) struct Run {
     pub(crate) totals: Totals,
     /// What each instance of an event has counted and lost.
     pub(crate) readings: Vec<Reading>,
-    /// Nanoseconds from start to end.
+    /// Nanoseconds from when the events were first on to the end; if they never were (`-D`), from the start.
     pub(crate) elapsed_ns: u64,
+    pub(crate) was_ever_on: bool,
     pub(crate) outcome: Option<Outcome>,
     /// pmc was told to end by this signal.
     pub(crate) interrupted: Option<i32>,
@@ -129,6 +130,7 @@ impl Recording<'_> {
             totals: recorder.output.totals(),
             readings: recorder.readings,
             elapsed_ns: measured.now - measured.start,
+            was_ever_on: measured.activity.was_ever_on(),
             outcome: measured.ending.outcome,
             interrupted: measured.ending.interrupted(),
             failed: recorder.failed,

@@ -407,6 +407,8 @@ fn a_recording_without_samples_says_why() {
         (&["-e", "cpu-clock", "-p", &pid, "--timeout", "50ms"], &[], "never ran on a CPU in"),
         (&["-e", "page-faults", "-p", &pid, "--timeout", "50ms"], &[], "page-faults did not happen in"),
         (&["-e", "cpu-clock", "-D", "1h"], &["true"], "before the delay (-D, 60 min 0 s)"),
+        // The delay is over, though what followed it was shorter.
+        (&["-e", "cpu-clock", "-p", &pid, "-D", "300ms", "--timeout", "50ms"], &[], "never ran on a CPU in"),
         (&nobody, &["true"], "no sched:sched_switch passed --filter"),
     ] {
         let run = record(&file, options, command).expect(0);
