@@ -102,8 +102,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers), lbr (branch records)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Record everything on these CPUs, such as 0-3,8' -r

@@ -11,7 +11,7 @@ use super::symbols::Symbols;
 use crate::address::Avma;
 use crate::profile::sampled::quality::Ends;
 use crate::record::Parts;
-use crate::record::sample::ABI_64;
+use crate::record::sample::{ABI_64, user_part};
 use crate::session::{Epoch, History, Session, Unwind, Walk};
 use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
 
@@ -153,8 +153,12 @@ impl Walk for OneThread<'_> {
             }
         };
         let end = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
+        // What the kernel found by frame pointers may lead further.
+        let callers = user_part(parts.callchain.unwrap_or_default());
+        let goes_on = self.walker.complete(&space, callers, self.shared.most, &mut self.chain);
         match end {
             End::Root => {}
+            _ if goes_on => {}
             End::Cut => self.ends.cut += 1,
             End::Lost => self.ends.lost += 1,
             End::Long => self.ends.long += 1,

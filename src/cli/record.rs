@@ -53,11 +53,12 @@ pub struct Record {
     #[arg(short = 'g')]
     pub stacks: bool,
 
-    /// Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)
+    /// Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the
+    /// stack), fp (frame pointers), lbr (branch records)
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to
+    /// With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to
     /// be unwound when the file is read
     #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
     pub unwind: String,

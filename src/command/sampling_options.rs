@@ -99,18 +99,21 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
     };
     let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
     let wrong = || {
-        Error::usage(format!("--call-graph {text}: expected fp, lbr or dwarf[,BYTES]"))
+        Error::usage(format!("--call-graph {text}: expected auto[,BYTES], fp, lbr or dwarf[,BYTES]"))
             .try_this("--call-graph dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
     };
     match (mode, size) {
         ("fp", None) => Ok(Some(CallGraph::Fp)),
         ("lbr", None) => Ok(Some(CallGraph::Lbr)),
-        ("dwarf", None) => Ok(Some(CallGraph::Dwarf(DEFAULT_STACK))),
-        ("dwarf", Some(size)) => {
+        ("dwarf" | "auto", size) => {
             // The kernel takes a multiple of 8 that fits into a record with everything else.
-            let bytes: u32 = size.parse().map_err(|_| wrong())?;
+            let bytes: u32 = size.map_or(Ok(DEFAULT_STACK), str::parse).map_err(|_| wrong())?;
             let rounded = bytes.next_multiple_of(8);
-            if bytes == 0 || rounded > 65528 { Err(wrong()) } else { Ok(Some(CallGraph::Dwarf(rounded))) }
+            match (mode, bytes == 0 || rounded > 65528) {
+                (_, true) => Err(wrong()),
+                ("auto", false) => Ok(Some(CallGraph::Auto(rounded))),
+                (_, false) => Ok(Some(CallGraph::Dwarf(rounded))),
+            }
         }
         _ => Err(wrong()),
     }

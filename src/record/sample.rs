@@ -11,7 +11,7 @@
 
 use super::sample_layout::{FRONT_BITS, Front, SampleLayout, split};
 use super::{Cursor, RawRecord, Thread, Words};
-use crate::abi::{Context, CpuMode, branch_sample_type, read_format, sample_type};
+use crate::abi::{Context, CpuMode, branch_sample_type, context, read_format, sample_type};
 use crate::units::PerfTime;
 
 /// One sample. Numbers are `None` when the event did not select them.
@@ -237,6 +237,11 @@ impl From<u64> for ChainEntry {
 /// A call chain's entries, markers told from addresses.
 pub fn chain_entries(chain: Words<'_>) -> impl DoubleEndedIterator<Item = ChainEntry> + ExactSizeIterator {
     chain.iter().map(ChainEntry::from)
+}
+
+/// The process's part of a call chain, without its marker.
+pub fn user_part(chain: Words<'_>) -> impl Iterator<Item = u64> + '_ {
+    chain.iter().skip_while(|word| *word != context::USER).skip(1).take_while(|word| *word < context::MAX)
 }
 
 /// Counter values in a `READ` record or field.

@@ -94,13 +94,14 @@ impl Lost {
             ReadValues::parse(&mut c, layout.read_format)?;
         }
         out.extend_from_slice(&all[..at(&c)]);
-        let kernel = if has(sample_type::CALLCHAIN) {
+        let recorded = if has(sample_type::CALLCHAIN) {
             let count = c.u64()?;
             c.words(count)?
         } else {
             Default::default()
         };
-        let whole = whole_chain(sample, kernel.iter(), chain);
+        let kernel = recorded.iter().take_while(|word| *word != context::USER);
+        let whole = whole_chain(sample, kernel, chain);
         out.extend((whole.len() as u64).to_ne_bytes());
         whole.iter().for_each(|word| out.extend(word.to_ne_bytes()));
         // Raw data and branches.

@@ -100,7 +100,7 @@ pub(crate) fn check_frequency(plan: &mut SamplePlan, host: &Host) -> Result<()> 
 fn unwinds(plan: &SamplePlan, groups: &[(EventGroup, Option<Rc<Cgroup>>)]) -> bool {
     let mut written =
         groups.iter().flat_map(|(group, _)| &group.events).map(|spec| &spec.qualifiers.call_graph);
-    let copies = matches!(plan.options.call_graph, Some(CallGraph::Dwarf(_)));
+    let copies = plan.options.call_graph.is_some_and(CallGraph::copies);
     plan.unwinds && (copies || written.any(|mode| mode.as_deref() == Some("dwarf")))
 }
 

@@ -182,6 +182,8 @@ pub struct Walker {
     seen: FxHashMap<u16, u64>,
     /// By space and address.
     coverage: FxHashMap<(u64, u64), Coverage>,
+    /// How many frame records the last walk passed; `None` if it reached the root, or lost the way.
+    frame_records: Option<usize>,
 }
 
 /// Addresses whose coverage is remembered.
@@ -200,11 +202,41 @@ impl Default for Walker {
             aarch64: CacheAarch64::new(),
             seen: FxHashMap::default(),
             coverage: FxHashMap::default(),
+            frame_records: None,
         }
     }
 }
 
 impl Walker {
+    /// Goes on where the last walk ended without reaching the root, with what the kernel found by frame
+    /// pointers: `recorded` is the process's part of its chain. What it found in frames that were walked is
+    /// known by the number of frame records that the walk has passed, beginning at the sampled frame pointer.
+    /// Whether anything was added.
+    ///
+    /// ```text
+    ///   walked              compare  sort  run       run's frame lies beyond the copy
+    ///   by frame pointers   compare  sort       main  _start     sort has no record; 1 was passed, compare's
+    ///   together            compare  sort  run  main  _start
+    /// ```
+    /// (A caller is missing between them where the outermost frame that was walked has no frame pointer.)
+    pub fn complete(
+        &self,
+        space: &Space,
+        recorded: impl Iterator<Item = u64>,
+        most: usize,
+        chain: &mut Vec<Avma>,
+    ) -> bool {
+        let Some(passed) = self.frame_records else { return false };
+        let walked = chain.len();
+        let is_code = |caller: &u64| {
+            let coverage = space.coverage(caller.wrapping_sub(1));
+            matches!(coverage, Coverage::Entry | Coverage::Bare)
+        };
+        let callers = recorded.skip(1 + passed).take_while(is_code);
+        chain.extend(callers.take(most.saturating_sub(walked)).map(Avma));
+        chain.len() > walked
+    }
+
     /// Unwinds one sample: the instruction pointer first, then return addresses, outwards. `stack` is what
     /// lay at `registers.sp` and above (its valid part, `dyn_size`). The chain is put into `chain`, at most
     /// `most` addresses.
@@ -231,14 +263,19 @@ impl Walker {
             *coverage.entry(key).or_insert_with(|| space.coverage(address))
         };
         let mut cut = false;
-        let mut read = |address: u64| {
-            let at = address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
-            let word: Option<[u8; 8]> = at.checked_add(8).and_then(|end| stack.get(at..end)?.try_into().ok());
-            // What lies not far above the copy was on the stack too; the rest is nonsense.
-            cut |= word.is_none() && at < stack.len().saturating_add(FAR);
-            word.map(u64::from_le_bytes).ok_or(())
+        let offset = |address: u64| address.checked_sub(registers.sp).and_then(|at| usize::try_from(at).ok());
+        let copied = |address: u64| {
+            let at = offset(address)?;
+            Some(u64::from_le_bytes(stack.get(at..at.checked_add(8)?)?.try_into().ok()?))
         };
-        let failed = match &space.unwinder {
+        let mut read = |address: u64| {
+            let word = copied(address);
+            // What lies not far above the copy was on the stack too; the rest is nonsense.
+            let is_near = || offset(address).is_some_and(|at| at < stack.len().saturating_add(FAR));
+            cut |= word.is_none() && is_near();
+            word.ok_or(())
+        };
+        let (failed, fp) = match &space.unwinder {
             ArchUnwinder::X86_64(unwinder) => {
                 let mut regs = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.fp);
                 for (register, value) in X86_64_OTHERS.into_iter().zip(registers.others) {
@@ -246,16 +283,22 @@ impl Walker {
                         regs.set(register, value);
                     }
                 }
-                follow(unwinder, registers.ip, regs, &mut self.x86_64, &mut read, &mut coverage, most, chain)
+                let (ip, cache) = (registers.ip, &mut self.x86_64);
+                let end = follow(unwinder, ip, &mut regs, cache, &mut read, &mut coverage, most, chain);
+                (end, regs.bp())
             }
             ArchUnwinder::Aarch64(unwinder) => {
                 let mask =
                     PtrAuthMask::from_max_known_address(unwinder.max_known_code_address().max(1 << 47));
-                let regs =
+                let mut regs =
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
-                follow(unwinder, registers.ip, regs, &mut self.aarch64, &mut read, &mut coverage, most, chain)
+                let (ip, cache) = (registers.ip, &mut self.aarch64);
+                let end = follow(unwinder, ip, &mut regs, cache, &mut read, &mut coverage, most, chain);
+                (end, regs.fp())
             }
         };
+        let is_short = matches!(failed, Outcome::Failed);
+        self.frame_records = if is_short { records_between(registers.fp, fp, copied) } else { None };
         let last = chain.last().copied().unwrap_or_default();
         // A caller's address is behind its call.
         let looked_up = if chain.len() > 1 { last.0.wrapping_sub(1) } else { last.0 };
@@ -306,29 +349,21 @@ enum Outcome {
 fn follow<U: Unwinder>(
     unwinder: &U,
     ip: u64,
-    regs: U::UnwindRegs,
+    regs: &mut U::UnwindRegs,
     cache: &mut U::Cache,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
     coverage: &mut impl FnMut(u64) -> Coverage,
     most: usize,
     chain: &mut Vec<Avma>,
 ) -> Outcome {
-    let mut frames = unwinder.iter_frames(ip, regs, cache, read);
+    let mut frame = FrameAddress::InstructionPointer(ip);
     let mut is_guess = false;
     loop {
         if chain.len() >= most {
             return Outcome::Long;
         }
-        let (address, looked_up) = match frames.next() {
-            Ok(Some(FrameAddress::InstructionPointer(address))) => (address, address),
-            // A caller's address is behind its call.
-            Ok(Some(FrameAddress::ReturnAddress(address))) => (address.get(), address.get() - 1),
-            Ok(None) => return Outcome::Root,
-            // A null return address is how several start files end the stack.
-            Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
-            Err(_) => return Outcome::Failed,
-        };
-        let here = coverage(looked_up);
+        // A caller's address is behind its call.
+        let (address, here) = (frame.address(), coverage(frame.address_for_lookup()));
         let is_caller = !chain.is_empty();
         let is_believed = match here {
             Coverage::Entry | Coverage::Bare => true,
@@ -340,7 +375,32 @@ fn follow<U: Unwinder>(
         }
         chain.push(Avma(address));
         is_guess = here != Coverage::Entry;
+        frame = match unwinder.unwind_frame(frame, regs, cache, read) {
+            // A null return address is how several start files end the stack.
+            Ok(None | Some(0)) | Err(framehop::Error::ReturnAddressIsNull) => return Outcome::Root,
+            Ok(Some(address)) => match FrameAddress::from_return_address(address) {
+                Some(caller) => caller,
+                None => return Outcome::Root,
+            },
+            Err(_) => return Outcome::Failed,
+        };
     }
+}
+
+/// Longest chain of frame records that is followed.
+const MOST_RECORDS: usize = 1024;
+
+/// How many frame records (a frame pointer and, behind it, the return address) lie on the way from one frame
+/// pointer to another; `None` where no way through the copy leads there.
+fn records_between(from: u64, to: u64, copied: impl Fn(u64) -> Option<u64>) -> Option<usize> {
+    let mut at = from;
+    for passed in 0..MOST_RECORDS {
+        if at == to {
+            return Some(passed);
+        }
+        at = copied(at).filter(|next| *next > at)?;
+    }
+    None
 }
 
 /// Below, nothing can be mapped; from [`USER_END`] on nothing of a process is, whatever the page tables.
@@ -388,6 +448,30 @@ mod tests {
             assert_eq!(chain[0], Avma(0x40_0010));
             assert!(matches!(end, End::NoTables(_)), "{end:?}");
         }
+    }
+
+    #[test]
+    fn a_walk_goes_on_with_what_frame_pointers_led_to() {
+        let sp = 0x7ffe_0000u64;
+        // One frame record; the one it leads to lies beyond the copy.
+        let words: [u64; 4] = [0, 0, sp + 8000, 0x40_1234];
+        let stack: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let registers = Registers { ip: 0x40_0010, sp, fp: sp + 16, ..Registers::default() };
+        let mut space = Space::new(Arch::X86_64);
+        space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
+        let (mut walker, mut chain) = (Walker::default(), Vec::new());
+        let recorded = [0x40_0010, 0x40_1234, 0x40_2345, 0x40_3456, 0x99, 0x40_4567];
+        let mut whole = |most: usize, fp: u64| {
+            walker.walk(&space, &Registers { fp, ..registers }, &stack, most, &mut chain);
+            let goes_on = walker.complete(&space, recorded.into_iter(), most, &mut chain);
+            (goes_on, chain.iter().map(|address| address.0).collect::<Vec<_>>())
+        };
+        // Up to what is no code.
+        assert_eq!(whole(9, registers.fp), (true, recorded[..4].to_vec()));
+        assert_eq!(whole(3, registers.fp), (true, recorded[..3].to_vec()));
+        assert_eq!(whole(2, registers.fp), (false, recorded[..2].to_vec()));
+        // Nothing could be walked: it is all the kernel's.
+        assert_eq!(whole(9, sp + 8000), (true, recorded[..4].to_vec()));
     }
 
     #[test]

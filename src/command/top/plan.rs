@@ -230,8 +230,8 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         );
     }
     let call_graph = sampling_options::call_graph(typed.call_graph.as_deref(), typed.stacks)?;
-    if matches!(call_graph, Some(CallGraph::Dwarf(_))) {
-        return Err(Error::usage("--call-graph dwarf: copies of stacks are not unwound on the fly")
+    if call_graph.is_some_and(CallGraph::copies) {
+        return Err(Error::usage("--call-graph dwarf and auto: copies of stacks are not unwound on the fly")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
     }
     let has = |key: SortKey| keys.contains(&key);

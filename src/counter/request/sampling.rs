@@ -42,6 +42,15 @@ pub enum CallGraph {
     Lbr,
     /// Registers and so many bytes of the stack, to be unwound later.
     Dwarf(u32),
+    /// Both: the kernel follows frame pointers, and copies are unwound; each completes the other.
+    Auto(u32),
+}
+
+impl CallGraph {
+    /// Whether stacks are copied, to be unwound.
+    pub fn copies(self) -> bool {
+        matches!(self, Self::Dwarf(_) | Self::Auto(_))
+    }
 }
 
 /// Bytes of stack that perf copies when nothing is said.
@@ -266,7 +275,7 @@ pub fn tracker(options: &SampleOptions, role: SampleRole) -> Result<(EventSpec, 
         ..options.clone()
     };
     // Data mappings belong to stacks that are copied, whichever event copies them.
-    let data_mappings = options.data_mappings || matches!(options.call_graph, Some(CallGraph::Dwarf(_)));
+    let data_mappings = options.data_mappings || options.call_graph.is_some_and(CallGraph::copies);
     let role = SampleRole {
         tracks: true,
         leads: true,
@@ -309,6 +318,7 @@ fn stacks(spec: &EventSpec, options: &SampleOptions) -> Option<CallGraph> {
         (Some("no"), _) => None,
         (Some("lbr"), _) => Some(CallGraph::Lbr),
         (Some("dwarf") | None, Some(CallGraph::Dwarf(bytes))) => Some(CallGraph::Dwarf(size(bytes))),
+        (None, Some(CallGraph::Auto(bytes))) => Some(CallGraph::Auto(size(bytes))),
         (Some("dwarf"), _) => Some(CallGraph::Dwarf(size(DEFAULT_STACK))),
         (Some(_), _) => Some(CallGraph::Fp),
         (None, chosen) => chosen,
@@ -340,14 +350,15 @@ fn call_graph(
         }
         // Branches of another kind were asked for: both cannot be, and perf then takes frame pointers.
         CallGraph::Lbr => {}
-        CallGraph::Dwarf(bytes) => {
+        CallGraph::Dwarf(bytes) | CallGraph::Auto(bytes) => {
             // The unwinder needs to know of data mappings, too; the address and its source are perf's way to
             // ask for them.
             *fields |=
                 sample_type::REGS_USER | sample_type::STACK_USER | sample_type::ADDR | sample_type::DATA_SRC;
             attr.set_sample_regs_user(arch::REGISTERS);
             attr.set_sample_stack_user(bytes);
-            attr.set(Flag::ExcludeCallchainUser, true);
+            let is_alone = matches!(chosen, CallGraph::Dwarf(_));
+            attr.set(Flag::ExcludeCallchainUser, is_alone || options.kernel_callchains);
         }
     }
 }

@@ -394,7 +394,7 @@ impl Recorder<'_> {
 
     fn extent(&self) -> Extent {
         let options = &self.plan.options;
-        let copies = matches!(options.call_graph, Some(CallGraph::Dwarf(_)));
+        let copies = options.call_graph.is_some_and(CallGraph::copies);
         Extent {
             // Whoever unwinds copies of stacks wants to know of data, too.
             data_mappings: options.data_mappings || !self.plan.unwinds && copies,

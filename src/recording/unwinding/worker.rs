@@ -16,7 +16,7 @@ use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
 use crate::abi::misc;
 use crate::address::Avma;
-use crate::record::sample::ABI_64;
+use crate::record::sample::{ABI_64, user_part};
 use crate::record::unwound::{self, Lost};
 use crate::record::{Layouts, RawRecord, Records, Sample, kind};
 use crate::session::RunningProcesses;
@@ -278,7 +278,10 @@ impl UnwindWorker {
         };
         let stack = stack.map_or(&[][..], |stack| stack.bytes);
         let end = self.walker.walk(&known.space, &registers, stack, most, &mut self.addresses);
-        self.ends += Ends { walked: 1, cut: u64::from(end == End::Cut) };
+        // The kernel may have followed frame pointers too, and further.
+        let recorded = parts.as_ref().and_then(|parts| parts.callchain).unwrap_or_default();
+        let goes_on = self.walker.complete(&known.space, user_part(recorded), most, &mut self.addresses);
+        self.ends += Ends { walked: 1, cut: u64::from(end == End::Cut && !goes_on) };
         self.chain.extend(self.addresses.iter().map(|address| address.0));
         // Without its tables code is walked by guesses: what went through it is not to be trusted.
         let is_missing =

@@ -110,6 +110,43 @@ fn what_is_unwound_at_once_says_what_a_deferred_recording_says() {
     assert!((beta - ours["beta"]).abs() < 0.1, "perf {beta}, pmc {}", ours["beta"]);
 }
 
+/// Keeps frame pointers; what `wide` called lies further from it than a copy reaches.
+const WIDE: &str = r#"
+volatile unsigned long sink;
+__attribute__((noinline)) int leaf(int n) { for (int i = 0; i < n; i++) sink += i * 7; return n; }
+__attribute__((noinline)) int wide(int n) {
+    volatile char b[20000];
+    b[n % 20000] = n;
+    return leaf(n) + b[n % 20000];
+}
+int main(void) { for (int i = 0; i < 3000; i++) sink += wide(100000); return 0; }
+"#;
+
+#[test]
+fn copies_and_frame_pointers_complete_each_other() {
+    if !ready() || !kit::need_program("gcc") {
+        return;
+    }
+    let lab = Lab::new();
+    let hot = hot(&lab);
+    let (source, wide) = (lab.path("wide.c"), lab.path("wide"));
+    std::fs::write(&source, WIDE).expect("a source");
+    let options = ["-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
+    assert!(Command::new("gcc").args(options).args([&wide, &source]).status().expect("gcc starts").success());
+    let main = |mode: &str, program: &Path| {
+        let file = lab.path("stacks");
+        let options = ["-e", "cpu-clock:u", "--call-graph", mode, "-F", "2000"];
+        let work = [program.to_str().expect("UTF-8"), "400"];
+        record(&file, &options, &work).expect(0).says(&["none lost"]);
+        assert_eq!(perf_samples(&file), our_samples(&file), "{mode}");
+        totals(&file).0.get("main").copied().unwrap_or(0.0)
+    };
+    let table =
+        [("fp", &wide), ("dwarf", &wide), ("auto", &wide), ("fp", &hot), ("dwarf", &hot), ("auto", &hot)];
+    let whole = table.map(|(mode, program)| main(mode, program) > 90.0);
+    assert_eq!(whole, [true, false, true, false, true, true]);
+}
+
 #[test]
 fn a_running_process_is_unwound_with_what_it_had_mapped_before() {
     if !ready() || !kit::need_program("gcc") {
