@@ -61,8 +61,6 @@ pub struct OfReport {
     pub show_ref_call_graph: bool,
     #[arg(long, hide = true)]
     pub stitch_lbr: bool,
-    #[arg(short = 'D', long, hide = true)]
-    pub dump_raw_trace: bool,
 }
 
 /// Of `perf script`.
@@ -91,10 +89,6 @@ pub struct OfScript {
     pub latency: bool,
     #[arg(short, long, hide = true)]
     pub debug_mode: bool,
-    #[arg(short = 'D', long, hide = true)]
-    pub dump_raw_trace: bool,
-    #[arg(long, hide = true)]
-    pub dump_unsorted_raw_trace: bool,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
     pub itrace: Option<Option<String>>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]

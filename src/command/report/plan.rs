@@ -49,6 +49,8 @@ pub(super) enum HeaderChoice {
 pub(super) enum ListKind {
     /// The number of records of each kind.
     Records,
+    /// The records, byte by byte, then their number.
+    Dump,
     /// Tasks, with their mappings or without.
     Tasks { maps: bool },
 }
@@ -159,9 +161,10 @@ impl Plan {
                 (_, true) => HeaderChoice::First,
                 _ => HeaderChoice::No,
             },
-            listing: match (typed.stats, typed.tasks || typed.mmaps) {
-                (true, _) => Some(ListKind::Records),
-                (_, true) => Some(ListKind::Tasks { maps: typed.mmaps }),
+            listing: match (typed.dump_raw_trace, typed.stats, typed.tasks || typed.mmaps) {
+                (true, ..) => Some(ListKind::Dump),
+                (_, true, _) => Some(ListKind::Records),
+                (.., true) => Some(ListKind::Tasks { maps: typed.mmaps }),
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,
@@ -171,7 +174,12 @@ impl Plan {
                 || typed.header_only
                 || typed.group
                 || typed.no_group)
-                && !(typed.stats || typed.tasks || typed.mmaps || typed.threads || typed.hierarchy)
+                && !(typed.dump_raw_trace
+                    || typed.stats
+                    || typed.tasks
+                    || typed.mmaps
+                    || typed.threads
+                    || typed.hierarchy)
                 && typed.max_rows.is_none()
                 && typed.fields.is_empty()
                 && typed.column_widths.is_empty(),
@@ -367,12 +375,6 @@ fn refuse_absent(typed: &OfReport) -> Result<()> {
             "--stitch-lbr",
             "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
             "pmc record --call-graph dwarf",
-        ),
-        (
-            typed.dump_raw_trace,
-            "-D",
-            "it does not print the bytes of records",
-            "pmc script --show-task-events --show-mmap-events, or pmc info FILE for counts",
         ),
     ])
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::{ScriptRequest, Transcript};
+use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
 use crate::cli::perf_options::OfScript;
 use crate::cli::script::Script;
 use crate::command::plan::{self, NO_TRACES, SPANS};
@@ -44,6 +44,11 @@ impl Plan {
             },
             raw_names: typed.no_demangle,
             records: records(typed),
+            dump: match (typed.dump_unsorted_raw_trace, typed.dump_raw_trace) {
+                (true, _) => Some(DumpOrder::File),
+                (_, true) => Some(DumpOrder::Time),
+                _ => None,
+            },
             symbols: plan::symbol_options(&typed.symbol_files),
         };
         let layout = Layout {
@@ -119,12 +124,6 @@ fn refuse_absent(typed: &OfScript) -> Result<()> {
         (typed.xed || typed.max_blocks.is_some(), "field brstackinsn", "it shows no code here", branches),
         (typed.latency, "-L", "the columns of latency were never recorded by perf record", "-F +misc"),
         (typed.debug_mode, "-d", "it checks the order while it prints", "pmc info FILE counts the records"),
-        (
-            typed.dump_raw_trace || typed.dump_unsorted_raw_trace,
-            "-D",
-            "it does not print the bytes of records",
-            "--show-task-events --show-mmap-events, or pmc info FILE for counts",
-        ),
         (typed.per_event_dump, "--per-event-dump", "it writes one stream", "--json, and a filter by .event"),
         (typed.addr_range.is_some(), "--addr-range", "-S takes names", "-F +addr, and a filter"),
         (
