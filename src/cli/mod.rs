@@ -11,6 +11,7 @@ pub mod list;
 pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
+pub mod profile;
 pub mod record;
 pub mod report;
 pub mod reserve;
@@ -87,7 +88,18 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
     }
 }
 
+/// What these words mean to a command.
+///
+/// # Errors
+/// As when a user had typed them.
+pub fn typed<A: Args>(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<A, Error> {
+    let command = A::augment_args(clap::Command::new("pmc").no_binary_name(true));
+    A::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
 commands! {
+    /// Record a command, or what runs, and show where the time went
+    Profile(Box<profile::Profile>) = "profile",
     /// Count events
     Stat(Box<stat::Stat>) = "stat",
     /// Sample where time goes, into a file

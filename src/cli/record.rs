@@ -83,8 +83,8 @@ pub struct Record {
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
     pub cpus: Option<String>,
 
-    /// Record these running processes, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    /// Record these running processes, by number or name, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
     pub pids: Vec<String>,
 
     /// Record these running threads
@@ -293,6 +293,10 @@ pub struct Record {
     /// Say nothing but errors
     #[arg(short = 'q', long)]
     pub quiet: bool,
+
+    /// Variables that the command has besides ours: nobody types them.
+    #[arg(skip)]
+    pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 
     /// The command to run, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]

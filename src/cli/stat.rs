@@ -23,8 +23,8 @@ pub struct Stat {
     #[arg(short = 'i', long)]
     pub no_inherit: bool,
 
-    /// Count in these running processes, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    /// Count in these running processes, by number or name, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
     pub pids: Vec<String>,
 
     /// Count in these running threads

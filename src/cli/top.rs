@@ -53,8 +53,8 @@ pub struct Top {
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
     pub cpus: Option<String>,
 
-    /// Sample these running processes, with all their threads
-    #[arg(short = 'p', long = "pid", value_name = "PID,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
+    /// Sample these running processes, by number or name, with all their threads
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", value_delimiter = ',', conflicts_with_all = ["tids", "uid"])]
     pub pids: Vec<String>,
 
     /// Sample these running threads

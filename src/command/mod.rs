@@ -10,6 +10,7 @@ mod info;
 mod list;
 mod perfalloc;
 mod plan;
+mod profile;
 mod progress;
 mod reasons;
 mod record;
@@ -105,6 +106,12 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
+        Command::Profile(typed) => {
+            let plan = profile::Plan::new(*typed)?;
+            let exit = record::run(record::Plan::new(plan.record, &Host::live())?)?;
+            report::run(report::Plan::new(&plan.report)?)?;
+            Ok(exit)
+        }
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -35,19 +35,17 @@ pub(super) fn overridden(typed: Whom<'_>) -> Option<Warning> {
 
 /// The command, where nobody else is named.
 pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
-    let ids = |list: &[String], what: &str| -> Result<Vec<u32>> {
-        let id = |word: &String| {
-            word.trim().parse().ok().filter(|&id| id > 0).ok_or_else(|| {
-                Error::usage(format!("`{word}` is not a {what} id")).try_this("a list of numbers: 12,345")
-            })
-        };
-        list.iter().map(id).collect()
-    };
     if !typed.pids.is_empty() {
-        return Ok(Scope::Processes(ids(typed.pids, "process")?));
+        let lists = typed.pids.iter().map(|word| processes(word, host)).collect::<Result<Vec<_>>>()?;
+        return Ok(Scope::Processes(lists.concat()));
     }
     if !typed.tids.is_empty() {
-        return Ok(Scope::Threads(ids(typed.tids, "thread")?));
+        let id = |word: &String| {
+            number(word).ok_or_else(|| {
+                Error::usage(format!("`{word}` is not a thread id")).try_this("a list of numbers: 12,345")
+            })
+        };
+        return Ok(Scope::Threads(typed.tids.iter().map(id).collect::<Result<_>>()?));
     }
     if let Some(user) = typed.user {
         return Ok(Scope::User(user.to_owned()));
@@ -64,6 +62,31 @@ pub(super) fn scope(typed: Whom<'_>, host: &Host) -> Result<Scope> {
         return Ok(Scope::Cpus(target::cpus(host, cpus.as_ref()).map_err(launch::no_target)?));
     }
     Ok(Scope::Command)
+}
+
+fn number(word: &str) -> Option<u32> {
+    word.trim().parse().ok().filter(|&id| id > 0)
+}
+
+/// A process by its number, or all processes of a name, as `pgrep -x` finds them.
+fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
+    /// The kernel keeps no more of a name (`TASK_COMM_LEN`).
+    const MOST: usize = 15;
+    let is_name = !word.trim().is_empty() && !word.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_name {
+        let wrong = || Error::usage(format!("`{word}` is not a process id")).try_this("-p 12,345, or -p NAME");
+        return number(word).map(|pid| vec![pid]).ok_or_else(wrong);
+    }
+    let name = &word.as_bytes()[..word.len().min(MOST)];
+    let own = std::process::id();
+    let is_it = |pid: &u32| *pid != own && host.comm(*pid).as_bytes() == name;
+    let found: Vec<u32> = host.processes().into_iter().filter(is_it).collect();
+    if found.is_empty() {
+        return Err(Error::usage(format!("no process is called `{word}`"))
+            .why("names are those that ps -e shows: of the program's file, at most 15 letters")
+            .try_this(format!("pgrep -af {word}, then -p with the number")));
+    }
+    Ok(found)
 }
 
 /// `-F` and `-c`.

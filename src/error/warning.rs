@@ -46,6 +46,7 @@ pub enum Warning {
     NobodyLeft,
     NoSamples { why: String, remedy: &'static str },
     SizeReached,
+    RuntimeNameless { why: &'static str },
     CopiesKept { samples: String },
     StacksCut { percent: f64 },
     RecordsLost,
@@ -142,6 +143,7 @@ impl Warning {
             }
             Self::NobodyLeft => "nobody is left to be sampled".to_owned(),
             Self::NoSamples { why, .. } => format!("there are no samples: {why}"),
+            Self::RuntimeNameless { why } => format!("generated code will have no names: {why}"),
             Self::SizeReached => "the recording has reached --max-size and ends here".to_owned(),
             Self::CopiesKept { samples } => format!(
                 "{samples} of the samples keep the copy of their stack, to be unwound by the reader: there was no time \

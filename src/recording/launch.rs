@@ -13,12 +13,16 @@ use crate::sys::process::{Ended, Held, Running, Stdout};
 
 /// Forks the command and holds it before it executes.
 pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
-    hold_with(command, Stdout::Shared)
+    hold_with(command, &[], Stdout::Shared)
 }
 
-/// As [`hold`], with a say in where the command's standard output goes.
-pub(crate) fn hold_with(command: &[OsString], stdout: Stdout) -> Result<Held> {
-    Held::start_with(command, stdout).map_err(|error| {
+/// As [`hold`], with a say in the command's environment, and where its standard output goes.
+pub(crate) fn hold_with(
+    command: &[OsString],
+    environment: &[(OsString, OsString)],
+    stdout: Stdout,
+) -> Result<Held> {
+    Held::start_with(command, environment, stdout).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
         if agains {

@@ -25,6 +25,7 @@ pub(crate) mod no_samples;
 pub(crate) mod open;
 pub(crate) mod plan;
 pub(crate) mod reservation;
+pub(crate) mod runtime;
 pub(crate) mod synthesize;
 mod targets;
 mod unwinding;

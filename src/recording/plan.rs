@@ -45,6 +45,8 @@ pub(crate) enum Delay {
 pub(crate) struct Course {
     /// Started for the measurement, which ends with it; may be empty.
     pub(crate) command: Vec<OsString>,
+    /// Variables that it has besides ours.
+    pub(crate) environment: Vec<(OsString, OsString)>,
     /// When it begins.
     pub(crate) delay: Delay,
     /// How long it takes at most, in nanoseconds.

@@ -14,7 +14,7 @@
 //!   wait() <---------------------------- exit status, rusage
 //! ```
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -71,27 +71,41 @@ pub struct Outcome {
     pub system_ns: u64,
 }
 
+/// As C wants them.
+fn strings(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
+    let all = texts.map(CString::new).collect::<Result<_, _>>();
+    all.map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Their addresses, and a null pointer. Valid as long as they live.
+fn terminated(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
 impl Held {
     /// Forks a child that waits for [`Held::release`] and then executes `argv[0]` (looked for on the PATH).
     ///
     /// # Errors
     /// `EINVAL` for an argument with a NUL in it, otherwise what `pipe2` and `fork` say.
     pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
-        Self::start_with(argv, Stdout::Shared)
+        Self::start_with(argv, &[], Stdout::Shared)
     }
 
-    /// As [`Held::start`], with a say in where the command's standard output goes.
+    /// As [`Held::start`]; the command has these variables besides ours, and its standard output goes there.
     ///
     /// # Errors
     /// As [`Held::start`].
-    pub fn start_with<S: AsRef<OsStr>>(argv: &[S], stdout: Stdout) -> io::Result<Self> {
-        let words = argv
-            .iter()
-            .map(|word| CString::new(word.as_ref().as_bytes()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
-        let mut pointers: Vec<*const libc::c_char> = words.iter().map(|w| w.as_ptr()).collect();
-        pointers.push(std::ptr::null());
+    pub fn start_with<S: AsRef<OsStr>>(
+        argv: &[S],
+        environment: &[(OsString, OsString)],
+        stdout: Stdout,
+    ) -> io::Result<Self> {
+        let words = strings(argv.iter().map(|word| word.as_ref().as_bytes().to_vec()))?;
+        let pointers = terminated(&words);
+        let ours = std::env::vars_os().filter(|(name, _)| environment.iter().all(|(other, _)| other != name));
+        let variable = |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+        let variables = strings(ours.chain(environment.iter().cloned()).map(variable))?;
+        let variables = terminated(&variables);
         let (gate_out, gate_in) = pipe()?;
         let (verdict_out, verdict_in) = pipe()?;
         // SAFETY: between fork and exec the child only calls async-signal-safe functions on memory that was
@@ -101,7 +115,7 @@ impl Held {
             return Err(io::Error::last_os_error());
         }
         if pid == 0 {
-            // SAFETY: as above. `pointers` ends in NULL and points into `words`, both alive.
+            // SAFETY: as above. `pointers` and `variables` end in NULL and point into strings that are alive.
             unsafe {
                 // The parent's end must not keep our own gate open.
                 libc::close(gate_in.as_raw_fd());
@@ -119,7 +133,11 @@ impl Held {
                 if stdout == Stdout::ToStderr {
                     libc::dup2(2, 1);
                 }
-                libc::execvp(pointers[0], pointers.as_ptr());
+                // Ours, untouched, unless it was asked for otherwise.
+                match environment.is_empty() {
+                    true => libc::execvp(pointers[0], pointers.as_ptr()),
+                    false => libc::execvpe(pointers[0], pointers.as_ptr(), variables.as_ptr()),
+                };
                 let errno = *libc::__errno_location();
                 libc::write(verdict_in.as_raw_fd(), (&raw const errno).cast(), size_of::<i32>());
                 libc::_exit(127);

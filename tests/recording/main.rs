@@ -5,5 +5,6 @@ mod kit;
 
 mod perfdata;
 mod perfdata_hostile;
+mod profile;
 mod record;
 mod top;

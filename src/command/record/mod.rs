@@ -47,7 +47,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let held = if plan.sample.course.command.is_empty() {
         None
     } else {
-        Some(launch::hold_with(&plan.sample.course.command, stdout)?)
+        Some(launch::hold_with(&plan.sample.course.command, &plan.sample.course.environment, stdout)?)
     };
     let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
     let events: Vec<RecordedEvent> = rings

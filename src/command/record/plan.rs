@@ -127,6 +127,7 @@ impl Plan {
             reserve: typed.reserve.parse()?,
             course: Course {
                 command: typed.command,
+                environment: typed.environment,
                 delay,
                 timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
             },

@@ -278,6 +278,7 @@ impl Session<'_> {
                 command: command.to_vec(),
                 delay: plan.when.delay,
                 timeout_ns: plan.when.timeout_ns,
+                ..Course::default()
             },
             interval_ns: plan.when.interval_ns,
             interval_count: plan.when.interval_count,

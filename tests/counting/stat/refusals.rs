@@ -50,7 +50,7 @@ fn targets_that_are_not_there() {
         .expect(1)
         .says(&["CPU 9999 is not on line; on line are 0"]);
     kit::run(&["stat", "-C", "x", "--", "true"]).expect(2).says(&["-C x"]);
-    kit::run(&["stat", "-p", "abc"]).expect(2).says(&["`abc` is not a process id"]);
+    kit::run(&["stat", "-p", "abc"]).expect(2).says(&["no process is called `abc`", "pgrep"]);
     kit::run(&["stat", "-p", "0"]).expect(2).says(&["`0` is not a process id"]);
     kit::run(&["stat"]).expect(2).says(&["nothing to count", "pmc stat -- COMMAND"]);
 }

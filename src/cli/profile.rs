@@ -1,0 +1,65 @@
+//! `pmc profile`: what can be typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Sample a command, or what runs, with complete call chains, and show where its time went.
+#[derive(Debug, Clone, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "\
+Examples:
+  pmc profile -- ./program              record it, then look at it on the screen
+  pmc profile -p firefox --duration 5s  what runs under that name, for five seconds
+  pmc profile -a --duration 10s         the whole machine
+  pmc profile -- make | less            in a pipe: a page of text
+It is pmc record --call-graph auto -F 999, then pmc report; these have more options."
+)]
+pub struct Profile {
+    /// Profile these running processes, by number or name
+    #[arg(short = 'p', long = "pid", value_name = "PID|NAME,…", conflicts_with = "all_cpus")]
+    pub pids: Option<String>,
+
+    /// Profile everything on all CPUs
+    #[arg(short = 'a', long)]
+    pub all_cpus: bool,
+
+    /// End after this time: milliseconds, or with a unit (10s, 2m)
+    #[arg(long, visible_alias = "timeout", value_name = "TIME")]
+    pub duration: Option<String>,
+
+    /// Samples a second, or `max`
+    #[arg(short = 'F', long = "freq", value_name = "HZ", default_value = "999")]
+    pub freq: String,
+
+    /// Event to sample; the default is cycles, or time where there are none
+    #[arg(short = 'e', long = "event", value_name = "EVENT")]
+    pub event: Option<String>,
+
+    /// Where call chains come from: auto, fp, dwarf or lbr
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub call_graph: String,
+
+    /// The recording, which pmc report and perf report read
+    #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
+    pub output: PathBuf,
+
+    /// Print plain text, on a terminal too
+    #[arg(long)]
+    pub stdio: bool,
+
+    /// Leave the command's environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the
+    /// names of the code that they generate
+    #[arg(long)]
+    pub no_runtime_env: bool,
+
+    /// Say nothing but errors
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

@@ -1,0 +1,92 @@
+//! `pmc profile`: from what was typed to the two commands that it stands for.
+//!
+//! Receives the parsed options; hands on what would have been typed for `pmc record` and `pmc report`. Knows
+//! one thing that they do not: which runtimes to ask for the names of the code that they generate.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::Args;
+
+use super::{screen, usage};
+use crate::cli::profile::Profile;
+use crate::cli::record::Record;
+use crate::cli::report::Report;
+use crate::cli;
+use crate::error::{Error, Result, Warning, say};
+use crate::recording::runtime::{self, Found};
+
+/// What `pmc profile` shall do, one after the other.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) record: Record,
+    pub(super) report: Report,
+}
+
+impl Plan {
+    /// # Errors
+    /// When nothing was named that could be profiled.
+    pub(super) fn new(asked: Profile) -> Result<Self> {
+        if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
+            return Err(Error::usage("nothing to profile: no command, process or CPU was named")
+                .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
+        }
+        let mut record: Record = typed([
+            option("call-graph", Some(asked.call_graph)),
+            option("freq", Some(asked.freq)),
+            option("event", asked.event),
+            option("pid", asked.pids),
+            option("timeout", asked.duration),
+            option("output", Some(&asked.output)),
+            flag("all-cpus", asked.all_cpus),
+            flag("quiet", asked.quiet),
+        ])?;
+        if !asked.no_runtime_env {
+            record.environment = environment(&asked.command);
+        }
+        record.command = asked.command;
+        // As text it is a page: what cost most by itself. Callers are the screen's, and pmc report's.
+        let is_page = asked.stdio || !screen::is_there();
+        let report = typed([
+            option("input", Some(&asked.output)),
+            option("call-graph", is_page.then_some("none")),
+            flag("no-children", is_page),
+            flag("stdio", asked.stdio),
+            flag("quiet", asked.quiet),
+        ])?;
+        Ok(Self { record, report })
+    }
+}
+
+/// `--name=value`.
+fn option(name: &str, value: Option<impl AsRef<OsStr>>) -> Option<OsString> {
+    value.map(|value| [OsStr::new("--"), name.as_ref(), "=".as_ref(), value.as_ref()].into_iter().collect())
+}
+
+/// `--name`.
+fn flag(name: &str, is_set: bool) -> Option<OsString> {
+    is_set.then(|| format!("--{name}").into())
+}
+
+/// What these words would mean to a command.
+fn typed<A: Args>(words: impl IntoIterator<Item = Option<OsString>>) -> Result<A> {
+    cli::typed(words.into_iter().flatten()).map_err(|complaint| usage::error(&complaint, &[]))
+}
+
+/// The variables that ask the command's runtime for names. Says what is asked, and what cannot be.
+fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
+    match runtime::of(command) {
+        Some(Found::Asks(runtime)) => {
+            let asked = runtime.asking(std::env::var_os(runtime.variable()).as_deref());
+            if let Some((name, value)) = &asked {
+                let setting = format!("{}={}", name.display(), value.display());
+                say::note(format!("{} is asked to name its code: {setting} (--no-runtime-env)", runtime.name));
+            }
+            asked.into_iter().collect()
+        }
+        Some(Found::Cannot(why)) => {
+            say::warn(&Warning::RuntimeNameless { why });
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}

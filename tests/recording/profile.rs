@@ -1,0 +1,144 @@
+//! `pmc profile`: one step from a program to its answer, and runtimes that are asked for the names of their code.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::kit;
+
+/// Where a test works.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// Builds a C program; `None` without a compiler.
+    #[track_caller]
+    fn build(&self, name: &str, source: &str, options: &[&str]) -> Option<String> {
+        if !kit::need_program("gcc") {
+            return None;
+        }
+        let (file, program) = (self.0.path().join(format!("{name}.c")), self.0.path().join(name));
+        std::fs::write(&file, source).expect("a source");
+        let built = Command::new("gcc").arg("-O1").args(options).arg("-o").args([&program, &file]).status();
+        assert!(built.expect("gcc starts").success());
+        Some(program.to_str().expect("UTF-8").to_owned())
+    }
+
+    #[track_caller]
+    fn profile(&self, words: &[&str]) -> kit::Ran {
+        kit::pmc().arg("profile").args(words).current_dir(self.0.path()).output().expect("pmc starts").into()
+    }
+}
+
+const SPIN: &str = "
+__attribute__((noinline)) int busy(int n) { volatile int s = 0; for (int i = 0; i < n; i++) s += i; return s; }
+int main(int c, char **v) { (void)v; for (int i = 0; i < (c > 1 ? 100000 : 1000); i++) busy(100000); return 7; }
+";
+
+#[test]
+fn a_command_is_recorded_and_shown_in_one_step() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("spin", SPIN, &[]) else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    // Its status is the command's; the page is sorted by what functions cost themselves.
+    let run = folder.profile(&["-e", "cpu-clock:u", "--", &program]).expect(7).says(&["perf.data:", "none lost"]);
+    let row = run.stdout.lines().find(|line| line.contains("[.] busy")).unwrap_or_else(|| panic!("{}", run.stdout));
+    let share: f64 = row.trim().split('%').next().and_then(|n| n.parse().ok()).expect("a share");
+    assert!(share > 80.0 && run.stdout.lines().count() < 40, "{}", run.stdout);
+    // The recording has all callers.
+    let file = folder.0.path().join("perf.data");
+    let tree = kit::run(&["report", "--stdio", "-i", file.to_str().expect("UTF-8")]).expect(0);
+    assert!(tree.stdout.contains("main › busy"), "{}", tree.stdout);
+    folder.profile(&["--", "/does/not/exist"]).expect(127).says(&["ENOENT"]);
+    folder.profile(&[]).expect(2).says(&["nothing to profile", "pmc profile -- COMMAND"]);
+}
+
+#[test]
+fn running_processes_are_found_by_their_name() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("pmc-by-name", SPIN, &[]) else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    let mut running = Command::new(&program).arg("long").spawn().expect("it starts");
+    kit::wait_for_ticks(running.id(), 2);
+    let by_name = ["-e", "cpu-clock:u", "-p", "pmc-by-name", "--duration", "300ms", "-o", "by-name"];
+    folder.profile(&by_name).expect(0).prints(&["busy"]);
+    running.kill().expect("it runs");
+    running.wait().expect("it ends");
+    folder.profile(&["-p", "pmc-by-name"]).expect(2).says(&["no process is called `pmc-by-name`", "pgrep"]);
+}
+
+/// Says what its environment asks for. What is exported makes it look like a runtime to whoever reads its file.
+fn runtime(exported: &[&str], variable: &str) -> String {
+    let functions: String = exported.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect();
+    format!(
+        "#include <stdio.h>\n#include <stdlib.h>\n{functions}\
+         int main(void) {{ const char *v = getenv(\"{variable}\"); printf(\"<%s>\\n\", v ? v : \"none\"); return 0; }}"
+    )
+}
+
+#[test]
+fn runtimes_are_asked_for_the_names_of_their_code() {
+    let folder = Folder::new();
+    let node = "--perf-basic-prof --interpreted-frames-native-stack";
+    for (name, exported, variable, said) in [
+        ("any", &[][..], "NODE_OPTIONS", "<none>".to_owned()),
+        ("node", &["_ZN4node5StartEiPPc"], "NODE_OPTIONS", format!("<--no-warnings {node}>")),
+        ("new", &["Py_BytesMain", "PyUnstable_PerfMapState_Init"], "PYTHONPERFSUPPORT", "<1>".to_owned()),
+        ("old", &["Py_BytesMain"], "PYTHONPERFSUPPORT", "<none>".to_owned()),
+        (
+            "java",
+            &["JLI_Launch"],
+            "JAVA_TOOL_OPTIONS",
+            "<-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit>".to_owned(),
+        ),
+    ] {
+        let Some(program) = folder.build(name, &runtime(exported, variable), &["-rdynamic"]) else { return };
+        if !kit::need_perf_events() {
+            return;
+        }
+        // Through a script, as most are started.
+        let script = folder.0.path().join(format!("{name}.sh"));
+        std::fs::write(&script, format!("#!{program}\n")).expect("a script");
+        let run = |options: &[&str]| {
+            let mut pmc = kit::pmc();
+            pmc.arg("profile").args(options).args(["-e", "cpu-clock:u", "--"]).arg(&script);
+            let pmc = pmc.current_dir(folder.0.path()).env_remove("PYTHONPERFSUPPORT").env_remove("JAVA_TOOL_OPTIONS");
+            let before = if name == "node" { "--no-warnings" } else { "" };
+            kit::Ran::from(pmc.env("NODE_OPTIONS", before).output().expect("pmc starts"))
+        };
+        make_executable(&script);
+        let asked = run(&[]).expect(0);
+        let said = if name == "any" { "<>".to_owned() } else { said };
+        assert!(asked.stdout.starts_with(&said), "{name}: {}", asked.stdout);
+        let is_named = asked.stderr.contains("is asked to name its code");
+        assert_eq!(is_named, !matches!(name, "any" | "old"), "{}", asked.stderr);
+        assert_eq!(asked.stderr.contains("from 3.12 on"), name == "old", "{}", asked.stderr);
+        let left_alone = run(&["--no-runtime-env"]).expect(0);
+        let before = if name == "node" { "<--no-warnings>" } else if name == "any" { "<>" } else { "<none>" };
+        assert!(left_alone.stdout.starts_with(before), "{name}: {}", left_alone.stdout);
+    }
+}
+
+fn make_executable(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+#[test]
+fn a_program_of_nodes_has_its_functions_names() {
+    if !kit::need_program("node") || !kit::need_perf_events() {
+        return;
+    }
+    let folder = Folder::new();
+    let script = folder.0.path().join("fib.js");
+    let source = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) }\nconsole.log(fib(34));\n";
+    std::fs::write(&script, source).expect("a script");
+    let run = folder.profile(&["-e", "cpu-clock:u", "--", "node", script.to_str().expect("UTF-8")]).expect(0);
+    assert!(run.stdout.lines().any(|line| line.contains("fib")), "{}", run.stdout);
+}
