@@ -11,7 +11,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $devices = '/sys/bus/event_source/devices'
     $head = ''
     $found = switch -CaseSensitive ("$($words[1]):$option") {
-        { $_ -cin @('stat:-e', 'stat:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event') } {
+        { $_ -cin @('profile:-e', 'profile:--event', 'stat:-e', 'stat:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event') } {
             # A pmu/terms/ that is closed is behind us.
             $list = $wordToComplete
             if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
@@ -26,7 +26,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid') } {
+        { $_ -cin @('profile:-p', 'profile:--pid', 'stat:-p', 'stat:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
@@ -61,6 +61,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command, or what runs, and show where the time went')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
@@ -77,11 +78,33 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
+        'pmc;profile' {
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Profile these running processes, by number or name')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Profile these running processes, by number or name')
+            [CompletionResult]::new('--duration', '--duration', [CompletionResultType]::ParameterName, 'End after this time: milliseconds, or with a unit (10s, 2m)')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End after this time: milliseconds, or with a unit (10s, 2m)')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Event to sample; the default is cycles, or time where there are none')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Event to sample; the default is cycles, or time where there are none')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Where call chains come from: auto, fp, dwarf or lbr')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
+            [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')
+            [CompletionResult]::new('--no-runtime-env', '--no-runtime-env', [CompletionResultType]::ParameterName, 'Leave the command''s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;stat' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Count in these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Count in these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Count in all processes of this user (name or number)')
@@ -167,13 +190,13 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
             [CompletionResult]::new('--count', '--count', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
-            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers), lbr (branch records)')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)')
             [CompletionResult]::new('--unwind', '--unwind', [CompletionResultType]::ParameterName, 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read')
             [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
             [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Record these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Record these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Record these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Record these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Record these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Record these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Record all processes of this user (name or number)')
@@ -184,6 +207,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write to this file; `-`: to standard output, as a stream')
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
             [CompletionResult]::new('--mmap-pages', '--mmap-pages', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Record with this real-time priority (SCHED_FIFO)')
+            [CompletionResult]::new('--realtime', '--realtime', [CompletionResultType]::ParameterName, 'Record with this real-time priority (SCHED_FIFO)')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so')
             [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End recording after this time: milliseconds, or with a unit (10s, 2m)')
@@ -200,10 +225,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'End the recording when the file is so large, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
             [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
+            [CompletionResult]::new('--synth', '--synth', [CompletionResultType]::ParameterName, 'What is told of those who run already: task, mmap (and task), cgroup, all, no')
             [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'threads')
-            [CompletionResult]::new('--synth', '--synth', [CompletionResultType]::ParameterName, 'synth')
             [CompletionResult]::new('--aio', '--aio', [CompletionResultType]::ParameterName, 'aio')
             [CompletionResult]::new('--affinity', '--affinity', [CompletionResultType]::ParameterName, 'affinity')
             [CompletionResult]::new('--mmap-flush', '--mmap-flush', [CompletionResultType]::ParameterName, 'mmap-flush')
@@ -211,6 +236,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--proc-map-timeout', '--proc-map-timeout', [CompletionResultType]::ParameterName, 'proc-map-timeout')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'vmlinux')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod')
+            [CompletionResult]::new('--aux-sample', '--aux-sample', [CompletionResultType]::ParameterName, 'aux-sample')
+            [CompletionResult]::new('--off-cpu-thresh', '--off-cpu-thresh', [CompletionResultType]::ParameterName, 'off-cpu-thresh')
+            [CompletionResult]::new('--setup-filter', '--setup-filter', [CompletionResultType]::ParameterName, 'setup-filter')
+            [CompletionResult]::new('--exclude-perf', '--exclude-perf', [CompletionResultType]::ParameterName, 'Leave out, of tracepoints, what pmc itself does')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail when the kernel does not allow that many samples a second')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Record call chains (by frame pointers)')
@@ -221,6 +250,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not record children that the command or the processes start')
             [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not record children that the command or the processes start')
             [CompletionResult]::new('--per-thread', '--per-thread', [CompletionResultType]::ParameterName, 'One ring for each thread instead of one for each CPU; no children')
+            [CompletionResult]::new('--no-buffering', '--no-buffering', [CompletionResultType]::ParameterName, 'Take each record out of its ring at once')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Record no samples, only what is mapped and started')
             [CompletionResult]::new('--no-samples', '--no-samples', [CompletionResultType]::ParameterName, 'Record no samples, only what is mapped and started')
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'Record the time of each sample (the default)')
@@ -230,6 +260,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-period', '--no-period', [CompletionResultType]::ParameterName, 'Do not record the period of samples')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Record data addresses and where data came from')
             [CompletionResult]::new('--data', '--data', [CompletionResultType]::ParameterName, 'Record data addresses and where data came from')
+            [CompletionResult]::new('--sample-mem-info', '--sample-mem-info', [CompletionResultType]::ParameterName, 'Record where the data of memory accesses came from')
+            [CompletionResult]::new('--data-mmap', '--data-mmap', [CompletionResultType]::ParameterName, 'Record mappings of data too')
             [CompletionResult]::new('--phys-data', '--phys-data', [CompletionResultType]::ParameterName, 'Record physical addresses of data')
             [CompletionResult]::new('--data-page-size', '--data-page-size', [CompletionResultType]::ParameterName, 'Record the size of the page that data lie in')
             [CompletionResult]::new('--code-page-size', '--code-page-size', [CompletionResultType]::ParameterName, 'Record the size of the page that code lies in')
@@ -269,6 +301,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--tail-synthesize', '--tail-synthesize', [CompletionResultType]::ParameterName, 'tail-synthesize')
             [CompletionResult]::new('--no-bpf-event', '--no-bpf-event', [CompletionResultType]::ParameterName, 'no-bpf-event')
             [CompletionResult]::new('--timestamp-boundary', '--timestamp-boundary', [CompletionResultType]::ParameterName, 'timestamp-boundary')
+            [CompletionResult]::new('--off-cpu', '--off-cpu', [CompletionResultType]::ParameterName, 'off-cpu')
+            [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
             [CompletionResult]::new('--buildid-mmap', '--buildid-mmap', [CompletionResultType]::ParameterName, 'buildid-mmap')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
@@ -405,8 +439,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Sample everything on these CPUs, such as 0-3,8')
             [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Sample everything on these CPUs, such as 0-3,8')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sample these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Sample these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sample these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Sample these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Sample these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Sample these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Sample all processes of this user (name or number)')
@@ -713,6 +747,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help' {
+            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command, or what runs, and show where the time went')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('record', 'record', [CompletionResultType]::ParameterValue, 'Sample where time goes, into a file')
             [CompletionResult]::new('report', 'report', [CompletionResultType]::ParameterValue, 'Show where the time went in a recording')
@@ -727,6 +762,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pmc;help;profile' {
             break
         }
         'pmc;help;stat' {

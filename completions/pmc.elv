@@ -22,6 +22,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
+            cand profile 'Record a command, or what runs, and show where the time went'
             cand stat 'Count events'
             cand record 'Sample where time goes, into a file'
             cand report 'Show where the time went in a recording'
@@ -37,11 +38,32 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand version 'Show the version'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
+        &'pmc;profile'= {
+            cand -p 'Profile these running processes, by number or name'
+            cand --pid 'Profile these running processes, by number or name'
+            cand --duration 'End after this time: milliseconds, or with a unit (10s, 2m)'
+            cand --timeout 'End after this time: milliseconds, or with a unit (10s, 2m)'
+            cand -F 'Samples a second, or `max`'
+            cand --freq 'Samples a second, or `max`'
+            cand -e 'Event to sample; the default is cycles, or time where there are none'
+            cand --event 'Event to sample; the default is cycles, or time where there are none'
+            cand --call-graph 'Where call chains come from: auto, fp, dwarf or lbr'
+            cand -o 'The recording, which pmc report and perf report read'
+            cand --output 'The recording, which pmc report and perf report read'
+            cand -a 'Profile everything on all CPUs'
+            cand --all-cpus 'Profile everything on all CPUs'
+            cand --stdio 'Print plain text, on a terminal too'
+            cand --no-runtime-env 'Leave the command''s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'
+            cand -q 'Say nothing but errors'
+            cand --quiet 'Say nothing but errors'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
-            cand -p 'Count in these running processes, with all their threads'
-            cand --pid 'Count in these running processes, with all their threads'
+            cand -p 'Count in these running processes, by number or name, with all their threads'
+            cand --pid 'Count in these running processes, by number or name, with all their threads'
             cand -t 'Count in these running threads'
             cand --tid 'Count in these running threads'
             cand -u 'Count in all processes of this user (name or number)'
@@ -126,13 +148,13 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --freq 'Samples a second, or `max`'
             cand -c 'Take a sample after so many occurrences'
             cand --count 'Take a sample after so many occurrences'
-            cand --call-graph 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers), lbr (branch records)'
+            cand --call-graph 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)'
             cand --unwind 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read'
             cand --max-stack 'Greatest number of frames in a call chain'
             cand -C 'Record everything on these CPUs, such as 0-3,8'
             cand --cpu 'Record everything on these CPUs, such as 0-3,8'
-            cand -p 'Record these running processes, with all their threads'
-            cand --pid 'Record these running processes, with all their threads'
+            cand -p 'Record these running processes, by number or name, with all their threads'
+            cand --pid 'Record these running processes, by number or name, with all their threads'
             cand -t 'Record these running threads'
             cand --tid 'Record these running threads'
             cand -u 'Record all processes of this user (name or number)'
@@ -143,6 +165,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --output 'Write to this file; `-`: to standard output, as a stream'
             cand -m 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)'
             cand --mmap-pages 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)'
+            cand -r 'Record with this real-time priority (SCHED_FIFO)'
+            cand --realtime 'Record with this real-time priority (SCHED_FIFO)'
             cand -D 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so'
             cand --delay 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so'
             cand --timeout 'End recording after this time: milliseconds, or with a unit (10s, 2m)'
@@ -159,10 +183,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --max-size 'End the recording when the file is so large, such as 100M'
             cand -z 'Compress (zstd, level 1 to 22)'
             cand --compression-level 'Compress (zstd, level 1 to 22)'
+            cand --synth 'What is told of those who run already: task, mmap (and task), cgroup, all, no'
             cand --control 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
             cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'
             cand --threads 'threads'
-            cand --synth 'synth'
             cand --aio 'aio'
             cand --affinity 'affinity'
             cand --mmap-flush 'mmap-flush'
@@ -170,6 +194,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --proc-map-timeout 'proc-map-timeout'
             cand --vmlinux 'vmlinux'
             cand --debuginfod 'debuginfod'
+            cand --aux-sample 'aux-sample'
+            cand --off-cpu-thresh 'off-cpu-thresh'
+            cand --setup-filter 'setup-filter'
+            cand --exclude-perf 'Leave out, of tracepoints, what pmc itself does'
             cand --strict-freq 'Fail when the kernel does not allow that many samples a second'
             cand --strict 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
             cand -g 'Record call chains (by frame pointers)'
@@ -180,6 +208,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -i 'Do not record children that the command or the processes start'
             cand --no-inherit 'Do not record children that the command or the processes start'
             cand --per-thread 'One ring for each thread instead of one for each CPU; no children'
+            cand --no-buffering 'Take each record out of its ring at once'
             cand -n 'Record no samples, only what is mapped and started'
             cand --no-samples 'Record no samples, only what is mapped and started'
             cand -T 'Record the time of each sample (the default)'
@@ -189,6 +218,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-period 'Do not record the period of samples'
             cand -d 'Record data addresses and where data came from'
             cand --data 'Record data addresses and where data came from'
+            cand --sample-mem-info 'Record where the data of memory accesses came from'
+            cand --data-mmap 'Record mappings of data too'
             cand --phys-data 'Record physical addresses of data'
             cand --data-page-size 'Record the size of the page that data lie in'
             cand --code-page-size 'Record the size of the page that code lies in'
@@ -228,6 +259,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --tail-synthesize 'tail-synthesize'
             cand --no-bpf-event 'no-bpf-event'
             cand --timestamp-boundary 'timestamp-boundary'
+            cand --off-cpu 'off-cpu'
+            cand --kcore 'kcore'
             cand --buildid-mmap 'buildid-mmap'
             cand -h 'Print help'
             cand --help 'Print help'
@@ -362,8 +395,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --max-stack 'Greatest number of frames in a call chain'
             cand -C 'Sample everything on these CPUs, such as 0-3,8'
             cand --cpu 'Sample everything on these CPUs, such as 0-3,8'
-            cand -p 'Sample these running processes, with all their threads'
-            cand --pid 'Sample these running processes, with all their threads'
+            cand -p 'Sample these running processes, by number or name, with all their threads'
+            cand --pid 'Sample these running processes, by number or name, with all their threads'
             cand -t 'Sample these running threads'
             cand --tid 'Sample these running threads'
             cand -u 'Sample all processes of this user (name or number)'
@@ -660,6 +693,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;help'= {
+            cand profile 'Record a command, or what runs, and show where the time went'
             cand stat 'Count events'
             cand record 'Sample where time goes, into a file'
             cand report 'Show where the time went in a recording'
@@ -674,6 +708,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand reserve 'Reserve the hardware counters'
             cand version 'Show the version'
             cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pmc;help;profile'= {
         }
         &'pmc;help;stat'= {
         }
@@ -743,9 +779,9 @@ fn pmc-numbers {|list @folders|
 }
 
 fn pmc-value {|pmc key list|
-    if (has-value ['stat:-e' 'stat:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event'] $key) {
+    if (has-value ['profile:-e' 'profile:--event' 'stat:-e' 'stat:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event'] $key) {
         pmc-events $pmc $list
-    } elif (has-value ['stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid'] $key) {
+    } elif (has-value ['profile:-p' 'profile:--pid' 'stat:-p' 'stat:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
     } elif (has-value ['stat:-t' 'stat:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'top:-t' 'top:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]

@@ -26,6 +26,7 @@ end
 
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
@@ -40,8 +41,19 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this ma
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -d 'Profile these running processes, by number or name' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l duration -l timeout -d 'End after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Samples a second, or `max`' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -d 'Event to sample; the default is cycles, or time where there are none' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Where call chains come from: auto, fp, dwarf or lbr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s o -l output -d 'The recording, which pmc report and perf report read' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text, on a terminal too'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Leave the command\'s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
@@ -102,17 +114,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers), lbr (branch records)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Record everything on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -d 'Record these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
@@ -123,6 +136,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Sta
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'What is told of those who run already: task, mmap (and task), cgroup, all, no' -r -f -a "no\t''
+all\t''
+task\t''
+mmap\t''
+cgroup\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
@@ -130,7 +148,6 @@ require\t''
 yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -r
@@ -138,6 +155,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
@@ -146,11 +167,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'T
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s i -l no-inherit -d 'Do not record children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'One ring for each thread instead of one for each CPU; no children'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Take each record out of its ring at once'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s n -l no-samples -d 'Record no samples, only what is mapped and started'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s T -l timestamp -d 'Record the time of each sample (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s P -l period -d 'Record the period of each sample (the default where it varies)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-period -d 'Do not record the period of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s d -l data -d 'Record data addresses and where data came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-mem-info -d 'Record where the data of memory accesses came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-mmap -d 'Record mappings of data too'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l phys-data -d 'Record physical addresses of data'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-page-size -d 'Record the size of the page that data lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l code-page-size -d 'Record the size of the page that code lies in'
@@ -181,6 +205,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say no
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
@@ -280,7 +306,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Take a sa
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample everything on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Sample these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list goes with the events in order' -r
@@ -483,20 +509,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -541,9 +568,11 @@ function __pmc_numbers
     end
 end
 
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'

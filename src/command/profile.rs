@@ -8,10 +8,10 @@ use std::ffi::{OsStr, OsString};
 use clap::Args;
 
 use super::{screen, usage};
+use crate::cli;
 use crate::cli::profile::Profile;
 use crate::cli::record::Record;
 use crate::cli::report::Report;
-use crate::cli;
 use crate::error::{Error, Result, Warning, say};
 use crate::recording::runtime::{self, Found};
 
@@ -79,7 +79,10 @@ fn environment(command: &[OsString]) -> Vec<(OsString, OsString)> {
             let asked = runtime.asking(std::env::var_os(runtime.variable()).as_deref());
             if let Some((name, value)) = &asked {
                 let setting = format!("{}={}", name.display(), value.display());
-                say::note(format!("{} is asked to name its code: {setting} (--no-runtime-env)", runtime.name));
+                say::note(format!(
+                    "{} is asked to name its code: {setting} (--no-runtime-env)",
+                    runtime.name
+                ));
             }
             asked.into_iter().collect()
         }

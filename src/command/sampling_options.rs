@@ -74,7 +74,8 @@ fn processes(word: &str, host: &Host) -> Result<Vec<u32>> {
     const MOST: usize = 15;
     let is_name = !word.trim().is_empty() && !word.bytes().all(|byte| byte.is_ascii_digit());
     if !is_name {
-        let wrong = || Error::usage(format!("`{word}` is not a process id")).try_this("-p 12,345, or -p NAME");
+        let wrong =
+            || Error::usage(format!("`{word}` is not a process id")).try_this("-p 12,345, or -p NAME");
         return number(word).map(|pid| vec![pid]).ok_or_else(wrong);
     }
     let name = &word.as_bytes()[..word.len().min(MOST)];
@@ -122,11 +123,12 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
     };
     let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
     let wrong = || {
-        Error::usage(format!("--call-graph {text}: expected auto[,BYTES], fp, lbr or dwarf[,BYTES]"))
+        Error::usage(format!("--call-graph {text}: expected auto[,BYTES], dwarf[,BYTES], fp[,defer] or lbr"))
             .try_this("--call-graph dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
     };
     match (mode, size) {
         ("fp", None) => Ok(Some(CallGraph::Fp)),
+        ("fp", Some("defer")) => Ok(Some(CallGraph::FpDeferred)),
         ("lbr", None) => Ok(Some(CallGraph::Lbr)),
         ("dwarf" | "auto", size) => {
             // The kernel takes a multiple of 8 that fits into a record with everything else.

@@ -139,7 +139,8 @@ fn program(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
         let mut words = words.iter();
         program = find(words.next()?, path)?;
         if program.file_name() == Some(OsStr::new("env")) {
-            let is_word = |word: &&OsString| !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'=');
+            let is_word =
+                |word: &&OsString| !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'=');
             program = find(words.find(is_word)?, path)?;
         }
     }

@@ -45,8 +45,10 @@ fn a_command_is_recorded_and_shown_in_one_step() {
         return;
     }
     // Its status is the command's; the page is sorted by what functions cost themselves.
-    let run = folder.profile(&["-e", "cpu-clock:u", "--", &program]).expect(7).says(&["perf.data:", "none lost"]);
-    let row = run.stdout.lines().find(|line| line.contains("[.] busy")).unwrap_or_else(|| panic!("{}", run.stdout));
+    let run =
+        folder.profile(&["-e", "cpu-clock:u", "--", &program]).expect(7).says(&["perf.data:", "none lost"]);
+    let row =
+        run.stdout.lines().find(|line| line.contains("[.] busy")).unwrap_or_else(|| panic!("{}", run.stdout));
     let share: f64 = row.trim().split('%').next().and_then(|n| n.parse().ok()).expect("a share");
     assert!(share > 80.0 && run.stdout.lines().count() < 40, "{}", run.stdout);
     // The recording has all callers.
@@ -75,7 +77,8 @@ fn running_processes_are_found_by_their_name() {
 
 /// Says what its environment asks for. What is exported makes it look like a runtime to whoever reads its file.
 fn runtime(exported: &[&str], variable: &str) -> String {
-    let functions: String = exported.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect();
+    let functions: String =
+        exported.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect();
     format!(
         "#include <stdio.h>\n#include <stdlib.h>\n{functions}\
          int main(void) {{ const char *v = getenv(\"{variable}\"); printf(\"<%s>\\n\", v ? v : \"none\"); return 0; }}"
@@ -108,7 +111,10 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         let run = |options: &[&str]| {
             let mut pmc = kit::pmc();
             pmc.arg("profile").args(options).args(["-e", "cpu-clock:u", "--"]).arg(&script);
-            let pmc = pmc.current_dir(folder.0.path()).env_remove("PYTHONPERFSUPPORT").env_remove("JAVA_TOOL_OPTIONS");
+            let pmc = pmc
+                .current_dir(folder.0.path())
+                .env_remove("PYTHONPERFSUPPORT")
+                .env_remove("JAVA_TOOL_OPTIONS");
             let before = if name == "node" { "--no-warnings" } else { "" };
             kit::Ran::from(pmc.env("NODE_OPTIONS", before).output().expect("pmc starts"))
         };
@@ -120,7 +126,13 @@ fn runtimes_are_asked_for_the_names_of_their_code() {
         assert_eq!(is_named, !matches!(name, "any" | "old"), "{}", asked.stderr);
         assert_eq!(asked.stderr.contains("from 3.12 on"), name == "old", "{}", asked.stderr);
         let left_alone = run(&["--no-runtime-env"]).expect(0);
-        let before = if name == "node" { "<--no-warnings>" } else if name == "any" { "<>" } else { "<none>" };
+        let before = if name == "node" {
+            "<--no-warnings>"
+        } else if name == "any" {
+            "<>"
+        } else {
+            "<none>"
+        };
         assert!(left_alone.stdout.starts_with(before), "{name}: {}", left_alone.stdout);
     }
 }
