@@ -101,7 +101,7 @@ mod tests {
     use crate::profile::sampled::tree::Node as One;
 
     fn value(samples: u64) -> Value {
-        Value { samples, period: samples, squares: samples as f64, weight: 0 }
+        Value { samples, period: samples, squares: samples as f64, ..Value::default() }
     }
 
     fn node(symbol: u32, samples: u64, children: &[u32]) -> One {

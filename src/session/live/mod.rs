@@ -322,7 +322,7 @@ impl Live {
             0
         } else {
             let occurrence =
-                Occurrence { time: sample.time().map(|time| time.0), period, weight, branch: None };
+                Occurrence { time: sample.time().map(|time| time.0), period, weight, branch: None, running: None };
             let words = &mut self.attributes.words;
             attribute_words(&self.query.attributes, sample, occurrence, words, |_| u64::MAX);
             if is_over {

@@ -76,7 +76,7 @@ impl Stacks {
         if self.fresh {
             self.open.clear();
             self.open_while(tree, tree.roots.first().copied(), |node, child| {
-                child.total.period * 2 >= node.total.period
+                child.total.cost(tree.share_of) * 2 >= node.total.cost(tree.share_of)
             });
         }
         self.rebuild(tree, height);

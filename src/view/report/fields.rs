@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, fields, heading, lines, names, side_by_side, spread};
+use super::{Column, Layout, fields, heading, lines, names, share_of, side_by_side, spread};
 use crate::profile::sampled::{Event, Profile, Row};
 
 fn number(event: &Event, row: &Row, column: Column) -> String {
+    if let Some((of, value)) = share_of(column, row) {
+        return format!("{:.2}%", event.share_by(of, value) * 100.0);
+    }
     match column {
-        Column::Own => format!("{:.2}%", event.share(row.own.period) * 100.0),
-        Column::Total => format!("{:.2}%", event.share(row.total.period) * 100.0),
         Column::Samples => row.own.samples.to_string(),
         _ => row.own.period.to_string(),
     }

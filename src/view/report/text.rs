@@ -10,7 +10,7 @@
 use std::io::{self, Write};
 
 use super::{
-    Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, side_by_side, spread, tree,
+    Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, share_of, side_by_side, spread, tree,
 };
 use crate::profile::sampled::{Event, ModuleQuality, Profile, Row};
 use crate::text::{clean, cut, width};
@@ -80,9 +80,10 @@ fn headline(out: &mut dyn Write, event: &Event) -> io::Result<()> {
 }
 
 fn number(event: &Event, row: &Row, column: Column) -> String {
+    if let Some((of, value)) = share_of(column, row) {
+        return percent(event, of, value);
+    }
     match column {
-        Column::Own => percent(event, row.own.period),
-        Column::Total => percent(event, row.total.period),
         Column::Samples => thousands(row.own.samples),
         _ => thousands(row.own.period),
     }
@@ -124,7 +125,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     }
     if shown.len() < all {
         let left: f64 = match events {
-            [event] => event.share(event.rows.iter().skip(shown.len()).map(|row| row.own.period).sum()),
+            [event] => event.share(event.rows.iter().skip(shown.len()).map(|row| event.cost(&row.own)).sum()),
             _ => 0.0,
         };
         let own = if left > 0.0 { format!(" with {:.1}% of their own", left * 100.0) } else { String::new() };
