@@ -102,9 +102,9 @@ impl AnalysisRequest {
             Measure::BranchesIfRecorded => self.measure = Measure::Period,
             _ => {}
         }
-        let has_switches = events
-            .iter()
-            .any(|event| event.attr.get(Flag::ContextSwitch) && event.attr.sample_type() & sample_type::TIME != 0);
+        let has_switches = events.iter().any(|event| {
+            event.attr.get(Flag::ContextSwitch) && event.attr.sample_type() & sample_type::TIME != 0
+        });
         self.latency = match self.latency {
             Latency::Wanted if !has_switches => {
                 return Err(Error::new("the recording does not say when threads ran")

@@ -103,13 +103,7 @@ pub enum ShareOf {
 
 impl Value {
     fn of(period: u64, weight: u64) -> Self {
-        Self {
-            samples: 1,
-            period,
-            squares: (period as f64) * (period as f64),
-            weight,
-            ..Self::default()
-        }
+        Self { samples: 1, period, squares: (period as f64) * (period as f64), weight, ..Self::default() }
     }
 
     /// The same, taken while so many threads ran.

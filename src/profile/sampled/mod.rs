@@ -130,7 +130,7 @@ mod tests {
                 samples,
                 period: samples * period,
                 squares: (samples * period * period) as f64,
-                weight: 0,
+                ..Value::default()
             },
             ..Event::default()
         };

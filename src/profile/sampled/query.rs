@@ -225,8 +225,9 @@ pub fn answer(
         ThreadSum { pid, tid, comm, value }
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
-    threads
-        .sort_by_key(|thread| (Reverse(thread.value.cost(query.share_of)), thread.pid, thread.tid, thread.comm));
+    threads.sort_by_key(|thread| {
+        (Reverse(thread.value.cost(query.share_of)), thread.pid, thread.tid, thread.comm)
+    });
     let profile = Profile {
         texts,
         keys: query.keys.clone(),
@@ -390,7 +391,8 @@ mod tests {
                 let stack = stacks.add(0, &numbers);
                 bytes(&[10, tid, slice], &mut scratch);
                 let attributes = attributes.add(0, &scratch);
-                let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, ..Value::default() };
+                let value =
+                    Value { samples, period: samples * 2, squares: samples as f64 * 4.0, ..Value::default() };
                 resolved.rows.push((Key { event: 0, stack, comm, attributes }, value));
             }
             resolved.rows.sort_by_key(|(key, _)| *key);

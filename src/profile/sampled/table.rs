@@ -251,12 +251,7 @@ impl Sums {
 }
 
 /// Makes the tables of all events: rows by the query's ranks, and where those say nothing by falling total.
-pub fn tables(
-    input: &Input<'_>,
-    query: &Query,
-    events: usize,
-    texts: &mut StringTable,
-) -> Vec<Vec<Row>> {
+pub fn tables(input: &Input<'_>, query: &Query, events: usize, texts: &mut StringTable) -> Vec<Vec<Row>> {
     let (keys, with_totals) = (&query.keys[..], query.totals);
     let mut of_code = OfCode {
         input,

@@ -97,8 +97,11 @@ fn cost(event: &Event, value: &Value) -> Cost {
 
 fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
     let limit = layout.row_limit;
-    let shown =
-        event.rows.iter().filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit).take(layout.rows);
+    let shown = event
+        .rows
+        .iter()
+        .filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit)
+        .take(layout.rows);
     for (number, row) in shown.enumerate() {
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {

@@ -178,9 +178,7 @@ impl Layout {
         }
         let mut columns = Vec::new();
         let latencies_first = profile.share_of == ShareOf::Latency;
-        for (period, latency) in
-            [(Column::Total, Column::TotalLatency), (Column::Own, Column::OwnLatency)]
-        {
+        for (period, latency) in [(Column::Total, Column::TotalLatency), (Column::Own, Column::OwnLatency)] {
             match (profile.has_latency, latencies_first) {
                 _ if period == Column::Total && !profile.has_totals => {}
                 (true, true) => columns.extend([latency, period]),
@@ -194,7 +192,9 @@ impl Layout {
         if self.show_period {
             columns.push(Column::Period);
         }
-        columns.extend(self.added.iter().filter(|column| !columns.contains(column)).copied().collect::<Vec<_>>());
+        columns.extend(
+            self.added.iter().filter(|column| !columns.contains(column)).copied().collect::<Vec<_>>(),
+        );
         let keys = profile.keys.iter().copied().map(Column::Key);
         columns.extend(keys.filter(|key| !self.added.contains(key)));
         columns
@@ -264,7 +264,8 @@ fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
             lines[at].rows[member] = Some(row);
         }
     }
-    let share = |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(event.cost(&row.total)));
+    let share =
+        |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(event.cost(&row.total)));
     lines.retain(|line| {
         events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
     });

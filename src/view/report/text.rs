@@ -10,7 +10,8 @@
 use std::io::{self, Write};
 
 use super::{
-    Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, share_of, side_by_side, spread, tree,
+    Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, share_of, side_by_side,
+    spread, tree,
 };
 use crate::profile::sampled::{Event, ModuleQuality, Profile, Row};
 use crate::text::{clean, cut, width};

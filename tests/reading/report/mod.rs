@@ -9,6 +9,7 @@ mod branches;
 mod everywhere;
 mod hostile;
 mod lab;
+mod latency;
 mod options;
 mod ours;
 mod records;
