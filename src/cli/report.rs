@@ -32,8 +32,8 @@ pub struct Report {
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
-    /// Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and sort
-    /// keys; +FIELD adds one to the usual
+    /// Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and
+    /// sort keys; +FIELD adds one to the usual
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     pub fields: Vec<String>,
 

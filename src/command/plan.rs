@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use rustc_hash::FxHashSet;
-
 use crate::analysis::request::{SampleSelection, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
 use crate::cli::symbol_files::SymbolFiles;
@@ -65,11 +63,10 @@ fn cpus(list: &str) -> Result<CpuList> {
 ///
 /// # Errors
 /// When it is no list of numbers.
-pub(super) fn parallelism(list: &str) -> Result<FxHashSet<u32>> {
-    let levels: CpuList = list.parse().map_err(|_| {
+pub(super) fn parallelism(list: &str) -> Result<CpuList> {
+    list.parse().map_err(|_| {
         Error::usage(format!("{list:?} is no list of numbers of threads")).try_this("a list such as 1-2,8")
-    })?;
-    Ok(levels.iter().collect())
+    })
 }
 
 /// A time as it was typed, in nanoseconds: at least `least`; a number without unit counts `bare` each.

@@ -36,7 +36,7 @@ pub use location::Location;
 pub use module::{Kind, Module};
 pub use resolver::{Resolved, Stacks};
 pub use running_processes::RunningProcesses;
-pub use samples::{SampleQuery, Samples, ShareOf, Unwind, Value, Walk};
+pub use samples::{SampleQuery, Samples, Unwind, Value, Walk};
 
 use crate::abi::sample_type;
 use crate::perfdata::{self, Index, Note, Reader};

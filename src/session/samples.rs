@@ -91,16 +91,6 @@ pub struct Value {
     pub latency_squares: f64,
 }
 
-/// What shares are parts of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ShareOf {
-    /// The periods: time of CPUs, where the event is a clock.
-    #[default]
-    Period,
-    /// The periods shared among the threads that ran: time by the clock on the wall.
-    Latency,
-}
-
 impl Value {
     fn of(period: u64, weight: u64) -> Self {
         Self { samples: 1, period, squares: (period as f64) * (period as f64), weight, ..Self::default() }
@@ -110,23 +100,6 @@ impl Value {
     fn shared(self, running: u32) -> Self {
         let latency = self.period.saturating_mul(1000) / u64::from(running.max(1));
         Self { latency, latency_squares: (latency as f64) * (latency as f64), ..self }
-    }
-
-    /// What it adds to a share.
-    pub fn cost(&self, of: ShareOf) -> u64 {
-        match of {
-            ShareOf::Period => self.period,
-            ShareOf::Latency => self.latency,
-        }
-    }
-
-    /// The number of equally costly samples whose sum would be as exact.
-    pub fn draws(&self, of: ShareOf) -> f64 {
-        let (sum, squares) = match of {
-            ShareOf::Period => (self.period as f64, self.squares),
-            ShareOf::Latency => (self.latency as f64, self.latency_squares),
-        };
-        if squares > 0.0 { sum * sum / squares } else { 0.0 }
     }
 
     /// What is left without these.

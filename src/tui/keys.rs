@@ -281,12 +281,7 @@ pub const CHAPTERS: &[Chapter] = &[
                 "",
                 "percentages of all samples, or of those that filters left",
             ),
-            row(
-                &[Char('L')],
-                Action::Latency,
-                "",
-                "shares of CPU time, or of time by the clock (record --latency)",
-            ),
+            row(&[Char('L')], Action::Latency, "", "shares of CPU time, or of time by the clock"),
         ],
     },
     Chapter {

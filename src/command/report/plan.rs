@@ -12,6 +12,7 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::table::{Only, Rank};
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
+use crate::terminal::Stream;
 use crate::units::MS;
 use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
@@ -73,13 +74,14 @@ impl Plan {
         };
         let parseable = !matches!(form, Form::Text);
         let usual = Layout::default();
+        let is_piped = !Stream::Output.is_terminal();
         let layout = Layout {
             form,
             columns,
             added,
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: plan::rows(typed.max_rows, !parseable, usual.rows),
+            rows: plan::rows(typed.max_rows, !parseable && !is_piped, usual.rows),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
                 BRANCH_IN_JSON
@@ -101,6 +103,7 @@ impl Plan {
             full_names: typed.full_names,
             nanoseconds: typed.ns,
             sort_member: typed.group_sort_idx.unwrap_or(0),
+            is_piped,
         };
         let children = !typed.no_children;
         let stack_changes = StackChanges {
@@ -115,7 +118,7 @@ impl Plan {
         let mut selection = plan::selection(&typed.filter)?;
         selection.socket = typed.socket_filter;
         selection.parallelism = match typed.parallelism.as_deref() {
-            Some(list) => Some(plan::parallelism(list)?),
+            Some(list) => Some(plan::parallelism(list)?.iter().collect()),
             None => None,
         };
         let wants_latency = typed.latency

@@ -15,8 +15,7 @@ pub mod merge;
 
 use std::sync::Arc;
 
-use super::sampled::half_width;
-use crate::session::ShareOf;
+use super::sampled::{ShareOf, half_width};
 pub use crate::session::Value;
 pub use crate::symbol::disassemble::{Flow, Instruction, Target};
 pub use arrows::Jump;
@@ -192,7 +191,7 @@ impl Event {
             Basis::GlobalHits => (value.samples, self.total.samples, &self.total),
         };
         let by_hits = matches!(basis, Basis::LocalHits | Basis::GlobalHits);
-        let draws = if by_hits { of.samples as f64 } else { of.draws(ShareOf::Period) };
+        let draws = if by_hits { of.samples as f64 } else { ShareOf::Period.draws(of) };
         let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         (share, half_width(share, draws))
     }

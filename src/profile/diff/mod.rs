@@ -145,7 +145,7 @@ impl Event {
 
 fn part(total: Value, value: &Value) -> Part {
     let share = if total.period == 0 { 0.0 } else { value.period as f64 / total.period as f64 };
-    Part { share: share.min(1.0), draws: total.draws(ShareOf::Period) }
+    Part { share: share.min(1.0), draws: ShareOf::Period.draws(&total) }
 }
 
 /// What stands behind a change until it is judged together with the others.

@@ -17,17 +17,19 @@ mod live;
 mod place;
 pub mod quality;
 pub mod query;
+pub mod share;
 pub mod sort;
 pub mod strings;
 pub mod table;
 pub mod tree;
 
-pub use crate::session::{ShareOf, Value};
+pub use crate::session::Value;
 pub use code::{Call, Code};
 pub use filter::Filter;
 pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use quality::{DataQuality, ModuleQuality};
 pub use query::{Answer, Query};
+pub use share::{ShareOf, half_width};
 pub use sort::{Cell, SortKey};
 pub use strings::{StringId, StringTable};
 pub use table::Row;
@@ -79,17 +81,17 @@ pub struct Event {
 impl Event {
     /// What a value adds to a share.
     pub fn cost(&self, value: &Value) -> u64 {
-        value.cost(self.share_of)
+        self.share_of.cost(value)
     }
 
     /// The part of all costs, 0 to 1.
     pub fn share(&self, cost: u64) -> f64 {
-        part(cost, self.cost(&self.total))
+        share::share(cost, self.cost(&self.total))
     }
 
     /// The part that a value is of all periods, or of all latencies, 0 to 1.
     pub fn share_by(&self, of: ShareOf, value: &Value) -> f64 {
-        part(value.cost(of), self.total.cost(of))
+        of.share(value, &self.total)
     }
 
     /// Half the width of the 95 % confidence interval of a share.
@@ -99,24 +101,8 @@ impl Event {
 
     /// The same of a share of all periods, or of all latencies.
     pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
-        half_width(share, self.total.draws(of))
+        half_width(share, of.draws(&self.total))
     }
-}
-
-fn part(cost: u64, all: u64) -> f64 {
-    if all == 0 { 0.0 } else { cost as f64 / all as f64 }
-}
-
-/// Half the width of Wilson's 95 % interval of a share that so many draws gave, which stays sensible near 0
-/// and 1; 1 without draws.
-///
-/// Each sample is a draw; of samples that cost `w` each, `n` draws are worth `(Σw)² ÷ Σw²`.
-pub fn half_width(share: f64, draws: f64) -> f64 {
-    if draws <= 0.0 {
-        return 1.0;
-    }
-    let z2 = 1.96f64 * 1.96;
-    1.96 / (1.0 + z2 / draws) * (share * (1.0 - share) / draws + z2 / (4.0 * draws * draws)).max(0.0).sqrt()
 }
 
 #[cfg(test)]
@@ -140,6 +126,6 @@ mod tests {
         assert_eq!(Event::default().error(0.3), 1.0);
         // One heavy sample among light ones makes the rest count for little.
         let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..Value::default() };
-        assert!(uneven.draws(ShareOf::Period) < 4.0);
+        assert!(ShareOf::Period.draws(&uneven) < 4.0);
     }
 }

@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::filter::{Filter, Sieve, by_name};
-use super::table::{ENDED_NAME, Input, Rank, tables};
+use super::table::{ENDED_NAME, Input, Rank, TableRequest, tables};
 use super::tree::{Growth, Order, trees};
 use super::{Event, Profile, ShareOf, SortKey, StringId, StringTable, Value};
 use crate::session::live::ENDED;
@@ -151,7 +151,7 @@ pub fn answer(
                 && verdict.thread
                 && let Some(slice) = sieve.word(key, sieve.time)
             {
-                *by_slice.entry(slice).or_default() += value.cost(query.share_of);
+                *by_slice.entry(slice).or_default() += query.share_of.cost(value);
             }
             if verdict.other && verdict.time && sieve.pid.is_some() {
                 *by_attributes.entry((key.attributes, key.comm)).or_default() += *value;
@@ -170,7 +170,14 @@ pub fn answer(
     let input = Input { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
     let totals: Vec<Value> = events_totals.iter().map(|source| source.total).collect();
-    let tables = tables(&input, query, events_totals.len(), &mut texts);
+    let request = TableRequest {
+        keys: &query.keys,
+        with_totals: query.totals,
+        only: &query.filter.only,
+        ranks: &query.ranks,
+        share_of: query.share_of,
+    };
+    let tables = tables(&input, request, events_totals.len(), &mut texts);
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
@@ -226,7 +233,7 @@ pub fn answer(
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
     threads.sort_by_key(|thread| {
-        (Reverse(thread.value.cost(query.share_of)), thread.pid, thread.tid, thread.comm)
+        (Reverse(query.share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm)
     });
     let profile = Profile {
         texts,
@@ -268,7 +275,7 @@ pub fn history(
         {
             let at = (slice.saturating_mul(width)).saturating_sub(like.from) / like.slice.max(1);
             if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
-                *sum += value.cost(query.share_of);
+                *sum += query.share_of.cost(value);
             }
         }
     }

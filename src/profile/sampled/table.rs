@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
-use super::{Call, Cell, Code, Query, SortKey, StringId, StringTable, Value, place};
+use super::{Call, Cell, Code, ShareOf, SortKey, StringId, StringTable, Value, place};
 use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
 use crate::session::intern::{Interner, words};
@@ -250,13 +250,33 @@ impl Sums {
     }
 }
 
-/// Makes the tables of all events: rows by the query's ranks, and where those say nothing by falling total.
-pub fn tables(input: &Input<'_>, query: &Query, events: usize, texts: &mut StringTable) -> Vec<Vec<Row>> {
-    let (keys, with_totals) = (&query.keys[..], query.totals);
+/// What is wanted of tables.
+#[derive(Debug, Clone, Copy)]
+pub struct TableRequest<'a> {
+    /// What rows are told apart by.
+    pub keys: &'a [SortKey],
+    /// Rows have totals besides their own.
+    pub with_totals: bool,
+    /// Which rows are kept.
+    pub only: &'a Only,
+    /// What rows are ordered by, the first first; where that says nothing, by their totals.
+    pub ranks: &'a [Rank],
+    /// What those are totals of.
+    pub share_of: ShareOf,
+}
+
+/// Makes the tables of all events: rows by the request's ranks, and where those say nothing by falling total.
+pub fn tables(
+    input: &Input<'_>,
+    request: TableRequest<'_>,
+    events: usize,
+    texts: &mut StringTable,
+) -> Vec<Vec<Row>> {
+    let TableRequest { keys, with_totals, only, ranks, share_of } = request;
     let mut of_code = OfCode {
         input,
         keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
-        only: &query.filter.only,
+        only,
         parts: Parts::default(),
         of_call: vec![NOT_ASKED; input.code.calls().len()],
         of_leaf: vec![NOT_ASKED; input.code.len()],
@@ -319,9 +339,9 @@ pub fn tables(input: &Input<'_>, query: &Query, events: usize, texts: &mut Strin
     };
     for rows in &mut tables {
         rows.sort_unstable_by(|a, b| {
-            let cost = |value: &Value| value.cost(query.share_of);
+            let cost = |value: &Value| share_of.cost(value);
             let weight = |row: &Row| (cost(&row.total), cost(&row.own), row.own.samples);
-            let ranked = query.ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
+            let ranked = ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
             ranked
                 .unwrap_or_else(|| weight(b).cmp(&weight(a)))
                 .then_with(|| compare(&a.cells, &b.cells, texts))

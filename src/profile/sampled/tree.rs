@@ -63,7 +63,7 @@ pub struct Tree {
 impl Tree {
     /// What a node adds to a share, with what lies below it.
     pub fn cost(&self, node: u32) -> u64 {
-        self.nodes[node as usize].total.cost(self.share_of)
+        self.share_of.cost(&self.nodes[node as usize].total)
     }
 }
 
@@ -159,7 +159,7 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &String
     }
     let grow = |(ways, total): (&Vec<Way>, &Value)| {
         let of = growth.share_of;
-        let least = (growth.limit * total.cost(of) as f64).ceil() as u64;
+        let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
         self::grow(input, texts, &functions, &path, ways, (of, least))
     };
     ways.iter().zip(totals).map(grow).collect()
@@ -197,9 +197,9 @@ fn grow(
             tree.nodes[parent as usize].own = own;
         }
         let mut above: Vec<(u32, Value)> =
-            sums.into_iter().filter(|(_, sum)| sum.cost(of) >= least).collect();
+            sums.into_iter().filter(|(_, sum)| of.cost(sum) >= least).collect();
         above.sort_unstable_by(|(a, of_a), (b, of_b)| {
-            let costs = (of_b.cost(of), of_b.samples).cmp(&(of_a.cost(of), of_a.samples));
+            let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
             costs.then_with(|| words(*a).cmp(&words(*b)))
         });
         let mut below: FxHashMap<u32, Vec<u32>> =

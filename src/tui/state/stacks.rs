@@ -76,7 +76,7 @@ impl Stacks {
         if self.fresh {
             self.open.clear();
             self.open_while(tree, tree.roots.first().copied(), |node, child| {
-                child.total.cost(tree.share_of) * 2 >= node.total.cost(tree.share_of)
+                tree.share_of.cost(&child.total) * 2 >= tree.share_of.cost(&node.total)
             });
         }
         self.rebuild(tree, height);

@@ -35,7 +35,7 @@ impl Threads {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
         let mut by_pid: FxHashMap<i32, Vec<ThreadLine>> = FxHashMap::default();
         for thread in &answer.threads {
-            let cost = thread.value.cost(answer.query.share_of);
+            let cost = answer.query.share_of.cost(&thread.value);
             let lines = by_pid.entry(thread.pid).or_default();
             // A thread that changed its name is still one thread.
             match lines.iter_mut().find(|line| line.tid == Some(thread.tid)) {

@@ -43,7 +43,7 @@ fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
     }
     for at in 0..all.len() {
         let mut below = std::mem::take(&mut all[at].below);
-        below.sort_by_key(|number| (std::cmp::Reverse(all[*number].own.cost(of)), *number));
+        below.sort_by_key(|number| (std::cmp::Reverse(of.cost(&all[*number].own)), *number));
         all[at].below = below;
     }
     all
@@ -58,7 +58,8 @@ pub(super) fn write(
     let headings: Vec<&str> = profile.keys.iter().map(|key| key.heading()).collect();
     for event in events {
         let more = if layout.show_samples { "     Samples" } else { "" };
-        writeln!(out, "         Self {more} {}", headings.join(" / "))?;
+        let start = if layout.is_piped { '#' } else { ' ' };
+        writeln!(out, "{start}        Self {more} {}", headings.join(" / "))?;
         let all = branches(&event.rows, profile.keys.len(), event.share_of);
         let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
         let mut shown = 0;
@@ -68,7 +69,7 @@ pub(super) fn write(
                 continue;
             }
             if shown == layout.rows {
-                writeln!(out, "  … and more rows (--max-rows 0 shows all)")?;
+                writeln!(out, "{start} … and more rows (--max-rows 0 shows all)")?;
                 break;
             }
             shown += 1;
@@ -77,7 +78,7 @@ pub(super) fn write(
                 true => format!("{:>12}", thousands(branch.own.samples)),
                 false => String::new(),
             };
-            let share = percent(event, event.share_of, &branch.own);
+            let share = percent(event, (event.share_of, &branch.own), layout);
             writeln!(out, " {share:>12} {samples} {:depth$}{words}", "", depth = depth * 2)?;
             open.extend(branch.below.iter().rev().map(|below| (*below, depth + 1)));
         }

@@ -131,6 +131,8 @@ pub struct Layout {
     pub nanoseconds: bool,
     /// The member of a group that its table is sorted by.
     pub sort_member: usize,
+    /// Text is for a program at the other end of a pipe: rows as perf has them, all else in comments.
+    pub is_piped: bool,
 }
 
 /// Which events share a table.
@@ -167,11 +169,17 @@ impl Default for Layout {
             full_names: false,
             nanoseconds: false,
             sort_member: 0,
+            is_piped: false,
         }
     }
 }
 
 impl Layout {
+    /// Whether names that are too wide are cut short: those that a person reads.
+    fn folds_names(&self) -> bool {
+        self.form == Form::Text && !self.full_names && !self.is_piped
+    }
+
     fn columns(&self, profile: &Profile) -> Vec<Column> {
         if let Some(columns) = &self.columns {
             return columns.clone();
@@ -325,7 +333,7 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     let spelling = Spelling {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
-        folds: layout.form == Form::Text && !layout.full_names,
+        folds: layout.folds_names(),
     };
     words(&profile.texts, cell, spelling)
 }
@@ -393,7 +401,11 @@ fn share_of(column: Column, row: &Row) -> Option<(ShareOf, &Value)> {
     })
 }
 
-fn percent(event: &Event, of: ShareOf, value: &Value) -> String {
+/// With its error for a person, with perf's two decimals for a program.
+fn percent(event: &Event, (of, value): (ShareOf, &Value), layout: &Layout) -> String {
     let share = event.share_by(of, value);
+    if layout.is_piped || layout.form != Form::Text {
+        return format!("{:.2}%", share * 100.0);
+    }
     format!("{:.1}% ±{:.1}", share * 100.0, event.error_by(of, share) * 100.0)
 }

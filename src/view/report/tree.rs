@@ -10,7 +10,7 @@
 
 use std::io::{self, Write};
 
-use super::{Form, Layout, Shape, Unit, WIDE};
+use super::{Layout, Shape, Unit, WIDE};
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Event, Profile, Tree, Value};
 use crate::text::{clean, folded};
@@ -124,7 +124,7 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
 pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
     let symbol = profile.texts.get(node.symbol);
     let mut name = clean(symbol).into_owned();
-    if layout.form == Form::Text && !layout.full_names {
+    if layout.folds_names() {
         name = folded(&name, WIDE).into_owned();
     }
     if symbol == crate::profile::sampled::code::UNKNOWN {
