@@ -109,10 +109,6 @@ const NO_SCRIPTS: Answer = Refused(
     "it embeds neither Python nor Perl, and loads no code",
     "pmc script --json prints an object a line, for any language",
 );
-const NO_DUMP: Answer = Refused(
-    "it does not print the bytes of records",
-    "pmc script --show-task-events --show-mmap-events, or pmc info FILE for counts",
-);
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
@@ -132,7 +128,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
-    row("report, script", "-D, --dump-raw-trace", NO_DUMP),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
     row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),
@@ -221,7 +216,6 @@ pub const OPTIONS: &[PerfOption] = &[
         "-d, --debug-mode",
         Refused("it checks the order while it prints", "pmc info FILE counts the records"),
     ),
-    row("script", "--dump-unsorted-raw-trace", NO_DUMP),
     row("script", "--insn-trace[=<raw|disasm>]", NO_TRACES),
     row("script", "--call-trace", NO_TRACES),
     row("script", "--call-ret-trace", NO_TRACES),
