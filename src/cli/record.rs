@@ -57,13 +57,13 @@ pub struct Record {
     #[arg(short = 'g')]
     pub stacks: bool,
 
-    /// Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the
-    /// stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)
+    /// Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of
+    /// the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
-    /// With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to
-    /// be unwound when the file is read
+    /// With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf
+    /// does, to be unwound when the file is read
     #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
     pub unwind: String,
 

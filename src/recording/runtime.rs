@@ -8,9 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSymbol};
-
-use crate::symbol::Image;
+use crate::symbol::{Image, elf};
 
 /// A runtime, and how it is asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,8 +33,9 @@ enum Sign {
     Folder(&'static str),
 }
 
-/// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12); Node: `node --v8-options`; the JVM:
-/// JDK 17's `-XX:+DumpPerfMapAtExit` is a diagnostic option; .NET: "runtime configuration options".
+/// Python: docs.python.org, "Python support for the Linux perf profiler" (3.12). Node.js:
+/// `node --v8-options`. The JVM: `-XX:+DumpPerfMapAtExit` is a diagnostic option of JDK 17. .NET: "runtime
+/// configuration options".
 const RUNTIMES: &[Runtime] = &[
     Runtime {
         name: "Python",
@@ -115,8 +114,8 @@ pub(crate) fn of(command: &[OsString]) -> Option<Found> {
 
 fn known(program: &Path) -> Option<Found> {
     let image = Image::open(program).ok()?;
-    let elf = image.elf().ok()?;
-    let has = |name: &str| elf.dynamic_symbols().any(|symbol| symbol.name() == Ok(name));
+    let file = image.elf().ok()?;
+    let has = |name: &str| elf::has_dynamic_symbol(&file, name);
     let is_there = |folder: &str| program.parent().is_some_and(|beside| beside.join(folder).is_dir());
     let runtime = RUNTIMES.iter().find(|runtime| match runtime.sign {
         Sign::Function(name) => has(name),

@@ -7,7 +7,7 @@
 use std::io::Read;
 
 use object::elf;
-use object::read::{File, Object, ObjectSection, ObjectSegment};
+use object::read::{File, Object, ObjectSection, ObjectSegment, ObjectSymbol};
 use object::{ObjectKind, SectionFlags, SectionIndex, SegmentFlags};
 use rustc_hash::FxHashMap;
 
@@ -112,6 +112,11 @@ pub fn build_id(file: &File<'_>) -> Option<BuildId> {
 /// A file with any of the sections that line lookup needs.
 pub fn has_lines(file: &File<'_>) -> bool {
     section_in_file(file, ".debug_info") && section_in_file(file, ".debug_abbrev")
+}
+
+/// Whether a function or variable of this name is in the dynamic symbol table, be it another file's.
+pub fn has_dynamic_symbol(file: &File<'_>, name: &str) -> bool {
+    file.dynamic_symbols().any(|symbol| symbol.name() == Ok(name))
 }
 
 /// A file with the linker's full symbol table.

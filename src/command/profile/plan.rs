@@ -7,25 +7,25 @@ use std::ffi::{OsStr, OsString};
 
 use clap::Args;
 
-use super::{screen, usage};
 use crate::cli;
 use crate::cli::profile::Profile;
 use crate::cli::record::Record;
 use crate::cli::report::Report;
+use crate::command::{screen, usage};
 use crate::error::{Error, Result, Warning, say};
 use crate::recording::runtime::{self, Found};
 
 /// What `pmc profile` shall do, one after the other.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) record: Record,
-    pub(super) report: Report,
+pub(in crate::command) struct Plan {
+    pub(in crate::command) record: Record,
+    pub(in crate::command) report: Report,
 }
 
 impl Plan {
     /// # Errors
     /// When nothing was named that could be profiled.
-    pub(super) fn new(asked: Profile) -> Result<Self> {
+    pub(in crate::command) fn new(asked: Profile) -> Result<Self> {
         if asked.command.is_empty() && asked.pids.is_none() && !asked.all_cpus {
             return Err(Error::usage("nothing to profile: no command, process or CPU was named")
                 .try_this("pmc profile -- COMMAND, pmc profile -p PID or NAME, or pmc profile -a"));
