@@ -118,21 +118,21 @@ const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacks
 /// The table, command by command.
 pub const OPTIONS: &[PerfOption] = &[
     // Of several commands.
-    row("buildid-list, evlist, report, script", "-f, --force", IsSo("a recording is read whoever owns it")),
+    row("annotate, buildid-list, diff, evlist, report, script, top", "-f, --force", IsSo("a recording is read whoever owns it")),
     row(
         "buildid-list, report, script",
         "-v, --verbose",
         IsSo("what is wrong with a recording is always said"),
     ),
-    row("report", "-m, --modules", IsSo("the kernel's modules are always among the symbols")),
-    row("report, script", "--demangle-kernel", IsSo("names of the kernel are demangled as all are")),
+    row("annotate, diff, report", "-m, --modules", IsSo("the kernel's modules are always among the symbols")),
+    row("annotate, report, script, top", "--demangle-kernel", IsSo("names of the kernel are demangled as all are")),
     row("report, script", "-I, --show-info", IsSo("--header shows everything at once")),
-    row("report, script", "--itrace[=<opts>]", NO_TRACES),
+    row("annotate, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
-    row("report, script", "-D, --dump-raw-trace", NO_DUMP),
+    row("annotate, diff, report, script", "-D, --dump-raw-trace", NO_DUMP),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
     row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),

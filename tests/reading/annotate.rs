@@ -36,7 +36,7 @@ fn shares(lab: &Lab) -> PathBuf {
 }
 
 fn annotate(file: &Path, options: &[&str]) -> kit::Ran {
-    let mut args = vec!["annotate", "--no-cache", "-i", file.to_str().unwrap()];
+    let mut args = vec!["annotate", "--stdio2", "--no-cache", "-i", file.to_str().unwrap()];
     args.extend(options);
     kit::run(&args)
 }
