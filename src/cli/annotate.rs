@@ -11,7 +11,7 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc annotate                            the code of the costliest function; to a pipe, of the costliest few
+  pmc annotate                            the code of the costliest function; to a pipe, of the costliest few in rows
   pmc annotate compress -M intel          one function, Intel's syntax
   pmc annotate compress --source-only     source lines with their cost, no instructions
   pmc annotate --max-rows 30              the hottest part of each function

@@ -17,12 +17,11 @@ const PERF: &str = include_str!("perf-options.txt");
 /// Options that have no answer yet, by command: the list must become empty.
 #[rustfmt::skip]
 const NOT_YET: &[(&str, &str)] = &[
-    ("annotate", "--addr2line --code-with-type --data-type --demangle --demangle-kernel --group --ignore-vmlinux --insn-stat --itrace --objdump --prefix --prefix-strip --show-total-period --skip-empty --skip-missing --stdio-color --stdio2 --tui --type-stat --dump-raw-trace --force --modules --verbose"),
     ("buildid-cache", "--debuginfod --target-ns --missing --purge-all --add --force --kcore --list --purge --remove --update --verbose"),
     ("buildid-list", "--kernel-maps"),
     ("config", "--system --user --list"),
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
-    ("diff", "--cycles-hist --stream --dump-raw-trace --force --modules --verbose"),
+    ("diff", "--cycles-hist --stream"),
     ("help", "--all --info --man --web"),
     ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
     ("kallsyms", "--verbose"),
