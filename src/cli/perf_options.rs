@@ -123,7 +123,7 @@ const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacks
 pub const OPTIONS: &[PerfOption] = &[
     // Of several commands.
     row(
-        "annotate, buildid-list, diff, evlist, report, script, top",
+        "annotate, buildid-list, diff, evlist, report, script",
         "-f, --force",
         IsSo("a recording is read whoever owns it"),
     ),
