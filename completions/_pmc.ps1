@@ -459,8 +459,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say more: what was opened, and how')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
-            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
             [CompletionResult]::new('--demangle-kernel', '--demangle-kernel', [CompletionResultType]::ParameterName, 'demangle-kernel')
             [CompletionResult]::new('--ignore-vmlinux', '--ignore-vmlinux', [CompletionResultType]::ParameterName, 'ignore-vmlinux')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')

@@ -416,8 +416,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'Say more: what was opened, and how'
             cand -q 'Say nothing but errors'
             cand --quiet 'Say nothing but errors'
-            cand -f 'f'
-            cand --force 'force'
             cand --demangle-kernel 'demangle-kernel'
             cand --ignore-vmlinux 'ignore-vmlinux'
             cand -h 'Print help'

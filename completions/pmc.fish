@@ -320,7 +320,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole s
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object a line, one each interval, with all rows'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
