@@ -221,6 +221,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number')
             [CompletionResult]::new('--clockid', '--clockid', [CompletionResultType]::ParameterName, 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number')
             [CompletionResult]::new('--switch-output', '--switch-output', [CompletionResultType]::ParameterName, 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)')
+            [CompletionResult]::new('--switch-output-event', '--switch-output-event', [CompletionResultType]::ParameterName, 'Start another file when one of these events happens, which are not recorded themselves')
             [CompletionResult]::new('--switch-max-files', '--switch-max-files', [CompletionResultType]::ParameterName, 'With --switch-output: keep only the newest N files')
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'End the recording when the file is so large, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')

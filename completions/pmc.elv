@@ -179,6 +179,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -k 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number'
             cand --clockid 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number'
             cand --switch-output 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)'
+            cand --switch-output-event 'Start another file when one of these events happens, which are not recorded themselves'
             cand --switch-max-files 'With --switch-output: keep only the newest N files'
             cand --max-size 'End the recording when the file is so large, such as 100M'
             cand -z 'Compress (zstd, level 1 to 22)'

@@ -133,6 +133,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Re
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the registers of the process: all, or those of a list; `?` lists them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s k -l clockid -d 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output-event -d 'Start another file when one of these events happens, which are not recorded themselves' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r

@@ -252,8 +252,12 @@ pub struct Record {
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "signal")]
     pub switch_output: Option<String>,
 
+    /// Start another file when one of these events happens, which are not recorded themselves
+    #[arg(long, value_name = "EVENTS")]
+    pub switch_output_event: Option<String>,
+
     /// With --switch-output: keep only the newest N files
-    #[arg(long, value_name = "N", requires = "switch_output")]
+    #[arg(long, value_name = "N")]
     pub switch_max_files: Option<usize>,
 
     /// End the recording when the file is so large, such as 100M

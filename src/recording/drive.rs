@@ -45,6 +45,11 @@ pub(super) trait Driven: EventSwitch {
         None
     }
 
+    /// Rings of other events, which wake the loop whenever one happens.
+    fn triggers(&mut self) -> Option<&mut Rings> {
+        None
+    }
+
     /// What else has work for it when it becomes readable.
     fn waker(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -246,11 +251,13 @@ fn waiting_for_command(error: io::Error) -> Error {
     Error::io("waiting for the command", error)
 }
 
-/// Everything that wakes the loop, in one set. Rings are in it by their index, the others by these numbers.
+/// Everything that wakes the loop, in one set. Rings are in it by their index, those of triggers by theirs from
+/// [`TRIGGERS`] on, the others by these numbers.
 struct Wakers {
     all: OwnedFd,
 }
 
+const TRIGGERS: u64 = 1 << 32;
 const SIGNALS: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
 const STOP: u64 = u64::MAX - 2;
@@ -272,9 +279,9 @@ impl Wakers {
     ) -> Result<Self> {
         let watching = |error: rustix::io::Errno| Error::io("watching the rings", io::Error::from(error));
         let all = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(watching)?;
-        if let Some(rings) = driven.rings() {
-            for (ring, fd) in rings.descriptors_to_watch() {
-                add(&all, fd, ring as u64).map_err(watching)?;
+        for first in [0, TRIGGERS] {
+            for (ring, fd) in rings(driven, first).iter().flat_map(|rings| rings.descriptors_to_watch()) {
+                add(&all, fd, first + ring as u64).map_err(watching)?;
             }
         }
         let others = [(signals.map(AsFd::as_fd), SIGNALS), (driven.waker(), WORK), (stop, STOP)];
@@ -338,10 +345,10 @@ impl Wakers {
     /// A descriptor that has hung up would wake us for ever. Its ring may have other threads to write into
     /// it; what it still holds is drained all the same.
     fn watch_next(&self, driven: &mut impl Driven, ring: u64) {
-        let Some(rings) = driven.rings() else { return };
-        let is_it = |(at, _): &(usize, BorrowedFd<'_>)| *at as u64 == ring;
-        self.remove(rings.descriptors_to_watch().find(is_it).map(|(_, fd)| fd));
-        if let Some(fd) = rings.watch_next(ring as usize) {
+        let (first, index) = (ring & TRIGGERS, (ring & !TRIGGERS) as usize);
+        let Some(rings) = rings(driven, first) else { return };
+        self.remove(rings.descriptors_to_watch().find(|(at, _)| *at == index).map(|(_, fd)| fd));
+        if let Some(fd) = rings.watch_next(index) {
             let _ = add(&self.all, fd, ring);
         }
     }
@@ -351,6 +358,11 @@ impl Wakers {
             let _ = epoll::delete(&self.all, fd);
         }
     }
+}
+
+/// The rings whose numbers begin at `first`.
+fn rings(driven: &mut impl Driven, first: u64) -> Option<&mut Rings> {
+    if first == TRIGGERS { driven.triggers() } else { driven.rings() }
 }
 
 fn add(all: &OwnedFd, fd: BorrowedFd<'_>, number: u64) -> rustix::io::Result<()> {

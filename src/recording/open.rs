@@ -19,7 +19,7 @@ use crate::counter::inherited_probes::{ProbeDefinition, make_inheritable};
 use crate::counter::open as door;
 use crate::counter::refusal::Refusal;
 use crate::counter::request::given_up::Fallback;
-use crate::counter::request::sampling::{CallGraph, Rate};
+use crate::counter::request::sampling::{CallGraph, Rate, SampleOptions};
 use crate::counter::reservation::Policy;
 use crate::counter::rings::{RingOptions, Rings, pages_of};
 use crate::counter::target::{Cgroup, TargetSlot};
@@ -184,6 +184,35 @@ pub(crate) fn open(
     }
     say_fallbacks(&rings);
     Ok((rings, threads))
+}
+
+/// Opens events that begin another file when they happen: on whom the plan says, in small rings of their own.
+pub(crate) fn open_triggers(
+    text: &str,
+    plan: &SamplePlan,
+    host: &Host,
+    held: Option<&Held>,
+) -> Result<Rings> {
+    const PAGES: usize = 8;
+    let options =
+        SampleOptions { inherit: plan.options.inherit, wakes_always: true, ..SampleOptions::default() };
+    let plan = SamplePlan {
+        events: vec![text.to_owned()],
+        per_thread: plan.per_thread,
+        ring_pages: Some(PAGES),
+        reserve: plan.reserve,
+        strict: true,
+        course: plan.course.clone(),
+        ..SamplePlan::on(plan.scope.clone(), options)
+    };
+    let groups = groups(&plan, host)?;
+    let events = || groups.iter().flat_map(|(group, _)| &group.events);
+    if let Some(spec) = events().find(|spec| spec.attr().is_some_and(|attr| attr.period() == 0)) {
+        return Err(Error::usage(format!("--switch-output-event {}: how often is not said", spec.name))
+            .why("tracepoints, probes and breakpoints switch each time; other events happen all the time")
+            .try_this(format!("{}/period=1000000/", spec.name)));
+    }
+    open(&plan, host, groups, held).map(|(rings, _)| rings)
 }
 
 /// Children shall be measured by the probes among these events, and not be harmed by them: see

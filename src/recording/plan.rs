@@ -155,6 +155,8 @@ pub(crate) struct FilePlan {
     pub(crate) compress: Option<i32>,
     /// What begins another file.
     pub(crate) rotation: Option<Rotation>,
+    /// Events that begin another file besides.
+    pub(crate) rotates_at: Option<String>,
     /// Older files of a row are removed when there are more than this.
     pub(crate) most_files: Option<usize>,
     /// Bytes at which the recording ends.

@@ -50,6 +50,9 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         Some(launch::hold_with(&plan.sample.course.command, &plan.sample.course.environment, stdout)?)
     };
     let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
+    let triggers = plan.file.rotates_at.as_deref();
+    let triggers =
+        triggers.map(|text| open::open_triggers(text, &plan.sample, &host, held.as_ref())).transpose()?;
     let events: Vec<RecordedEvent> = rings
         .events()
         .map(|(spec, attr, ids)| RecordedEvent { attr: attr.clone(), ids, name: Some(spec.name.clone()) })
@@ -76,6 +79,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         plan: &plan.sample,
         file: &plan.file,
         rings,
+        triggers,
         threads,
         output,
         held,

@@ -100,6 +100,11 @@ impl Plan {
         };
         let is_stream = typed.output.as_os_str() == "-";
         let rotation = typed.switch_output.as_deref().map(rotation).transpose()?;
+        let rotation = rotation.or(typed.switch_output_event.is_some().then_some(Rotation::Signal));
+        if typed.switch_max_files.is_some() && rotation.is_none() {
+            return Err(Error::usage("--switch-max-files: there is one file only")
+                .try_this("--switch-output=100M, or =30s, or --switch-output-event EVENT"));
+        }
         if is_stream && rotation.is_some() {
             return Err(Error::usage("--switch-output needs files, and `-o -` is a stream"));
         }
@@ -144,6 +149,7 @@ impl Plan {
             is_stamped: typed.timestamp_filename && !is_stream,
             compress: typed.compression_level.filter(|&level| level > 0),
             rotation,
+            rotates_at: typed.switch_output_event,
             most_files: typed.switch_max_files,
             max_size: typed.max_size.as_deref().map(|text| size("--max-size", text)).transpose()?,
             snapshots: typed.snapshot,

@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
@@ -22,7 +23,7 @@ use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::record::encode::Encoder;
-use crate::record::{Task, Thread};
+use crate::record::{Task, Thread, kind, walk};
 use crate::recording::control::Control;
 use crate::recording::drive::{Driven, Measurement, Surroundings, drive};
 use crate::recording::ending::Ending;
@@ -51,6 +52,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) plan: &'a SamplePlan,
     pub(crate) file: &'a FilePlan,
     pub(crate) rings: Rings,
+    /// Of the events that begin another file.
+    pub(crate) triggers: Option<Rings>,
     /// Threads that are recorded, where the scope names tasks that run.
     pub(crate) threads: Vec<Alive>,
     pub(crate) output: Output<'a>,
@@ -95,12 +98,14 @@ impl Recording<'_> {
     /// A command that cannot be started (status 126 or 127), and what the kernel says of waiting.
     /// What writing says is in the [`Run`].
     pub(crate) fn run(self) -> Result<Run> {
-        let Self { host, plan, file, rings, threads, output, held, signals, control, watcher, status } = self;
+        let Self { host, plan, file, rings, triggers, threads, output, held, .. } = self;
+        let Self { signals, control, watcher, status, .. } = self;
         let mut recorder = Recorder {
             host,
             plan,
             file,
             rings,
+            triggers,
             pids: synthesize::pids(&threads),
             roots: threads.iter().map(|thread| (thread.tid, thread.pid)).collect(),
             command: held.as_ref().map(Held::pid),
@@ -146,6 +151,7 @@ struct Recorder<'a> {
     plan: &'a SamplePlan,
     file: &'a FilePlan,
     rings: Rings,
+    triggers: Option<Rings>,
     /// Processes that are recorded, where the scope names tasks that run.
     pids: Vec<u32>,
     /// Their threads, each with its process.
@@ -164,11 +170,16 @@ struct Recorder<'a> {
 
 impl EventSwitch for Recorder<'_> {
     fn start(&mut self) -> Result<()> {
-        self.rings.start().map_err(open::starting)
+        [Some(&self.rings), self.triggers.as_ref()]
+            .into_iter()
+            .flatten()
+            .try_for_each(Rings::start)
+            .map_err(open::starting)
     }
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
-        open::switch(&self.rings, on, events)
+        let mut all = [Some(&self.rings), self.triggers.as_ref()].into_iter().flatten();
+        all.try_for_each(|rings| open::switch(rings, on, events))
     }
 
     fn yielding(&mut self, is_yielding: bool) {
@@ -181,6 +192,10 @@ impl EventSwitch for Recorder<'_> {
 impl Driven for Recorder<'_> {
     fn rings(&mut self) -> Option<&mut Rings> {
         Some(&mut self.rings)
+    }
+
+    fn triggers(&mut self) -> Option<&mut Rings> {
+        self.triggers.as_mut()
     }
 
     fn waker(&self) -> Option<BorrowedFd<'_>> {
@@ -214,6 +229,7 @@ impl Driven for Recorder<'_> {
     fn work(&mut self, measurement: &mut Measurement) -> Result<()> {
         let now = measurement.now;
         self.next_drain = now + self.drain_ns;
+        self.heed_triggers();
         self.failed = self.drain().and_then(|()| self.rotate_if_due(now)).err();
         let totals = self.output.totals();
         self.is_full = self.file.max_size.is_some_and(|most| totals.bytes >= most);
@@ -313,6 +329,20 @@ impl Recorder<'_> {
     }
 
     // --- rotation ---
+
+    /// Asks for another file if an event has happened that begins one.
+    fn heed_triggers(&mut self) {
+        let Self { triggers: Some(triggers), schedule, .. } = self else { return };
+        let mut joint = Vec::new();
+        let Ok(_) = triggers.drain(|_, slices| {
+            walk(slices, &mut joint, |record| {
+                if record.kind == kind::SAMPLE {
+                    schedule.ask_for();
+                }
+            });
+            Ok::<(), Infallible>(())
+        });
+    }
 
     fn rotate_if_due(&mut self, now: u64) -> Result<()> {
         if self.schedule.is_due(now, self.output.bytes()) {

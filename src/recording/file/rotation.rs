@@ -34,7 +34,7 @@ impl Schedule {
         self.next_at
     }
 
-    /// SIGUSR2, or `snapshot` through `--control`.
+    /// SIGUSR2, an event that is waited for, or `snapshot` through `--control`.
     pub(crate) fn ask_for(&mut self) {
         self.is_asked_for = true;
     }
@@ -43,8 +43,8 @@ impl Schedule {
     pub(crate) fn is_due(&mut self, now: u64, bytes: u64) -> bool {
         let is_asked_for = std::mem::take(&mut self.is_asked_for);
         match self.rotation {
-            Some(Rotation::Bytes(most)) => bytes >= most,
-            Some(Rotation::Ns(_)) => self.next_at.is_some_and(|at| now >= at),
+            Some(Rotation::Bytes(most)) => is_asked_for || bytes >= most,
+            Some(Rotation::Ns(_)) => is_asked_for || self.next_at.is_some_and(|at| now >= at),
             Some(Rotation::Signal) => is_asked_for,
             None => self.snapshots && is_asked_for,
         }

@@ -43,10 +43,15 @@ fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+#[track_caller]
+fn need_tracefs(events: &str) -> bool {
+    let is_there = std::path::Path::new("/sys/kernel/tracing/events").join(events).exists();
+    kit::need("tracefs", is_there, "tracefs is not mounted at /sys/kernel/tracing")
+}
+
 #[test]
 fn tracepoints_can_leave_out_the_recorder() {
-    let has_tracefs = std::path::Path::new("/sys/kernel/tracing/events/raw_syscalls").exists();
-    if !ready() || !kit::need("tracefs", has_tracefs, "tracefs is not mounted at /sys/kernel/tracing") {
+    if !ready() || !need_tracefs("raw_syscalls") {
         return;
     }
     let lab = Lab::new();
@@ -142,6 +147,36 @@ fn chains_that_come_later_are_asked_for() {
     assert_eq!(events.contains("defer_callchain: 1, defer_output: 1"), !is_said, "{events}\n{}", run.stderr);
     assert!(our_samples(&file) > 0);
     kit::run(&["top", "--call-graph", "fp,defer"]).expect(2).says(&["not joined on the fly", "pmc top -g"]);
+}
+
+#[test]
+fn an_event_begins_another_file() {
+    if !ready() || !need_tracefs("sched") {
+        return;
+    }
+    let lab = Lab::new();
+    // Programs are run until there are three files with a name of their own, at most so many.
+    let work = "cd $0; n=0; set -- none; until [ -e $1 ] && [ $# -ge 3 ] || [ $((n += 1)) -gt 300 ]; do
+                /bin/true; set -- x.2*; done";
+    let folder = lab.path("").display().to_string();
+    let options = ["-e", "cpu-clock", "--switch-output-event", "sched:sched_process_exec"];
+    let run = record(&lab.path("x"), &options, &["sh", "-c", work, &folder]).expect(0);
+    let mut samples = 0;
+    let (mut count, mut events) = (0, String::new());
+    for entry in std::fs::read_dir(&folder).expect("a folder") {
+        let file = entry.expect("an entry").path();
+        samples += our_samples(&file);
+        count += 1;
+        events += &kit::run(&["evlist", "-i", file.to_str().expect("a plain path")]).expect(0).stdout;
+    }
+    // Those, and what came behind the last program.
+    assert!(count >= 4, "{count} files: {}", run.stderr);
+    assert_eq!(samples, super::told(&run.stderr, " samples"));
+    assert!(!events.contains("sched"), "{events}");
+    let often = record(&lab.path("y"), &["--switch-output-event", "cpu-clock"], &["true"]);
+    often.expect(2).says(&["how often is not said", "cpu-clock/period=1000000/"]);
+    let alone = record(&lab.path("y"), &["--switch-max-files", "3"], &["true"]);
+    alone.expect(2).says(&["there is one file only", "--switch-output-event"]);
 }
 
 #[test]
