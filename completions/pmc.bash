@@ -34,6 +34,9 @@ _pmc() {
             pmc,info)
                 cmd="pmc__subcmd__info"
                 ;;
+            pmc,inject)
+                cmd="pmc__subcmd__inject"
+                ;;
             pmc,list)
                 cmd="pmc__subcmd__list"
                 ;;
@@ -76,6 +79,9 @@ _pmc() {
             pmc__subcmd__help,info)
                 cmd="pmc__subcmd__help__subcmd__info"
                 ;;
+            pmc__subcmd__help,inject)
+                cmd="pmc__subcmd__help__subcmd__inject"
+                ;;
             pmc__subcmd__help,list)
                 cmd="pmc__subcmd__help__subcmd__list"
                 ;;
@@ -107,7 +113,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --help --version stat record report top annotate diff script evlist buildid-list list info reserve version help"
+            opts="-h -V --help --version stat record report top annotate diff script evlist buildid-list inject list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -397,7 +403,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="stat record report top annotate diff script evlist buildid-list list info reserve version help"
+            opts="stat record report top annotate diff script evlist buildid-list inject list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -481,6 +487,20 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help__subcmd__info)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__inject)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -613,6 +633,76 @@ _pmc() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__inject)
+            opts="-i -o -b -B -j -f -v -k -s -h --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --aslr --sched-stat --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --known-build-ids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unwind-style)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm-time-correlation)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest-data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guestmount)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -35,6 +35,7 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recording
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
@@ -467,6 +468,30 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s o -l output -d 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Build-ids of files at these paths; file://LIST has a pair a line' -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l symfs -d 'Look for the recorded files below this folder' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s k -l vmlinux -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l kallsyms -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l unwind-style -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l vm-time-correlation -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guest-data -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guestmount -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s b -l build-ids -d 'Put the build-ids of files that samples lie in into the stream'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l buildid-all -d 'Put the build-ids of all mapped files into the stream'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s B -l mmap2-buildids -d 'Leave out mappings of files without samples, and name the others\' files by build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l mmap2-buildid-all -d 'Name the files of all mappings by build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s j -l jit -d 'Make files of the code in jitdumps, and map them where and when it was'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l convert-callchain -d 'Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l ignore-vmlinux
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
@@ -483,20 +508,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "inject" -d 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list inject list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 

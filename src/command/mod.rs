@@ -7,6 +7,7 @@ mod buildid_list;
 mod diff;
 mod evlist;
 mod info;
+mod inject;
 mod list;
 mod perfalloc;
 mod plan;
@@ -105,6 +106,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
+        Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
