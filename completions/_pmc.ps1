@@ -71,6 +71,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
@@ -753,6 +754,43 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'pmc;inject' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old')
+            [CompletionResult]::new('--known-build-ids', '--known-build-ids', [CompletionResultType]::ParameterName, 'Build-ids of files at these paths; file://LIST has a pair a line')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Look for the recorded files below this folder')
+            [CompletionResult]::new('--itrace', '--itrace', [CompletionResultType]::ParameterName, 'itrace')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'vmlinux')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'kallsyms')
+            [CompletionResult]::new('--unwind-style', '--unwind-style', [CompletionResultType]::ParameterName, 'unwind-style')
+            [CompletionResult]::new('--vm-time-correlation', '--vm-time-correlation', [CompletionResultType]::ParameterName, 'vm-time-correlation')
+            [CompletionResult]::new('--guest-data', '--guest-data', [CompletionResultType]::ParameterName, 'guest-data')
+            [CompletionResult]::new('--guestmount', '--guestmount', [CompletionResultType]::ParameterName, 'guestmount')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Put the build-ids of files that samples lie in into the stream')
+            [CompletionResult]::new('--build-ids', '--build-ids', [CompletionResultType]::ParameterName, 'Put the build-ids of files that samples lie in into the stream')
+            [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Put the build-ids of all mapped files into the stream')
+            [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Leave out mappings of files without samples, and name the others'' files by build-id')
+            [CompletionResult]::new('--mmap2-buildids', '--mmap2-buildids', [CompletionResultType]::ParameterName, 'Leave out mappings of files without samples, and name the others'' files by build-id')
+            [CompletionResult]::new('--mmap2-buildid-all', '--mmap2-buildid-all', [CompletionResultType]::ParameterName, 'Name the files of all mappings by build-id')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Make files of the code in jitdumps, and map them where and when it was')
+            [CompletionResult]::new('--jit', '--jit', [CompletionResultType]::ParameterName, 'Make files of the code in jitdumps, and map them where and when it was')
+            [CompletionResult]::new('--convert-callchain', '--convert-callchain', [CompletionResultType]::ParameterName, 'Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
+            [CompletionResult]::new('--ignore-vmlinux', '--ignore-vmlinux', [CompletionResultType]::ParameterName, 'ignore-vmlinux')
+            [CompletionResult]::new('--strip', '--strip', [CompletionResultType]::ParameterName, 'strip')
+            [CompletionResult]::new('--aslr', '--aslr', [CompletionResultType]::ParameterName, 'aslr')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 's')
+            [CompletionResult]::new('--sched-stat', '--sched-stat', [CompletionResultType]::ParameterName, 'sched-stat')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;list' {
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
             [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
@@ -801,6 +839,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
@@ -836,6 +875,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help;buildid-list' {
+            break
+        }
+        'pmc;help;inject' {
             break
         }
         'pmc;help;list' {

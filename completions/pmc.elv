@@ -32,6 +32,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand script 'Print the samples of a recording one by one'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
+            cand inject 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
@@ -703,6 +704,42 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'pmc;inject'= {
+            cand -i 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand --input 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand -o 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old'
+            cand --output 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old'
+            cand --known-build-ids 'Build-ids of files at these paths; file://LIST has a pair a line'
+            cand --symfs 'Look for the recorded files below this folder'
+            cand --itrace 'itrace'
+            cand -k 'k'
+            cand --vmlinux 'vmlinux'
+            cand --kallsyms 'kallsyms'
+            cand --unwind-style 'unwind-style'
+            cand --vm-time-correlation 'vm-time-correlation'
+            cand --guest-data 'guest-data'
+            cand --guestmount 'guestmount'
+            cand -b 'Put the build-ids of files that samples lie in into the stream'
+            cand --build-ids 'Put the build-ids of files that samples lie in into the stream'
+            cand --buildid-all 'Put the build-ids of all mapped files into the stream'
+            cand -B 'Leave out mappings of files without samples, and name the others'' files by build-id'
+            cand --mmap2-buildids 'Leave out mappings of files without samples, and name the others'' files by build-id'
+            cand --mmap2-buildid-all 'Name the files of all mappings by build-id'
+            cand -j 'Make files of the code in jitdumps, and map them where and when it was'
+            cand --jit 'Make files of the code in jitdumps, and map them where and when it was'
+            cand --convert-callchain 'Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies'
+            cand -f 'f'
+            cand --force 'force'
+            cand -v 'v'
+            cand --verbose 'verbose'
+            cand --ignore-vmlinux 'ignore-vmlinux'
+            cand --strip 'strip'
+            cand --aslr 'aslr'
+            cand -s 's'
+            cand --sched-stat 'sched-stat'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;list'= {
             cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
             cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
@@ -747,6 +784,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand script 'Print the samples of a recording one by one'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
+            cand inject 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
@@ -772,6 +810,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;help;evlist'= {
         }
         &'pmc;help;buildid-list'= {
+        }
+        &'pmc;help;inject'= {
         }
         &'pmc;help;list'= {
         }

@@ -14,6 +14,7 @@
 pub mod annotate;
 pub mod diff;
 pub mod header;
+pub mod inject;
 pub mod live;
 pub mod names;
 pub mod quality;

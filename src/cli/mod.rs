@@ -7,6 +7,7 @@ pub mod buildid_list;
 pub mod diff;
 pub mod evlist;
 pub mod info;
+pub mod inject;
 pub mod list;
 pub mod perf_only;
 pub mod perf_options;
@@ -118,6 +119,8 @@ commands! {
     Evlist(evlist::Evlist) = "evlist",
     /// List the build-ids of the files in a recording
     BuildidList(buildid_list::BuildidList) = "buildid-list",
+    /// Write a recording anew: with build-ids, generated code as files, unwound, unpacked
+    Inject(inject::Inject) = "inject",
     /// List the events that can be counted here, each tried
     List(list::List) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do

@@ -121,18 +121,22 @@ const NO_SCRIPTS: Answer = Refused(
     "it embeds neither Python nor Perl, and loads no code",
     "pmc script --json prints an object a line, for any language",
 );
+const NO_GUESTS: Answer = Refused(
+    "recordings of guests are not joined with their host's",
+    "perf inject --guest-data, which reads the same file",
+);
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
 pub const OPTIONS: &[PerfOption] = &[
     // Of several commands.
     row(
-        "annotate, buildid-list, diff, evlist, report, script",
+        "annotate, buildid-list, diff, evlist, inject, report, script",
         "-f, --force",
         IsSo("a recording is read whoever owns it"),
     ),
     row(
-        "annotate, buildid-list, diff, report, script",
+        "annotate, buildid-list, diff, inject, report, script",
         "-v, --verbose",
         IsSo("what is wrong with a recording is always said"),
     ),
@@ -143,7 +147,7 @@ pub const OPTIONS: &[PerfOption] = &[
         IsSo("names of the kernel are demangled as all are"),
     ),
     row("report, script", "-I, --show-info", IsSo("--header shows everything at once")),
-    row("annotate, report, script", "--itrace[=<opts>]", NO_TRACES),
+    row("annotate, inject, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
@@ -196,6 +200,31 @@ pub const OPTIONS: &[PerfOption] = &[
         ),
     ),
     row("record", "--buildid-mmap", IsSo("mappings carry their build-id wherever the kernel can tell it")),
+    // inject
+    row("inject", "-k, --vmlinux <file>", IsSo("no function's name is looked for")),
+    row("inject", "--kallsyms <file>", IsSo("no function's name is looked for")),
+    row("inject", "--ignore-vmlinux", IsSo("no function's name is looked for")),
+    row("inject", "--unwind-style <unwind style>", IsSo("pmc has one unwinder, its own")),
+    row("inject", "--strip", NO_TRACES),
+    row("inject", "--vm-time-correlation[=<opts>]", NO_TRACES),
+    row("inject", "--guest-data[=<opts>]", NO_GUESTS),
+    row("inject", "--guestmount <directory>", NO_GUESTS),
+    row(
+        "inject",
+        "--aslr",
+        Refused(
+            "addresses are carried over as they are: without them nobody can look into the programs",
+            "perf inject --aslr, which reads the same file",
+        ),
+    ),
+    row(
+        "inject",
+        "-s, --sched-stat",
+        Refused(
+            "it joins sched:sched_stat_* with sched:sched_switch, which newer kernels give together",
+            "pmc record -e sched:sched_switch -g -a: each sample is where a task stopped running",
+        ),
+    ),
     // report
     row("annotate, report", "--skip-empty", IsSo("events without samples have no table")),
     row("report", "--disable-order", IsSo("samples need no order here")),

@@ -7,6 +7,7 @@ mod buildid_list;
 mod diff;
 mod evlist;
 mod info;
+mod inject;
 mod list;
 mod perfalloc;
 mod plan;
@@ -112,6 +113,7 @@ fn run(cli: Cli) -> Result<Exit> {
             report::run(report::Plan::new(&plan.report)?)?;
             Ok(exit)
         }
+        Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -24,6 +24,7 @@ pub struct Reader {
     form: Form,
     is_foreign: bool,
     events: Vec<RecordedEvent>,
+    twins: Vec<RecordedEvent>,
     layouts: Layouts,
     features: Features,
     segments: Vec<Segment>,
@@ -50,6 +51,7 @@ impl Reader {
             form: header.form,
             is_foreign: header.is_foreign,
             events: Vec::new(),
+            twins: Vec::new(),
             layouts: Layouts::default(),
             features: Features::default(),
             segments: Vec::new(),
@@ -176,7 +178,7 @@ impl Reader {
                     }
                 }
                 Some(Record::HeaderFeature(section)) => {
-                    if let Some(feature) = Feature::of(section.feature)
+                    if let Some(feature) = Feature::of(section.feature).filter(|f| !is_end(*f, section.data))
                         && !features.set(feature, section.data, header.is_foreign)
                     {
                         bad.push(feature.name().to_owned());
@@ -259,7 +261,7 @@ impl Reader {
     fn make_layouts(&mut self) {
         self.layouts = Layouts::new(self.events.iter().map(|event| (&event.attr, event.ids.as_slice())));
         // Twins stand behind all others; their samples are their siblings'.
-        self.events.truncate(self.layouts.event_count());
+        self.twins = self.events.split_off(self.layouts.event_count());
     }
 
     fn name_events(&mut self) {
@@ -315,6 +317,11 @@ impl Reader {
     pub fn events(&self) -> &[RecordedEvent] {
         &self.events
     }
+    /// Events whose samples are those of others (see [`crate::record::unwound`]): they stand behind all
+    /// others in the file.
+    pub fn twins(&self) -> &[RecordedEvent] {
+        &self.twins
+    }
     /// The shapes of their samples.
     pub fn layouts(&self) -> &Layouts {
         &self.layouts
@@ -368,6 +375,12 @@ impl Reader {
     pub fn load<'b>(&self, chunk: &Chunk, buffer: &'b mut Buffer) -> Result<Records<'b>, Error> {
         scan::load(&self.segments, self.order(), chunk, buffer)
     }
+}
+
+/// perf ends a stream's sections with an empty one of the first number that it does not know: what newer
+/// perfs put there is never empty.
+fn is_end(feature: Feature, data: &[u8]) -> bool {
+    feature >= Feature::CPU_DOMAIN_INFO && data.is_empty()
 }
 
 fn add_build_id(record: &RawRecord<'_>, features: &mut Features) {

@@ -14,6 +14,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::feature::BuildIdEntry;
 use crate::abi::{CpuMode, context, misc};
 use crate::record::{FileId, Layouts, Mmap, RawRecord, Record, kind};
 use crate::units::PerfTime;
@@ -220,6 +221,28 @@ impl RecordTally {
         let mut files: Vec<HitFile> = files.into_values().cloned().collect();
         files.sort_unstable();
         files
+    }
+
+    /// The list of build-ids of these files, as far as `find` knows them.
+    pub fn build_ids(
+        &self,
+        all: bool,
+        mut find: impl FnMut(&HitFile) -> Option<Vec<u8>>,
+    ) -> Vec<BuildIdEntry> {
+        let rows = self.files(all).into_iter().filter_map(|file| Some(file.entry(find(&file)?)));
+        let mut rows: Vec<BuildIdEntry> = rows.collect();
+        rows.dedup_by(|a, b| a.name == b.name && a.id == b.id);
+        rows
+    }
+}
+
+impl HitFile {
+    /// Its row in the list of build-ids.
+    pub fn entry(&self, id: Vec<u8>) -> BuildIdEntry {
+        // The kernel's mapping has the name of the symbol behind it by which a moved kernel is recognised.
+        let is_text = self.name.starts_with(b"[kernel.kallsyms]");
+        let name = if is_text { b"[kernel.kallsyms]".to_vec() } else { self.name.clone() };
+        BuildIdEntry { pid: -1, misc: if self.is_kernel { 1 } else { 2 }, id, name }
     }
 }
 

@@ -50,6 +50,9 @@ pub struct Options {
     /// The file lies beside its place until [`Writer::take_place`], and what is there stays. A writer that is
     /// dropped before leaves no file.
     pub hold: bool,
+    /// A file that could not be written to its end is none: it takes its place last, and what failed goes.
+    /// With `hold`.
+    pub whole: bool,
 }
 
 /// A recording being written.
@@ -75,9 +78,16 @@ pub struct Writer {
     all_attrs: u64,
     /// Where the file lies until it takes its place.
     place: Option<PathBuf>,
+    whole: bool,
 }
 
 impl Writer {
+    /// The form that a recording at this path takes: `-`, and a path that is a pipe, the pipe form.
+    pub fn form_at(path: &Path) -> Form {
+        let is_pipe = || std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
+        if path.as_os_str() == "-" || is_pipe() { Form::Pipe } else { Form::File }
+    }
+
     /// Makes a file of mode 0600; one that exists is kept as `NAME.old`. `-`, and a path that is a pipe, take
     /// the pipe form. `features` are what is known at the start: they are written now, as records.
     ///
@@ -183,6 +193,7 @@ impl Writer {
             spare: options.spare,
             all_attrs: 0,
             place: None,
+            whole: options.whole,
         })
     }
 
@@ -336,7 +347,9 @@ impl Writer {
     /// What the kernel says; the records are complete and readable then too.
     pub fn finish(mut self, features: &Features) -> Result<u64, Error> {
         self.is_finished = true;
-        self.take_place()?;
+        if !self.whole {
+            self.take_place()?;
+        }
         if self.form == Form::Pipe {
             let mut records = Vec::new();
             for row in features.build_ids.iter().flat_map(|ids| &ids.0) {
@@ -380,6 +393,7 @@ impl Writer {
         }
         let bits: Vec<u8> = bits.iter().flat_map(|word| word.to_ne_bytes()).collect();
         self.file.write_all_at(&bits, FEATURES_AT).map_err(Error::io("writing", &self.path))?;
+        self.take_place()?;
         Ok(at)
     }
 }

@@ -73,6 +73,15 @@ impl Encoder {
         self.out[self.start + HEADER - 2..self.start + HEADER].copy_from_slice(&size.to_ne_bytes());
     }
 
+    /// The one record that was written, with this `sample_id` behind it instead of zeros.
+    pub fn with_trailer(mut self, trailer: &[u8]) -> Vec<u8> {
+        self.out.truncate(self.out.len() - self.trailer);
+        self.out.extend(trailer);
+        let size = (self.out.len() - self.start) as u16;
+        self.out[self.start + HEADER - 2..self.start + HEADER].copy_from_slice(&size.to_ne_bytes());
+        self.out
+    }
+
     /// A thread's name.
     pub fn comm(&mut self, thread: Thread, comm: &[u8]) {
         self.begin(kind::COMM, 0);

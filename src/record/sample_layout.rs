@@ -169,6 +169,31 @@ impl SampleLayout {
         body[at..].first_chunk().map(|word| u64::from_ne_bytes(*word))
     }
 
+    /// The bytes of a trailer that says this; fields that it leaves out are zeros.
+    pub fn trailer(&self, id: &SampleId) -> Vec<u8> {
+        let mut out = vec![0; self.trailer];
+        let mut put = |field: usize, halves: [Option<u32>; 2], word: Option<u64>| {
+            let Some(at) = self.trailer.checked_sub(self.back[field].into()) else { return };
+            match (word, halves) {
+                (Some(word), _) => out[at..at + 8].copy_from_slice(&word.to_ne_bytes()),
+                (None, [Some(first), second]) => {
+                    out[at..at + 4].copy_from_slice(&first.to_ne_bytes());
+                    out[at + 4..at + 8].copy_from_slice(&second.unwrap_or(0).to_ne_bytes());
+                }
+                (None, _) => {}
+            }
+        };
+        let none = [None, None];
+        let thread = id.thread.unwrap_or_default();
+        put(0, [Some(thread.pid as u32), Some(thread.tid as u32)], None);
+        put(1, none, id.time.map(|time| time.0));
+        put(2, none, id.id);
+        put(3, none, id.stream_id);
+        put(4, [id.cpu, None], None);
+        put(5, none, id.id);
+        out
+    }
+
     /// The trailer of a record of the kernel's that is not a sample.
     pub fn sample_id(&self, raw: &RawRecord<'_>) -> SampleId {
         let body = raw.body();

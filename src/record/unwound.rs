@@ -16,7 +16,7 @@
 
 use super::layouts::twin_id;
 use super::sample::ReadValues;
-use super::{Cursor, HEADER, RawRecord, Sample};
+use super::{Cursor, HEADER, RawRecord, Sample, SampleLayout};
 use crate::abi::attr::Flag;
 use crate::abi::{Attr, CpuMode, context, sample_type};
 
@@ -41,6 +41,11 @@ impl Lost {
     /// Whether addresses of data, and with them mappings of data, stay.
     pub fn keeps_data(self) -> bool {
         self.fields & sample_type::ADDR == 0
+    }
+
+    /// Whether samples of this shape hold a copy.
+    pub fn takes(layout: &SampleLayout) -> bool {
+        has_copy(layout.sample_type())
     }
 
     /// The request as if call chains had been asked for; `None` for an event whose samples hold no copy.
@@ -100,8 +105,7 @@ impl Lost {
         } else {
             Default::default()
         };
-        let kernel = recorded.iter().take_while(|word| *word != context::USER);
-        let whole = whole_chain(sample, kernel, chain);
+        let whole = whole_chain(sample, recorded.iter(), chain);
         out.extend((whole.len() as u64).to_ne_bytes());
         whole.iter().for_each(|word| out.extend(word.to_ne_bytes()));
         // Raw data and branches.
@@ -161,9 +165,13 @@ pub fn write_twin(raw: &RawRecord<'_>, sample: &Sample<'_>, out: &mut Vec<u8>) -
 }
 
 /// As the kernel writes chains where it follows frame pointers: its own part, then the process's, each behind
-/// its marker.
-fn whole_chain(sample: &Sample<'_>, kernel: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
-    let mut whole: Vec<u64> = kernel.collect();
+/// its marker. A process's part that was recorded stays if it is the longer one.
+fn whole_chain(sample: &Sample<'_>, recorded: impl Iterator<Item = u64>, user: &[u64]) -> Vec<u64> {
+    let mut whole: Vec<u64> = recorded.collect();
+    let at = whole.iter().position(|&word| word == context::USER).unwrap_or(whole.len());
+    let followed = whole.split_off(at);
+    let followed = followed.get(1..).unwrap_or_default();
+    let user = if followed.len() > user.len() { followed } else { user };
     // A marker with nothing behind it says nothing.
     while whole.last().is_some_and(|&word| word >= context::MAX) {
         whole.pop();

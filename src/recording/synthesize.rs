@@ -196,8 +196,3 @@ pub(crate) fn idle(cpus: &CpuList, out: &mut Encoder) {
         out.comm(Thread { pid: 0, tid: 0 }, b"swapper");
     }
 }
-
-/// Whether a name in a mapping can be a file at all.
-pub(crate) fn is_path(name: &[u8]) -> bool {
-    name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
-}

@@ -92,6 +92,12 @@ pub struct History {
     pub jitdumps: Vec<(u32, std::path::PathBuf)>,
 }
 
+/// Whether a mapping's name is that of a jitdump file, which a compiler maps to tell of it.
+pub fn is_jitdump(name: &[u8]) -> bool {
+    let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    last.starts_with(b"jit-") && last.ends_with(b".dump")
+}
+
 impl History {
     /// A history in which nothing happened yet.
     pub fn new(modules: Modules) -> Self {
@@ -282,11 +288,7 @@ impl History {
 
     fn note_jitdump(&mut self, map: &Mmap<'_>) {
         use std::os::unix::ffi::OsStrExt;
-        if !map.name.ends_with(b".dump") {
-            return;
-        }
-        let last = map.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if last.starts_with(b"jit-") {
+        if is_jitdump(map.name) {
             let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(map.name));
             self.jitdumps.push((map.thread.pid as u32, path));
         }

@@ -20,6 +20,7 @@ pub mod demangle;
 pub mod dwarf;
 pub mod files;
 pub mod frame;
+pub mod identify;
 pub mod jit;
 pub mod kernel;
 pub mod module;

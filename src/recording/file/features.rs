@@ -3,8 +3,6 @@
 //! Receives the [`Host`] and what was recorded; hands on [`Features`]. What costs nothing to know is known at
 //! the start (and written into streams); the rest is added when a file ends.
 
-use std::path::Path;
-
 use rustc_hash::FxHashMap;
 
 use crate::abi::attr::kind;
@@ -17,8 +15,7 @@ use crate::perfdata::feature::{
 };
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
-use crate::recording::synthesize::is_path;
-use crate::symbol::{BuildId, Image, elf, kernel};
+use crate::symbol::{BuildId, identify};
 use crate::sys::clock;
 
 /// What is known at the start.
@@ -110,58 +107,14 @@ pub(crate) fn build_ids(
     if wanted == BuildIdChoice::None {
         return Vec::new();
     }
-    let rows = tally.files(wanted == BuildIdChoice::All).into_iter().filter_map(|file| {
+    tally.build_ids(wanted == BuildIdChoice::All, |file| {
+        let find = || identify::build_id(&file.name, file.is_kernel, file.pid);
         let id = match &file.build_id {
             Some(id) => BuildId::new(id),
-            None => *known
-                .entry((file.is_kernel, file.name.clone()))
-                .or_insert_with(|| read_build_id(&file.name, file.is_kernel, file.pid)),
-        }?;
-        let name = match file.name.strip_prefix(b"[kernel.kallsyms]") {
-            Some(_) => b"[kernel.kallsyms]".to_vec(),
-            None => file.name.clone(),
+            None => *known.entry((file.is_kernel, file.name.clone())).or_insert_with(find),
         };
-        Some(BuildIdEntry {
-            pid: -1,
-            misc: if file.is_kernel { 1 } else { 2 },
-            id: id.bytes().to_vec(),
-            name,
-        })
-    });
-    let mut rows: Vec<BuildIdEntry> = rows.collect();
-    rows.dedup_by(|a, b| a.name == b.name && a.id == b.id);
-    rows
-}
-
-fn read_build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
-    match is_kernel {
-        true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
-        true => module_build_id(name),
-        false if is_path(name) => file_build_id(name, pid),
-        false => None,
-    }
-}
-
-/// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see
-/// it.
-fn file_build_id(name: &[u8], pid: i32) -> Option<BuildId> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = Path::new(std::ffi::OsStr::from_bytes(name));
-    let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
-    let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
-    elf::build_id(&image.elf().ok()?)
-}
-
-/// `/sys/module/NAME/notes` holds a loaded module's notes, whatever its file is packed with.
-fn module_build_id(name: &[u8]) -> Option<BuildId> {
-    let text = String::from_utf8_lossy(name);
-    let module = text.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
-    let module = module.or_else(|| kernel::module_name(Path::new(&*text)))?;
-    if module.contains('/') || module.starts_with('.') {
-        return None;
-    }
-    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
-    BuildId::in_notes(&notes)
+        id.map(|id| id.bytes().to_vec())
+    })
 }
 
 fn cpu_count(host: &Host) -> CpuCount {

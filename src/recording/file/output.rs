@@ -161,7 +161,8 @@ impl<'a> Output<'a> {
     }
 
     fn begin(&self, hold: bool) -> Result<Writer> {
-        let options = Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold };
+        let options =
+            Options { compress: self.plan.compress, spare: self.events.twins.clone(), hold, whole: false };
         let path = &self.plan.path;
         Writer::create(path, &self.events.written, &self.features, options).map_err(|error| match error {
             perfdata::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {

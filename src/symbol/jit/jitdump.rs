@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   header  u32 magic "JiTD" | u32 version | u32 size | u32 ELF machine | u32 pad | u32 pid
-//!           u64 time | u64 flags
+//!           u64 time | u64 flags (1: times are the CPU's)
 //!   record  u32 id | u32 size | u64 time | ...
 //!     0 load    u32 pid | u32 tid | u64 vma | u64 address | u64 size | u64 index | name \0 | code
 //!     1 move    u32 pid | u32 tid | u64 vma | u64 old address | u64 new address | u64 size | u64 index
@@ -39,6 +39,8 @@ pub struct JitCode {
     pub size: u64,
     /// Its name, as the compiler wrote it.
     pub name: String,
+    /// Number of its load among all of the file's, from 0: a move keeps it.
+    pub number: u32,
     /// When it was put there, on the clock that the compiler used (perf's `-k mono` by custom).
     pub time: u64,
     /// Where its bytes lie in the file.
@@ -52,6 +54,10 @@ pub struct JitCode {
 pub struct Jitdump {
     map: FileMap,
     machine: u16,
+    /// Its numbers have the highest byte first.
+    pub is_big_endian: bool,
+    /// Its times are a CPU's, not a clock's.
+    pub has_cpu_times: bool,
     codes: Vec<JitCode>,
     files: Vec<String>,
     latest: IntervalMap<u32>,
@@ -120,6 +126,9 @@ impl Jitdump {
         let mut dump = Self {
             map: FileMap::default(),
             machine: header.u32().unwrap_or(0) as u16,
+            is_big_endian: big,
+            has_cpu_times: (JitBytes { left: map.get(32..).unwrap_or_default(), big }).u64().unwrap_or(0) & 1
+                != 0,
             codes: Vec::new(),
             files: Vec::new(),
             latest: IntervalMap::default(),
@@ -135,6 +144,7 @@ impl Jitdump {
         let mut by_index: FxHashMap<u64, u32> = FxHashMap::default();
         let mut file_numbers: FxHashMap<String, u32> = FxHashMap::default();
         let mut pending: FxHashMap<u64, Vec<JitLine>> = FxHashMap::default();
+        let mut loads = 0;
         loop {
             let mut head = JitBytes { left: all.get(at..)?, big };
             let (id, size, time) = (head.u32()?, head.u32()? as usize, head.u64()?);
@@ -143,6 +153,8 @@ impl Jitdump {
             match id {
                 0 => {
                     if let Some((mut code, index)) = load(&mut record, time, end) {
+                        code.number = loads;
+                        loads += 1;
                         code.lines = pending.remove(&code.start).unwrap_or_default();
                         by_index.insert(index, self.codes.len() as u32);
                         self.put(code);
@@ -238,7 +250,7 @@ fn load(record: &mut JitBytes<'_>, time: u64, end: usize) -> Option<(JitCode, u6
     // The code is the rest of the record; some writers leave it out.
     let held = (record.left.len() as u64).min(size) as usize;
     let bytes = end - record.left.len()..end - record.left.len() + held;
-    Some((JitCode { start, size, name, time, bytes, lines: Vec::new() }, index))
+    Some((JitCode { start, size, name, number: 0, time, bytes, lines: Vec::new() }, index))
 }
 
 fn moved(record: &mut JitBytes<'_>) -> Option<(u64, u64)> {

@@ -3,5 +3,6 @@
 //! Receives a process or a path; hands on names, and bytes and lines where the file has them. Two forms are
 //! known: a list of names ([`perf_map`]) and a record of all code with its times ([`jitdump`]).
 
+pub mod elf_file;
 pub mod jitdump;
 pub mod perf_map;

@@ -23,7 +23,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
     ("diff", "--cycles-hist --stream"),
     ("help", "--all --info --man --web"),
-    ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
     ("kallsyms", "--verbose"),
     ("list", "--debug --deprecated --details --unit --desc --output --long-desc"),
     ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),

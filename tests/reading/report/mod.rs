@@ -9,6 +9,7 @@ mod branches;
 mod dump;
 mod everywhere;
 mod hostile;
+mod inject;
 mod lab;
 mod latency;
 mod options;

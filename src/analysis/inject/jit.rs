@@ -1,0 +1,154 @@
+//! Generated code as files: each piece that a jitdump holds becomes a library beside it, mapped from the time
+//! on at which the compiler had made it.
+//!
+//! ```text
+//!   jit-77.dump  | load main | lines | load loop | move main | …
+//!   jitted-77-0.so  jitted-77-1.so          MMAP2 at the time of each load, and of each move
+//! ```
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::abi::attr::{Flag, kind};
+use crate::error::{Error, Result, Warning, say};
+use crate::record::encode::Encoder;
+use crate::record::{FileId, Mmap, Mmap2, SampleId, SampleLayout, Thread};
+use crate::session::Session;
+use crate::symbol::jit::elf_file;
+use crate::symbol::jit::jitdump::Jitdump;
+use crate::units::PerfTime;
+
+/// `CLOCK_MONOTONIC`, which compilers use by custom.
+const MONOTONIC: i32 = 1;
+
+/// Mappings of generated code that are still to come.
+#[derive(Debug, Default)]
+pub(super) struct JitCodes {
+    /// Time, and place of the record in `records`; the next is the last.
+    waiting: Vec<(u64, std::ops::Range<usize>)>,
+    records: Vec<u8>,
+    files: u64,
+}
+
+impl JitCodes {
+    /// Writes the files of all jitdumps that processes mapped.
+    pub(super) fn collect(session: &Session) -> Result<Self> {
+        let mut codes = Self::default();
+        let mut dumps = session.history.jitdumps.clone();
+        dumps.sort();
+        dumps.dedup();
+        if dumps.is_empty() {
+            let what = "no program mapped a jitdump while it was recorded".to_owned();
+            say::warn(&Warning::Recording { what });
+            return Ok(codes);
+        }
+        check_clock(session)?;
+        let layout = session.reader.layouts().iter().next();
+        let Some(layout) = layout.filter(|layout| layout.trailer_size() > 0) else {
+            return Err(Error::new("records of this recording have no times of their own")
+                .why("it was made without sample_id_all, by a perf before Linux 2.6.38"));
+        };
+        for (pid, path) in &dumps {
+            match Jitdump::read(path) {
+                Ok(dump) if dump.has_cpu_times => {
+                    return Err(Error::new(format!("{}: its times are the CPU's own", path.display()))
+                        .why("they cannot be compared with the recording's")
+                        .try_this("let the compiler use CLOCK_MONOTONIC"));
+                }
+                Ok(dump) => codes.add(*pid, path, &dump, layout)?,
+                Err(error) => {
+                    let what = format!("{} cannot be read: {error}", path.display());
+                    say::warn(&Warning::Recording { what });
+                }
+            }
+        }
+        codes.waiting.sort_by_key(|(time, range)| std::cmp::Reverse((*time, range.start)));
+        Ok(codes)
+    }
+
+    fn add(&mut self, pid: u32, path: &Path, dump: &Jitdump, layout: &SampleLayout) -> Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let thread = Thread { pid: pid as i32, tid: pid as i32 };
+        let mut written = 0;
+        for code in dump.codes() {
+            let file = folder.join(format!("jitted-{pid}-{}.so", code.number));
+            // A move has the file of its load, which stands before it.
+            if code.number >= written {
+                replace(&file, &elf_file::of(dump, code))
+                    .map_err(|error| Error::io(format!("writing {}", file.display()), error))?;
+                written = code.number + 1;
+                self.files += 1;
+            }
+            let id = elf_file::build_id(dump, code);
+            let map = Mmap {
+                thread,
+                addr: code.start,
+                len: code.size,
+                pgoff: elf_file::TEXT,
+                is_data: false,
+                name: file.as_os_str().as_bytes(),
+            };
+            let mut encoder = Encoder::new(0);
+            encoder.mmap2(&Mmap2 { map, file: FileId::BuildId(&id), prot: READ_EXECUTE, flags: PRIVATE });
+            let trailer =
+                SampleId { thread: Some(thread), time: Some(PerfTime(code.time)), ..SampleId::default() };
+            let start = self.records.len();
+            self.records.extend(encoder.with_trailer(&layout.trailer(&trailer)));
+            self.waiting.push((code.time, start..self.records.len()));
+        }
+        Ok(())
+    }
+
+    /// How many files there are.
+    pub(super) fn count(&self) -> u64 {
+        self.files
+    }
+
+    /// Appends the mappings up to a time.
+    pub(super) fn until(&mut self, time: PerfTime, out: &mut Vec<u8>) {
+        while self.waiting.last().is_some_and(|(at, _)| *at <= time.0) {
+            if let Some((_, range)) = self.waiting.pop() {
+                out.extend_from_slice(&self.records[range]);
+            }
+        }
+    }
+
+    /// Appends all that are left.
+    pub(super) fn rest(&mut self, out: &mut Vec<u8>) {
+        out.clear();
+        self.until(PerfTime(u64::MAX), out);
+    }
+}
+
+/// `PROT_READ` and `PROT_EXEC`; `MAP_PRIVATE`.
+const READ_EXECUTE: u32 = 5;
+const PRIVATE: u32 = 2;
+
+/// Times of code and of samples must be of one clock.
+fn check_clock(session: &Session) -> Result<()> {
+    let on_it = |attr: &crate::abi::Attr| attr.get(Flag::UseClockid) && attr.clockid() == MONOTONIC;
+    let events = session.reader.events();
+    match events.iter().find(|event| !on_it(&event.attr) && event.attr.kind() != kind::TRACEPOINT) {
+        None => Ok(()),
+        Some(event) => {
+            Err(Error::new("the times of generated code are of another clock than the recording's")
+                .why(format!("{} was not recorded with CLOCK_MONOTONIC, which compilers use", event.name()))
+                .try_this("pmc record -k mono; pmc report and pmc annotate read jitdumps without inject"))
+        }
+    }
+}
+
+/// Puts a file in a place in one step, whatever is there, and through no link.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("so.new");
+    let _ = std::fs::remove_file(&beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let result = file.write_all(bytes).and_then(|()| std::fs::rename(&beside, path));
+    if result.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    result
+}

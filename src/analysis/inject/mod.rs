@@ -1,0 +1,377 @@
+//! A recording written anew: the same samples, with what was not in it, or in another form.
+//!
+//! Receives a recording and an [`InjectRequest`]; writes the new one through the one writer. Decides what
+//! becomes of each record. Records of the header (a stream's events and sections) are the writer's own.
+//!
+//! ```text
+//!             BUILD_ID: written first                     (-b: of files with samples; --buildid-all)
+//!   MMAP, MMAP2 --> as it is | by build-id | left out     (-B, --mmap2-buildid-all)
+//!   MMAP2 of a jitdump --> MMAP2 of each piece of its code, at its time        (-j)
+//!   SAMPLE --> as it is | its copy of the stack made a call chain   (--convert-callchain)
+//! ```
+
+mod jit;
+mod mappings;
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use self::jit::JitCodes;
+use super::unwinding::RecordingUnwinder;
+use super::{ProgressSink, is_from_here, symbols_of};
+use crate::error::{Error, Result, Warning, say};
+use crate::perfdata::feature::{BuildIdEntry, BuildIds, EventDesc};
+use crate::perfdata::tally::HitFile;
+use crate::perfdata::{
+    Buffer, Feature, Features, Form, Note, Options, Reader, RecordTally, RecordedEvent, Writer,
+};
+use crate::record::unwound::Lost;
+use crate::record::{RawRecord, Record, kind};
+use crate::session::history::is_jitdump;
+use crate::session::order::{self, Place};
+use crate::session::{Session, Unwind, Walk};
+use crate::symbol::{self, BuildId, identify};
+
+/// Bytes that are written at once.
+const PIECE: usize = 256 << 10;
+/// The longest chain that is made of a copied stack, in frames: the kernel's own limit.
+const MOST_FRAMES: usize = 127;
+
+/// Which files' build-ids, or mappings, are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// Those that samples lie in.
+    Hit,
+    /// All that were mapped.
+    All,
+}
+
+/// What is done.
+#[derive(Debug, Clone)]
+pub struct InjectRequest {
+    /// Where the new recording goes; `-` is standard output.
+    pub output: PathBuf,
+    /// Whose build-ids are put into the stream.
+    pub build_ids: Option<Files>,
+    /// Mappings of these say the file's build-id; of others there is none.
+    pub mappings: Option<Files>,
+    /// Build-ids that were given by hand, by path.
+    pub known: Vec<(Vec<u8>, BuildId)>,
+    /// Code of jitdumps becomes files.
+    pub jit: bool,
+    /// Copies of stacks become call chains.
+    pub convert_stacks: bool,
+    /// Where the recorded programs are looked for.
+    pub symbols: symbol::Options,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Injected {
+    /// Records of the new recording.
+    pub records: u64,
+    /// Samples among them.
+    pub samples: u64,
+    /// Pieces of generated code that have files now.
+    pub codes: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+}
+
+/// Writes a recording anew.
+///
+/// # Errors
+/// When it cannot be read or carried over, or the new one not be written: then there is none.
+pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSink) -> Result<Injected> {
+    refuse(&reader, &request.output)?;
+    let session = Session::open(reader)?;
+    let has_traces = session.notes().iter().any(|note| matches!(note, Note::Aux { .. }));
+    if has_traces || session.reader.features().auxtrace.is_some() {
+        return Err(Error::new(format!("{} holds a hardware trace", session.reader.path().display()))
+            .why("the trace's own index would no longer be right, and pmc does not decode traces")
+            .try_this("perf inject, which does"));
+    }
+    let lost = request.convert_stacks.then(|| Lost::new(true, false));
+    let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
+    let unwinder = symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES));
+    let ids = FileIds::new(&session, request);
+    let hits = match (request.build_ids, request.mappings) {
+        (None, None) => None,
+        _ => Some(tally(&session)?),
+    };
+    let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
+    let mappings = hits.as_ref().zip(request.mappings);
+    // What is called from copied stacks is known only when they are unwound.
+    let has_copies = session.reader.layouts().iter().any(|layout| Lost::takes(layout));
+    let mappings = mappings.map(|(tally, of)| {
+        let of = if has_copies { Files::All } else { of };
+        mappings::Mappings::new(tally, of, &ids)
+    });
+    let codes = if request.jit { JitCodes::collect(&session)? } else { JitCodes::default() };
+
+    let changed = |event: &RecordedEvent| {
+        let attr = lost.and_then(|lost| lost.attr(&event.attr));
+        RecordedEvent { attr: attr.unwrap_or_else(|| event.attr.clone()), ..event.clone() }
+    };
+    let reader = &session.reader;
+    let events: Vec<RecordedEvent> = reader.events().iter().chain(reader.twins()).map(changed).collect();
+    let features = features(reader, &events, listed.as_deref());
+    let form = Writer::form_at(&request.output);
+    // In a file the sections stand at the end; what stands among the records was put there by a recorder.
+    let nothing = Features::default();
+    let at_the_start = if form == Form::Pipe { &features } else { &nothing };
+    let options = Options { hold: true, whole: true, ..Options::default() };
+    let meter = progress.begin("writing", session.index.counts().map(|(_, count)| count).sum());
+    let mut output = Output {
+        writer: Writer::create(&request.output, &events, at_the_start, options)?,
+        bytes: Vec::with_capacity(PIECE + (64 << 10)),
+        done: Injected { codes: codes.count(), ..Injected::default() },
+    };
+    let known = features.build_ids.iter().flat_map(|list| &list.0);
+    // A stream has no section for those that were known.
+    let first: Vec<&BuildIdEntry> = match (form, reader.form()) {
+        (Form::Pipe, Form::File | Form::Directory) => known.collect(),
+        _ => listed.iter().flatten().collect(),
+    };
+    for row in first {
+        row.write_record(kind::HEADER_BUILD_ID, &mut output.bytes);
+        output.done.records += 1;
+    }
+    let mut editor = Editor {
+        session: &session,
+        form,
+        lost,
+        walker: unwinder.as_ref().map(Unwind::walker),
+        mappings,
+        codes,
+        chain: Vec::new(),
+        record: Vec::new(),
+    };
+    order::records(
+        &session,
+        request.jit,
+        |_| true,
+        |raw, place| {
+            meter.more(1);
+            editor.edit(raw, place, &mut output)
+        },
+    )?;
+    editor.codes.rest(&mut editor.record);
+    output.push_all(&editor.record)?;
+    drop(editor);
+    output.flush()?;
+    let Output { writer, done, .. } = output;
+    // A stream has had its build-ids; a file has a section for them.
+    let rest = if form == Form::Pipe { &nothing } else { &features };
+    let bytes = writer.finish(rest)?;
+    super::quality::warn(&session);
+    if let Some(unwinder) = &unwinder {
+        warn_of_ends(&unwinder.ends());
+    }
+    Ok(Injected { bytes, ..done })
+}
+
+/// What cannot be carried over.
+fn refuse(reader: &Reader, output: &Path) -> Result<()> {
+    let path = reader.path();
+    let identity = |path: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().filter(|meta| meta.is_file()).map(|meta| (meta.dev(), meta.ino()))
+    };
+    if identity(output).is_some_and(|output| identity(path) == Some(output)) {
+        return Err(Error::usage(format!("{} cannot be written from itself", path.display()))
+            .why("it is read while the new recording is written")
+            .try_this("another file with -o"));
+    }
+    if reader.is_foreign() {
+        return Err(Error::new(format!("{} is of the other byte order", path.display()))
+            .why("the new recording would be of this machine's, and tracepoints' payloads of the other")
+            .try_this("pmc inject on a machine of that order"));
+    }
+    Ok(())
+}
+
+fn warn_of_ends(ends: &crate::profile::sampled::quality::Ends) {
+    let copied = ends.copied;
+    let unknown: u64 = ends.no_tables.iter().map(|(_, samples)| samples).sum();
+    for (samples, why) in [
+        (ends.compat, "are of 32-bit processes: their callers are not in the new recording"),
+        (unknown, "end where a program has no unwind tables, or its file is not here"),
+    ] {
+        if samples > 0 {
+            let what = format!("{samples} of {copied} copied stacks {why}");
+            say::warn(&Warning::Recording { what });
+        }
+    }
+}
+
+fn tally(session: &Session) -> Result<RecordTally> {
+    let mut tally = RecordTally::new(true);
+    let mut buffer = Buffer::default();
+    for chunk in &session.index.chunks {
+        let records = session.reader.load(chunk, &mut buffer)?;
+        records.for_each(|raw| tally.note(&raw, session.reader.layouts()));
+    }
+    Ok(tally)
+}
+
+/// Knows build-ids: those given by hand, those of the recording, those of files as they are here.
+struct FileIds<'a> {
+    given: FxHashMap<&'a [u8], BuildId>,
+    listed: FxHashMap<&'a [u8], &'a [u8]>,
+    /// Files of this machine are those that were recorded.
+    is_from_here: bool,
+}
+
+impl<'a> FileIds<'a> {
+    fn new(session: &'a Session, request: &'a InjectRequest) -> Self {
+        let rows = session.reader.features().build_ids.iter().flat_map(|list| &list.0);
+        Self {
+            given: request.known.iter().map(|(path, id)| (&path[..], *id)).collect(),
+            listed: rows.map(|row| (&row.name[..], &row.id[..])).collect(),
+            is_from_here: is_from_here(session),
+        }
+    }
+
+    fn of(&self, file: &HitFile) -> Option<Vec<u8>> {
+        if let Some(given) = self.given.get(&file.name[..]) {
+            return Some(given.bytes().to_vec());
+        }
+        let listed = || self.listed.get(&file.entry(Vec::new()).name[..]).map(|id| id.to_vec());
+        let there = || {
+            let id = self.is_from_here.then(|| identify::build_id(&file.name, file.is_kernel, file.pid));
+            id.flatten().map(|id| id.bytes().to_vec())
+        };
+        file.build_id.clone().or_else(listed).or_else(there)
+    }
+}
+
+/// The list for the stream.
+fn list(tally: &RecordTally, of: Files, ids: &FileIds<'_>) -> Vec<BuildIdEntry> {
+    tally.build_ids(of == Files::All, |file| ids.of(file))
+}
+
+/// The sections as they were, but for what has changed.
+fn features(reader: &Reader, events: &[RecordedEvent], listed: Option<&[BuildIdEntry]>) -> Features {
+    let mut features = reader.features().clone();
+    // It is unpacked, and one file.
+    (features.compressed, features.dir_format) = (None, None);
+    // A stream may have told names in other records only.
+    let described = |event: &RecordedEvent| (event.attr.clone(), event.name(), event.ids.clone());
+    features.event_desc = Some(EventDesc(events.iter().map(described).collect()));
+    for row in listed.into_iter().flatten() {
+        let rows = &mut features.build_ids.get_or_insert_with(BuildIds::default).0;
+        if !rows.iter().any(|known| known.name == row.name && known.id == row.id) {
+            rows.push(row.clone());
+        }
+    }
+    features
+}
+
+/// Decides what becomes of each record.
+struct Editor<'a> {
+    session: &'a Session,
+    form: Form,
+    lost: Option<Lost>,
+    walker: Option<Box<dyn Walk + 'a>>,
+    mappings: Option<mappings::Mappings>,
+    codes: JitCodes,
+    chain: Vec<u64>,
+    record: Vec<u8>,
+}
+
+impl Editor<'_> {
+    fn edit(&mut self, raw: &RawRecord<'_>, place: Place, output: &mut Output) -> Result<()> {
+        if !self.is_kept(raw) {
+            return Ok(());
+        }
+        self.record.clear();
+        if let Some(time) = self.session.reader.layouts().time(raw) {
+            self.codes.until(time, &mut self.record);
+        }
+        match raw.kind {
+            kind::SAMPLE if self.walker.is_some() => {
+                if !self.sample(raw, place) {
+                    self.record.extend_from_slice(raw.bytes);
+                }
+            }
+            kind::MMAP | kind::MMAP2 if self.mappings.is_some() => {
+                if let Some(mappings) = &self.mappings {
+                    mappings.write(raw, &mut self.record);
+                }
+            }
+            _ if self.record.is_empty() => return output.push(raw.bytes),
+            _ => self.record.extend_from_slice(raw.bytes),
+        }
+        output.push_all(&self.record)
+    }
+
+    /// Whether a record is carried over: not if the writer makes its like, or it no longer means anything.
+    fn is_kept(&self, raw: &RawRecord<'_>) -> bool {
+        let was = self.session.reader.form();
+        match raw.kind {
+            kind::HEADER_ATTR | kind::HEADER_EVENT_TYPE => was != Form::Pipe,
+            // simpleperf has one in files, with its data inside.
+            kind::HEADER_TRACING_DATA => was != Form::Pipe,
+            kind::HEADER_FEATURE => {
+                let is_compression = matches!(raw.parse(), Some(Record::HeaderFeature(section))
+                    if section.feature == Feature::COMPRESSED as u64);
+                was != Form::Pipe && self.form == Form::File && !is_compression
+            }
+            // Each file of a directory has rounds of its own.
+            kind::FINISHED_ROUND => was != Form::Directory,
+            kind::MMAP | kind::MMAP2 if self.codes.count() > 0 => match raw.parse() {
+                Some(Record::Mmap(map)) => !is_jitdump(map.name),
+                Some(Record::Mmap2(map)) => !is_jitdump(map.map.name),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
+    /// Writes a sample whose copied stack has become a chain; `false` where it has none.
+    fn sample(&mut self, raw: &RawRecord<'_>, place: Place) -> bool {
+        let (Some(lost), Some(walker)) = (self.lost, &mut self.walker) else { return false };
+        let Some((_, sample)) = self.session.reader.layouts().sample(raw) else { return false };
+        if !Lost::takes(sample.layout()) {
+            return false;
+        }
+        let time = sample.time().filter(|_| self.session.has_time);
+        let timestamp = time.map_or(place.position, |time| time.0);
+        let epoch = self.session.history.epoch(sample.thread().unwrap_or_default().pid, timestamp);
+        self.chain.clear();
+        if let Some(parts) = sample.parts() {
+            walker.walk(epoch, &parts, &mut self.chain);
+        }
+        lost.write(raw, &sample, &self.chain, &mut self.record)
+    }
+}
+
+/// Where records go, some at a time.
+struct Output {
+    writer: Writer,
+    bytes: Vec<u8>,
+    done: Injected,
+}
+
+impl Output {
+    fn push(&mut self, record: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(record);
+        self.done.records += 1;
+        self.done.samples += u64::from(RawRecord::first(record).is_some_and(|raw| raw.kind == kind::SAMPLE));
+        if self.bytes.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn push_all(&mut self, records: &[u8]) -> Result<()> {
+        crate::record::Records::new(records).try_for_each(|raw| self.push(raw.bytes))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.writer.append(&[&bytes])?;
+        self.bytes = bytes;
+        self.bytes.clear();
+        Ok(())
+    }
+}

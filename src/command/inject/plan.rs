@@ -1,0 +1,67 @@
+//! What was typed for `pmc inject`, and what it means.
+
+use std::path::PathBuf;
+
+use crate::analysis::inject::{Files, InjectRequest};
+use crate::cli::inject::Inject;
+use crate::command::plan::input;
+use crate::error::{Error, Result};
+use crate::symbol::{BuildId, Options};
+
+/// What `pmc inject` does.
+#[derive(Debug)]
+pub(in crate::command) struct Plan {
+    pub(super) input: PathBuf,
+    pub(super) request: InjectRequest,
+}
+
+impl Plan {
+    /// What was typed, as what it means.
+    ///
+    /// # Errors
+    /// When the list of build-ids is none.
+    pub(in crate::command) fn new(typed: Inject) -> Result<Self> {
+        let files = |all, hit| match (all, hit) {
+            (true, _) => Some(Files::All),
+            (_, true) => Some(Files::Hit),
+            _ => None,
+        };
+        let known = typed.known_build_ids.as_deref().map(known).transpose()?.unwrap_or_default();
+        Ok(Self {
+            input: input(typed.input.as_ref()),
+            request: InjectRequest {
+                output: typed.output,
+                build_ids: files(typed.buildid_all, typed.build_ids || !known.is_empty()),
+                mappings: files(typed.mmap2_buildid_all, typed.mmap2_buildids),
+                known,
+                jit: typed.jit,
+                convert_stacks: typed.convert_callchain,
+                symbols: Options { symfs: typed.symfs, ..Options::from_environment() },
+            },
+        })
+    }
+}
+
+/// `ID PATH,ID PATH`, or a file with such a pair a line.
+fn known(text: &str) -> Result<Vec<(Vec<u8>, BuildId)>> {
+    let read = |path: &str| {
+        std::fs::read_to_string(path).map_err(|error| Error::io(format!("reading {path}"), error))
+    };
+    let (list, between) = match text.strip_prefix("file://") {
+        Some(path) => (read(path)?, '\n'),
+        None => (text.to_owned(), ','),
+    };
+    let pair = |pair: &str| {
+        let (id, path) = pair.split_once(char::is_whitespace)?;
+        Some((path.trim().as_bytes().to_vec(), BuildId::parse(id)?))
+    };
+    let pairs = list.split(between).map(str::trim).filter(|text| !text.is_empty());
+    pairs
+        .map(|text| {
+            pair(text).ok_or_else(|| {
+                Error::usage(format!("{text:?} is no build-id with its path"))
+                    .try_this("--known-build-ids 'ID PATH,ID PATH', or file://LIST with one a line")
+            })
+        })
+        .collect()
+}

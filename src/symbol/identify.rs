@@ -1,0 +1,43 @@
+//! The build-id of what a record says was mapped, found where it lies: for records that do not tell it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::{BuildId, Image, elf, kernel};
+
+/// Whether a mapping's name is the path of a file.
+pub fn is_path(name: &[u8]) -> bool {
+    name.starts_with(b"/") && !name.starts_with(b"//") && !name.starts_with(b"/dev/zero")
+}
+
+/// The build-id of the running kernel, of one of its modules, or of a file as process `pid` has it.
+pub fn build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
+    match is_kernel {
+        true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
+        true => of_kernel_module(name),
+        false if is_path(name) => of_file(name, pid),
+        false => None,
+    }
+}
+
+/// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see
+/// it.
+fn of_file(name: &[u8], pid: i32) -> Option<BuildId> {
+    let path = Path::new(OsStr::from_bytes(name));
+    let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
+    let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
+    elf::build_id(&image.elf().ok()?)
+}
+
+/// `/sys/module/NAME/notes` holds a loaded module's notes, whatever its file is packed with.
+fn of_kernel_module(name: &[u8]) -> Option<BuildId> {
+    let text = String::from_utf8_lossy(name);
+    let module = text.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
+    let module = module.or_else(|| kernel::module_name(Path::new(&*text)))?;
+    if module.contains('/') || module.starts_with('.') {
+        return None;
+    }
+    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
+    BuildId::in_notes(&notes)
+}
