@@ -4,6 +4,7 @@
 
 mod annotate;
 mod buildid_list;
+mod data;
 mod diff;
 mod evlist;
 mod info;
@@ -106,6 +107,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
+        Command::Data(typed) => data::run(&data::Plan::new(&typed)?),
         Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),

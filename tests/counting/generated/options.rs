@@ -21,7 +21,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("buildid-cache", "--debuginfod --target-ns --missing --purge-all --add --force --kcore --list --purge --remove --update --verbose"),
     ("buildid-list", "--kernel-maps"),
     ("config", "--system --user --list"),
-    ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
     ("diff", "--cycles-hist --stream --dump-raw-trace --force --modules --verbose"),
     ("help", "--all --info --man --web"),
     ("kallsyms", "--verbose"),
