@@ -3,7 +3,7 @@
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, names_of, read_format, sample_type};
 use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
-use crate::profile::header::{EventAsked, Recording, VERSION};
+use crate::profile::header::{Conversion, EventAsked, Recording, VERSION};
 use crate::record::tracepoint::TracingData;
 
 /// All that the header and the feature sections say.
@@ -21,6 +21,36 @@ pub fn of(reader: &Reader) -> Recording {
             .collect(),
         records: Vec::new(),
         notes: reader.notes().iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// What other formats say of it.
+pub fn for_conversion(reader: &Reader) -> Conversion {
+    use std::os::unix::fs::MetadataExt;
+    let features = reader.features();
+    let changed = std::fs::metadata(reader.path()).ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
+    let (offset, size) = (reader.data_offset(), reader.data_size());
+    let cpus = features.nr_cpus.as_ref();
+    let numbers = [
+        ("data-offset", Some(offset)),
+        ("data-size", Some(size)),
+        ("feat-offset", Some(offset + size)),
+        ("nrcpus-online", cpus.map(|cpus| cpus.online.into())),
+        ("nrcpus-avail", cpus.map(|cpus| cpus.available.into())),
+    ];
+    let texts = [
+        ("hostname", &features.hostname),
+        ("os-release", &features.os_release),
+        ("arch", &features.arch),
+        ("cpu-desc", &features.cpu_desc),
+        ("cpuid", &features.cpuid),
+        ("perf-version", &features.version),
+    ];
+    Conversion {
+        captured_on: changed,
+        numbers: numbers.into_iter().filter_map(|(name, number)| Some((name, number?))).collect(),
+        texts: texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))).collect(),
+        cmdline: features.cmdline.clone(),
     }
 }
 

@@ -62,6 +62,14 @@ impl<'a> RecordingNames<'a> {
         Some(format.print(Payload { bytes, is_foreign: tracing.is_foreign }, names))
     }
 
+    /// The fields of a tracepoint's payload by name.
+    pub fn trace_fields(&self, event: usize, bytes: &[u8]) -> Option<Vec<(String, String)>> {
+        let tracing = self.tracing.as_ref()?;
+        let format = tracing.format(self.session.reader.events().get(event)?.attr.config())?;
+        let fields = format.fields_of(Payload { bytes, is_foreign: tracing.is_foreign });
+        Some(fields.map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
     /// A name by its number in the history.
     pub fn named(&self, comm: u32) -> Option<&str> {
         self.comms.get(comm as usize).map(String::as_str)

@@ -4,6 +4,7 @@
 
 pub mod annotate;
 pub mod buildid_list;
+pub mod data;
 pub mod diff;
 pub mod evlist;
 pub mod info;
@@ -121,6 +122,8 @@ commands! {
     BuildidList(buildid_list::BuildidList) = "buildid-list",
     /// Write a recording anew: with build-ids, generated code as files, unwound, unpacked
     Inject(inject::Inject) = "inject",
+    /// Turn a recording into another format
+    Data(data::Data) = "data",
     /// List the events that can be counted here, each tried
     List(list::List) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do

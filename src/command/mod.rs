@@ -4,6 +4,7 @@
 
 mod annotate;
 mod buildid_list;
+mod data;
 mod diff;
 mod evlist;
 mod info;
@@ -113,6 +114,7 @@ fn run(cli: Cli) -> Result<Exit> {
             report::run(report::Plan::new(&plan.report)?)?;
             Ok(exit)
         }
+        Command::Data(typed) => data::run(&data::Plan::new(&typed)?),
         Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),

@@ -23,6 +23,19 @@ pub struct Recording {
     pub notes: Vec<String>,
 }
 
+/// What other formats say of a recording, by perf's names for them.
+#[derive(Debug, Default)]
+pub struct Conversion {
+    /// When the file was last changed, in seconds since 1970.
+    pub captured_on: Option<u64>,
+    /// Offsets, sizes, numbers of CPUs.
+    pub numbers: Vec<(&'static str, u64)>,
+    /// Names; foreign text.
+    pub texts: Vec<(&'static str, String)>,
+    /// The recorder's command line; foreign text.
+    pub cmdline: Option<Vec<String>>,
+}
+
 /// An event as it was asked for.
 #[derive(Debug, Default, Serialize)]
 pub struct EventAsked {

@@ -122,6 +122,8 @@ pub struct Entry<'a> {
     pub branches: &'a [Branch],
     /// A tracepoint's payload as text; foreign.
     pub trace: Option<&'a str>,
+    /// Its fields by name, where they were asked for; foreign.
+    pub trace_fields: &'a [(String, String)],
     /// The bytes of a BPF program's output.
     pub bpf: Option<&'a [u8]>,
     /// Numbers of the addresses, innermost first; one where there is no call chain.

@@ -146,6 +146,8 @@ impl EntryMaker<'_> {
             .raw
             .filter(|_| asked.kind() == kind::TRACEPOINT && (request.everything || fields.has(Field::Trace)));
         let trace = payload.and_then(|bytes| self.names.trace(event, bytes));
+        let named_fields = payload.filter(|_| request.trace_fields);
+        let trace_fields = named_fields.and_then(|bytes| self.names.trace_fields(event, bytes));
         let is_bpf = asked.kind() == kind::SOFTWARE && asked.config() == BPF_OUTPUT;
         let cgroup = parts.cgroup.map(|id| self.cgroup(id));
         let period = sample.period().unwrap_or_else(|| asked.period());
@@ -170,6 +172,7 @@ impl EntryMaker<'_> {
             intr_regs: parts.intr_regs,
             branches: &self.branches,
             trace: trace.as_deref(),
+            trace_fields: trace_fields.as_deref().unwrap_or_default(),
             bpf: parts.raw.filter(|_| is_bpf),
             places: &self.numbers,
             has_chain,

@@ -34,6 +34,8 @@ pub struct ScriptRequest {
     pub fields: Vec<String>,
     /// Everything that was recorded is wanted, whatever the fields are.
     pub everything: bool,
+    /// The fields of tracepoints by name.
+    pub trace_fields: bool,
     /// Callers too.
     pub callers: bool,
     /// Longest call chain, in frames.

@@ -31,6 +31,7 @@ impl Plan {
             selection: plan::selection(&typed.filter)?,
             fields: typed.fields.clone(),
             everything: typed.json,
+            trace_fields: false,
             callers: !typed.hide_call_graph,
             max_stack: typed.max_stack,
             functions: typed.symbols.clone(),

@@ -197,11 +197,20 @@ impl Format {
     /// The fields by name, whatever `print fmt` says.
     pub fn print_fields(&self, payload: Payload<'_>) -> String {
         let mut out = String::new();
-        for field in self.fields.iter().filter(|field| !field.is_common()) {
-            let _ = write!(out, "{}{}=", if out.is_empty() { "" } else { " " }, field.name);
-            payload.print_field(field, &mut out);
+        for (name, value) in self.fields_of(payload) {
+            let _ = write!(out, "{}{name}={value}", if out.is_empty() { "" } else { " " });
         }
         out
+    }
+
+    /// The same one by one: name and value.
+    pub fn fields_of(&self, payload: Payload<'_>) -> impl Iterator<Item = (&str, String)> {
+        let own = self.fields.iter().filter(|field| !field.is_common());
+        own.map(move |field| {
+            let mut value = String::new();
+            payload.print_field(field, &mut value);
+            (&*field.name, value)
+        })
     }
 }
 

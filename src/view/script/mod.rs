@@ -15,6 +15,7 @@ mod digits;
 mod dump;
 mod json;
 mod parts;
+pub mod perf_json;
 mod places;
 mod records;
 

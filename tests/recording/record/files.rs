@@ -304,3 +304,68 @@ fn only_what_the_filter_lets_through_is_recorded() {
     record(&file, &both, &shell).expect(0);
     assert_eq!(our_samples(&file), 0, "no name ends in both");
 }
+
+/// Calls a function of each of so many libraries, for some milliseconds of CPU time each.
+const CALLS_ALL: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  for (int i = 0; i < atoi(argv[2]); i++) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s/lib-%d.so", argv[1], i * i * i);
+    void *library = dlopen(name, RTLD_NOW);
+    if (!library) return fprintf(stderr, "%s\n", dlerror()), 1;
+    ((void (*)(void))dlsym(library, "spin"))();
+  }
+  return 0;
+}
+"#;
+const SPINS: &str = r#"
+#include <time.h>
+void spin(void) { for (clock_t end = clock() + 8000; clock() < end;); }
+"#;
+
+/// Build-ids of hundreds of files, whose names are of all lengths, come among the records: the newest perf refuses a file
+/// with a record that is no whole number of words.
+#[test]
+fn recordings_of_hundreds_of_modules_are_read_by_both_perfs() {
+    if !ready() || !crate::kit::need_program("gcc") {
+        return;
+    }
+    const MODULES: usize = 240;
+    let lab = Lab::new();
+    let gcc = |source: &str, name: &str, flags: &[&str]| {
+        std::fs::write(lab.path("source.c"), source).expect("it is written");
+        let mut gcc = Command::new("gcc");
+        gcc.arg("-O1").args(flags).arg("-o").arg(lab.path(name)).arg(lab.path("source.c"));
+        assert!(gcc.status().expect("gcc starts").success());
+    };
+    gcc(CALLS_ALL, "calls", &[]);
+    gcc(SPINS, "lib.so", &["-shared", "-fPIC", "-Wl,--build-id=0x1111111111111111111111111111111111111111"]);
+    let library = std::fs::read(lab.path("lib.so")).expect("gcc made it");
+    let id = library.windows(20).position(|bytes| bytes == [0x11; 20]).expect("its build-id");
+    for number in 0..MODULES {
+        let mut copy = library.clone();
+        copy[id..id + 8].copy_from_slice(&(number as u64 + 1).to_ne_bytes());
+        std::fs::write(lab.path(&format!("lib-{}.so", number * number * number)), copy)
+            .expect("it is written");
+    }
+    let file = lab.path("modules.data");
+    let folder = file.parent().expect("a folder").to_str().expect("plain").to_owned();
+    let calls = lab.path("calls");
+    let work = [calls.to_str().expect("plain"), &folder, &MODULES.to_string()];
+    let run = record(&file, &["-e", "cpu-clock", "-a", "-g", "-F", "2000", "--buildid-all"], &work).expect(0);
+    let samples = told(&run.stderr, " samples");
+    assert_eq!((our_samples(&file), perf_samples(&file)), (samples, samples));
+    let reader = Reader::open(&file).expect("pmc reads it");
+    let mut noted = 0;
+    let uneven = |raw: &pmc::record::RawRecord<'_>| {
+        noted += usize::from(raw.kind == kind::HEADER_BUILD_ID);
+        assert_eq!(raw.bytes.len() % 8, 0, "kind {}", raw.kind);
+    };
+    reader.scan(uneven).expect("the scan reads");
+    let listed = reader.features().build_ids.iter().flat_map(|list| &list.0);
+    let listed = listed.filter(|row| row.name.windows(5).any(|part| part == b"/lib-")).count();
+    assert!(noted > 0 && listed == MODULES, "{noted} among the records, {listed} in the list");
+}

@@ -1,0 +1,84 @@
+//! What was typed for `pmc data convert`, and what it means.
+
+use std::path::PathBuf;
+
+use crate::analysis::request::{SampleSelection, TimeSpan};
+use crate::analysis::script::ScriptRequest;
+use crate::cli::data::{Data, DataCommand};
+use crate::command::plan::input;
+use crate::error::{Error, Result};
+use crate::perfdata::Reader;
+use crate::symbol::Options;
+
+/// What `pmc data convert` does.
+#[derive(Debug)]
+pub(in crate::command) struct Plan {
+    pub(super) input: PathBuf,
+    /// Where the document goes; `-` is standard output.
+    pub(super) output: PathBuf,
+    /// A file that is there is written over.
+    pub(super) overwrite: bool,
+    pub(super) time_of_day: bool,
+    pub(super) request: ScriptRequest,
+}
+
+impl Plan {
+    /// What was typed, as what it means.
+    ///
+    /// # Errors
+    /// When another format is asked for, or none.
+    pub(in crate::command) fn new(typed: &Data) -> Result<Self> {
+        let DataCommand::Convert(typed) = &typed.command;
+        if typed.to_ctf.is_some() {
+            return Err(Error::usage("pmc data convert has no --to-ctf")
+                .why("it writes no Common Trace Format")
+                .try_this("--to-json FILE; or perf data convert --to-ctf, which reads the same file"));
+        }
+        if typed.all {
+            return Err(Error::usage("pmc data convert has no --all")
+                .why("perf's JSON has room for samples alone")
+                .try_this("pmc script --json --show-task-events --show-mmap-events"));
+        }
+        let Some(output) = &typed.to_json else {
+            return Err(Error::usage("pmc data convert: into what?").try_this("--to-json FILE"));
+        };
+        Ok(Self {
+            input: input(typed.input.as_ref()),
+            output: output.clone(),
+            overwrite: typed.force,
+            time_of_day: typed.tod,
+            request: ScriptRequest {
+                selection: SampleSelection {
+                    time: typed.time.as_deref().map(TimeSpan::parse).transpose()?,
+                    ..SampleSelection::default()
+                },
+                fields: ["+ip", "+sym", "+dso"].map(str::to_owned).to_vec(),
+                everything: false,
+                trace_fields: true,
+                callers: true,
+                max_stack: 127,
+                functions: Vec::new(),
+                dsos: Vec::new(),
+                inlines: Some(false),
+                raw_names: false,
+                records: Vec::new(),
+                dump: None,
+                symbols: Options::from_environment(),
+            },
+        })
+    }
+}
+
+/// Nanoseconds from the recording's clock to the time of day.
+///
+/// # Errors
+/// When the recording does not say.
+pub(super) fn time_of_day(reader: &Reader) -> Result<i64> {
+    let clock = reader.features().clock_data.as_ref();
+    let shift = clock.map(|clock| clock.wall_clock_ns.wrapping_sub(clock.clockid_time_ns) as i64);
+    shift.ok_or_else(|| {
+        Error::usage("the recording does not say what time of day it was")
+            .why("its clock and the wall clock were not read at the same moment")
+            .try_this("pmc record -k mono")
+    })
+}

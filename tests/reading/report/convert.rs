@@ -1,0 +1,89 @@
+//! `pmc data convert --to-json`: perf's document, parsed.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::lab::{DEEP, Lab};
+use crate::kit::{self, oracle};
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn ours(file: &Path, options: &[&str]) -> Value {
+    let file = file.to_str().unwrap();
+    document(
+        &kit::run(&[&["data", "convert", "--to-json", "-", "-i", file], options].concat()).expect(0).stdout,
+    )
+}
+
+/// The document without what perf leaves out: a module without a function's name.
+fn as_perf_has_it(mut document: Value) -> Value {
+    for sample in document["samples"].as_array_mut().unwrap() {
+        for call in sample["callchain"].as_array_mut().unwrap() {
+            let call = call.as_object_mut().unwrap();
+            if !call.contains_key("symbol") {
+                call.remove("dso");
+            }
+            // Of several names at one address each has its own, and the kernel's may be hidden.
+            if call["ip"].as_str().unwrap().starts_with("0xffffffff") {
+                call.remove("symbol");
+            }
+        }
+    }
+    document
+}
+
+#[test]
+fn the_json_document_is_perfs() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let deep = deep.to_str().unwrap();
+    let kinds: &[(&str, &[&str])] = &[
+        ("chains", &["-e", "cpu-clock:u", "-c", "20000000", "-g"]),
+        ("events", &["-e", "cpu-clock:u,page-faults:u", "-c", "20000000", "--sample-cpu"]),
+        ("traces", &["-e", "sched:sched_process_exec,sched:sched_process_exit"]),
+    ];
+    for (name, options) in kinds {
+        let file = lab.record(name, options, &[deep], false);
+        let ours = as_perf_has_it(ours(&file, &[]));
+        assert!(ours["samples"].as_array().unwrap().len() > 1, "{name}");
+        for perf in oracle::perfs() {
+            let to = lab.path("theirs.json");
+            let convert =
+                ["data", "convert", "-f", "--to-json", to.to_str().unwrap(), "-i", file.to_str().unwrap()];
+            oracle::says(&perf, &convert);
+            let theirs = as_perf_has_it(document(&std::fs::read_to_string(&to).unwrap()));
+            let samples =
+                ours["samples"].as_array().unwrap().iter().zip(theirs["samples"].as_array().unwrap());
+            for (a, b) in samples {
+                assert_eq!(a, b, "{perf:?} {name}");
+            }
+            assert_eq!(ours, theirs, "{perf:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn a_document_is_written_once_and_for_samples() {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/perfdata/fp.data");
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("samples.json");
+    let convert = |options: &[&str]| {
+        let files = ["data", "convert", "-i", stored.to_str().unwrap()];
+        kit::run(&[&files, options].concat())
+    };
+    let to = to.to_str().unwrap();
+    convert(&["--to-json", to]).expect(0);
+    let first = std::fs::read_to_string(to).unwrap();
+    assert_eq!(document(&first)["linux-perf-json-version"], 1);
+    convert(&["--to-json", to]).expect(1).says(&["EEXIST", "-f"]);
+    convert(&["--to-json", to, "-f"]).expect(0);
+    assert_eq!(std::fs::read_to_string(to).unwrap(), first);
+    convert(&["--to-ctf", to]).expect(2).says(&["--to-json"]);
+    convert(&["--to-json", to, "-f", "--all"]).expect(2).says(&["script --json"]);
+    convert(&["--to-json", to, "-f", "--tod"]).expect(2).says(&["-k mono"]);
+    convert(&[]).expect(2).says(&["--to-json"]);
+    assert_eq!(std::fs::read_to_string(to).unwrap(), first, "what is refused writes nothing");
+}
