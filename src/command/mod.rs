@@ -24,8 +24,10 @@ mod top;
 mod usage;
 mod version;
 
+use std::ffi::OsString;
+
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches, Parser as _};
 
 use crate::cli::perf_only::PERF_ONLY;
 use crate::cli::{Cli, Command};
@@ -60,7 +62,7 @@ pub fn main() -> Exit {
 
 /// The command line, with what a value alone does not tell: where it stood among others.
 fn parse() -> std::result::Result<Cli, clap::Error> {
-    let matches = Cli::command().try_get_matches()?;
+    let matches = Cli::command().try_get_matches_from(joined_words(std::env::args_os().collect()))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     if let (Command::Record(record), Some(matches)) = (&mut cli.command, matches.subcommand_matches("record"))
     {
@@ -72,12 +74,35 @@ fn parse() -> std::result::Result<Cli, clap::Error> {
     Ok(cli)
 }
 
+/// `stat … record` and `stat … report` are commands of their own; options may stand before the second word.
+fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_second = |word: &OsString| word == "record" || word == "report";
+    if words.get(1).is_none_or(|word| word != "stat") || !words.iter().skip(2).any(is_second) {
+        return words;
+    }
+    // Which word is the first that is no option, the options know.
+    let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
+    let at = words.len() - typed.counted.command.len();
+    if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")
+        && is_second(second)
+    {
+        words.remove(at);
+        words[1] = ["stat-", &second.to_string_lossy()].concat().into();
+    }
+    words
+}
+
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => {
-            say::be_quiet(typed.quiet);
+            say::be_quiet(typed.shown.quiet);
             stat::run(stat::Plan::new(*typed, &Host::live())?)
         }
+        Command::StatRecord(typed) => {
+            say::be_quiet(typed.shown.quiet);
+            stat::run(stat::Plan::recording(*typed, &Host::live())?)
+        }
+        Command::StatReport(typed) => stat::report(&stat::ReportPlan::new(*typed)?),
         Command::Record(typed) => {
             say::be_quiet(typed.quiet);
             record::run(record::Plan::new(*typed, &Host::live())?)

@@ -21,6 +21,7 @@ use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
 use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
 use super::target::{Cgroup, TargetSlot};
+use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
@@ -175,6 +176,11 @@ impl CounterSet {
     pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
         let sees = |request: &Request| !request.attr().get(Flag::ExcludeKernel);
         self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))
+    }
+
+    /// What the kernel was asked for, in order; `None` for what needs no counter.
+    pub fn attrs(&self) -> impl ExactSizeIterator<Item = Option<&Attr>> {
+        self.events.iter().map(|event| event.request.as_ref().map(Request::attr).or(event.spec.attr()))
     }
 
     /// The number of the kernel group that each event is in, in order: events with the same number are

@@ -65,6 +65,11 @@ impl Topology {
         Self { seats }
     }
 
+    /// That of a machine whose seats are known.
+    pub fn of(seats: BTreeMap<u32, Seat>) -> Self {
+        Self { seats }
+    }
+
     /// Where this CPU sits; `None` if it is not on line.
     pub fn seat(&self, cpu: u32) -> Option<Seat> {
         self.seats.get(&cpu).copied()

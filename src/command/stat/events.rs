@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::plan::{Cgroups, Plan, What};
+use super::plan::{Cgroups, Metrics, Plan, What};
 use crate::counter::Mode;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
@@ -45,16 +45,14 @@ impl Wanted {
 /// # Errors
 /// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
-    let What { events, detailed, null, metrics, expressions, topdown } = &plan.what;
+    let What { events, detailed, null, metrics } = &plan.what;
     let mut parser = Parser::new(host);
     let mut chosen = Chosen { groups: Vec::new() };
-    let mut definitions = Vec::new();
     let mut no_hardware = None;
-    let only_metrics = !metrics.is_empty() || !expressions.is_empty() || *topdown;
     for text in events {
         chosen.groups.extend(parser.parse(text)?);
     }
-    if events.is_empty() && !null && !only_metrics {
+    if events.is_empty() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // A person is told once that there is no hardware; a program finds its rows, as with perf.
@@ -67,18 +65,12 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.groups.extend(parser.parse(text)?);
         }
     }
-    for name in metrics {
-        let metric = named::find(name).ok_or_else(|| unknown_metric(name))?;
-        chosen.add(metric.events, &mut parser)?;
-        definitions.push(metric.definition()?);
-    }
-    for text in expressions {
-        let definition = expression::definition(text)?;
-        let names: Vec<&str> = definition.expression.events().iter().map(String::as_str).collect();
-        chosen.add(&names, &mut parser)?;
+    let mut definitions = Vec::new();
+    for (definition, events) in self::definitions(metrics)? {
+        chosen.add(&events.iter().map(String::as_str).collect::<Vec<_>>(), &mut parser)?;
         definitions.push(definition);
     }
-    if *topdown {
+    if metrics.topdown {
         let has = |name: &str| Parser::new(host).parse(name).is_ok();
         let set = topdown::events(has).ok_or_else(|| {
             Error::new("--topdown: this machine's core PMU has no top-down events")
@@ -90,7 +82,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     Ok(Wanted {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
         metrics: definitions,
-        topdown: *topdown,
+        topdown: metrics.topdown,
         no_hardware,
     })
 }
@@ -184,6 +176,24 @@ fn bind(
             Ok(groups.into_iter().enumerate().map(|(index, group)| (group, of(index))).collect())
         }
     }
+}
+
+/// The metrics that were asked for, each with the events that it needs.
+///
+/// # Errors
+/// Names of no metric, expressions that cannot be understood.
+pub(super) fn definitions(metrics: &Metrics) -> Result<Vec<(Definition, Vec<String>)>> {
+    let named = metrics.names.iter().map(|name| {
+        let metric = named::find(name).ok_or_else(|| unknown_metric(name))?;
+        let events = metric.events.iter().map(|event| event.to_string()).collect();
+        Ok((metric.definition()?, events))
+    });
+    let written = metrics.expressions.iter().map(|text| {
+        let definition = expression::definition(text)?;
+        let events = definition.expression.events().to_vec();
+        Ok((definition, events))
+    });
+    named.chain(written).collect()
 }
 
 fn unknown_metric(name: &str) -> Error {
