@@ -27,6 +27,8 @@ end
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time goes right now'
@@ -48,20 +50,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count ever
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -d 'Run this shell command before each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell command after each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: end after this many intervals' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
@@ -69,35 +64,126 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count everything on all CPUs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-kernel -d 'Count in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show every run\'s time as a table'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s c -l no-scale -d 'Show raw counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l summary -d 'With -I: print the totals at the end too'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Count in these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pre -d 'Run this shell command before each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l post -d 'Run this shell command after each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-count -d 'With -I: end after this many intervals' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
+check\t''
+require\t''
+yield\t''
+off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s o -l output -d 'Write the counts into this file; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Count everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-user -d 'Count in user mode only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-kernel -d 'Count in the kernel only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -r: show every run\'s time as a table'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
@@ -124,20 +210,20 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d '
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -d 'One thread empties all rings' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'Tasks and mappings are told of whatever is recorded' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -d 'Rings are written straight from memory' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -d 'Rings are emptied from wherever pmc runs' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -d 'Rings are written as they are found' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize -d 'What runs is told by one thread' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -d 'Reading mappings has no time limit' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -d 'Symbols are looked for when a report is made' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -d 'Symbols are looked for when a report is made' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
@@ -170,18 +256,18 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep th
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Accepted for perf\'s sake: pmc keeps no cache of recorded files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'Accepted for perf\'s sake: mappings carry their build-id wherever the kernel can tell it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Put date and time behind the file\'s name'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize -d 'What runs is told at the beginning'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event -d 'The kernel tells of BPF programs as they are loaded'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary -d 'First and last time are always in the file'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open everything, record nothing'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
@@ -210,6 +296,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
@@ -218,9 +307,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'The call tree from the caller down'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count what functions called as theirs too (default with call chains)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
@@ -235,6 +321,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the n
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Show how many records of each kind there are, and nothing else'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Print all records, byte by byte and field by field, and how many there are of each kind'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
@@ -256,22 +343,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not k
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l asm-raw
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Keep only the tracepoint\'s samples for which this expression holds; the filters belong to the last -e, in order' -r
@@ -402,18 +488,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this ti
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Leave out callers'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l reltime -d 'Times since the first line'
@@ -427,6 +511,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-cgroup-events -d
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-bpf-events -d 'Show BPF programs that came and went too, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events -d 'Show changes of the kernel\'s code too, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Show where the recorder\'s rounds end too'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace -d 'Show all records too, byte by byte and field by field'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace -d 'The same, records in the order of the file, not of time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
@@ -438,34 +524,34 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print o
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show what the kernel was asked for: every field of each event\'s attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show frequency or period'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show the fields of tracepoints'
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force -d 'Changes nothing: whose file it is does not matter'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'Only files that samples lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'The running kernel\'s build-id'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force -d 'Changes nothing: whose file it is does not matter'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose -d 'Changes nothing: what is wrong is always said'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
@@ -483,20 +569,22 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -542,9 +630,11 @@ function __pmc_numbers
 end
 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
@@ -552,6 +642,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_n
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

@@ -252,10 +252,6 @@ pub struct Record {
     #[arg(long)]
     pub buildid_all: bool,
 
-    /// Accepted for perf's sake: mappings carry their build-id wherever the kernel can tell it
-    #[arg(long, hide = true)]
-    pub buildid_mmap: bool,
-
     /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or
     /// fifo:CTL[,ACK]
     #[arg(long, value_name = "fd:…|fifo:…")]
@@ -276,10 +272,6 @@ pub struct Record {
     /// Put date and time behind the file's name
     #[arg(long)]
     pub timestamp_filename: bool,
-
-    /// Options of perf's that change nothing here.
-    #[command(flatten)]
-    pub accepted: super::record_ignored::Accepted,
 
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
