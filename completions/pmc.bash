@@ -675,7 +675,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --delay --duration --timeout --no-samples --timestamp --period --no-period --data --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --no-buildid --no-buildid-cache --buildid-all --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --synth --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --buildid-mmap --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --buildid-mmap --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -777,6 +777,14 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --realtime)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --delay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -841,6 +849,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --synth)
+                    COMPREPLY=($(compgen -W "no all task mmap cgroup" -- "${cur}"))
+                    return 0
+                    ;;
                 --control)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -850,10 +862,6 @@ _pmc() {
                     return 0
                     ;;
                 --threads)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --synth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -882,6 +890,18 @@ _pmc() {
                     return 0
                     ;;
                 --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --aux-sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --off-cpu-thresh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --setup-filter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
