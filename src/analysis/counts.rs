@@ -207,8 +207,8 @@ const INTERVAL: u64 = 1;
 const SCALE: u64 = 2;
 const LEVEL: u64 = 3;
 
-/// What `STAT_CONFIG` says of counting in this way; the interval is in milliseconds, 0 where there is none. Ways
-/// to add up whose number depends on the perf (`MODES`) are left to whoever reads: everything in one row.
+/// What `STAT_CONFIG` says of counting in this way; the interval is in milliseconds, 0 where there is none.
+/// Ways to add up whose number depends on the perf (`MODES`) are left to whoever reads: everything in one row.
 pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
     let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
     let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
@@ -233,8 +233,8 @@ const MODES: [Option<Aggregation>; 10] = [
     Some(Aggregation::Node),
 ];
 
-/// The way to add up behind perf's number. perfs before 6.5 do not know caches, nor those before 6.9 clusters:
-/// their later numbers are smaller. The former say nothing of a cache's level.
+/// The way to add up behind perf's number. perfs before 6.5 do not know caches, nor those before 6.9
+/// clusters: their later numbers are smaller. The former say nothing of a cache's level.
 fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
     let minor = features.version.as_deref().and_then(|version| {
         let rest = version.strip_prefix("6.")?;

@@ -1,8 +1,8 @@
 //! Counts in a file, as `perf stat record` keeps them.
 //!
 //! Receives the opened counters and, round by round, their totals; makes a recording that `pmc stat report`,
-//! `perf stat report` and both `script`s read. What was measured is [`counting`](crate::recording::counting)'s,
-//! the bytes are `perfdata`'s.
+//! `perf stat report` and both `script`s read. What was measured is
+//! [`counting`](crate::recording::counting)'s, the bytes are `perfdata`'s.
 //!
 //! ```text
 //! EVENT_UPDATE … THREAD_MAP CPU_MAP STAT_CONFIG │ STAT STAT … STAT_ROUND │ STAT STAT … STAT_ROUND │ …
