@@ -571,8 +571,8 @@ impl Rings {
 }
 
 impl SampledEvent {
-    /// Whether the event can be in this slot at all. Where threads have slots on any CPU (`per_thread`), those
-    /// on single CPUs are for the events that are bound to one.
+    /// Whether the event can be in this slot at all. Where threads have slots on any CPU (`per_thread`),
+    /// those on single CPUs are for the events that are bound to one.
     fn takes(&self, slot: TargetSlot, per_thread: bool) -> bool {
         let has = |cpus: &Option<CpuList>, cpu| cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
         match slot.cpu {

@@ -1,7 +1,7 @@
 //! The line that is shown while recording, and the line of truth at the end.
 //!
-//! Receives totals; decides whether there is a terminal to show them on. A command that is run has our stderr,
-//! and may draw on the terminal or ask there: beside one there is no line.
+//! Receives totals; decides whether there is a terminal to show them on. A command that is run has our
+//! stderr, and may draw on the terminal or ask there: beside one there is no line.
 
 use serde_json::{Value as Json, json};
 
