@@ -264,6 +264,7 @@ fn topology(features: &Features) -> Topology {
             node: nodes.get(&cpu).map(|(node, _)| *node),
             socket,
             die: topology.dies.get(cpu as usize).copied().unwrap_or(0),
+            cluster: None,
             core,
             thread: threads.get(&cpu).map_or(0, |(_, thread)| *thread),
         };

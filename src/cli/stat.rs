@@ -101,6 +101,14 @@ pub struct Shown {
     #[arg(long, group = "aggregation")]
     pub per_core: bool,
 
+    /// A row for each cluster of cores
+    #[arg(long, group = "aggregation")]
+    pub per_cluster: bool,
+
+    /// A row for each cache of this level (L2), or of the last
+    #[arg(long, value_name = "LEVEL", group = "aggregation", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub per_cache: Option<String>,
+
     /// A row for each die
     #[arg(long, group = "aggregation")]
     pub per_die: bool,
@@ -178,6 +186,10 @@ pub struct Shown {
     #[arg(long)]
     pub topdown: bool,
 
+    /// The level of --topdown: 1, the only one so far, or 0, the highest there is
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, requires = "topdown")]
+    pub td_level: u8,
+
     /// Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub openmetrics: Option<PathBuf>,
@@ -189,6 +201,27 @@ pub struct Counted {
     /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
+
+    /// Count only what this expression holds for, of the tracepoints of the -e before it
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
+    pub filter: Vec<String>,
+
+    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
+    /// its matches fills them in.
+    #[arg(skip)]
+    pub filter_places: Vec<usize>,
+
+    /// On machines with several kinds of cores: count only on those of this kind, such as core or atom
+    #[arg(long, value_name = "KIND")]
+    pub cputype: Option<String>,
+
+    /// Of events that several PMUs of a kind have, count only this PMU's
+    #[arg(long, value_name = "PMU")]
+    pub pmu_filter: Option<String>,
+
+    /// Count the events of a metric one by one, not as a group
+    #[arg(long)]
+    pub metric_no_group: bool,
 
     /// Do not count children that the command or the processes start
     #[arg(short = 'i', long)]

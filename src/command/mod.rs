@@ -65,12 +65,19 @@ pub fn main() -> Exit {
 fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let matches = Cli::command().try_get_matches_from(joined_words(std::env::args_os().collect()))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Command::Record(record), Some(matches)) = (&mut cli.command, matches.subcommand_matches("record"))
-    {
+    let places = |matches: &ArgMatches| -> Vec<usize> {
         let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
         let events = places("events");
         let before = |place: usize| events.iter().filter(|event| **event < place).count();
-        record.filter_places = places("filter").into_iter().map(before).collect();
+        places("filter").into_iter().map(before).collect()
+    };
+    if let Some((_, matches)) = matches.subcommand() {
+        match &mut cli.command {
+            Command::Record(typed) => typed.filter_places = places(matches),
+            Command::Stat(typed) => typed.counted.filter_places = places(matches),
+            Command::StatRecord(typed) => typed.counted.filter_places = places(matches),
+            _ => {}
+        }
     }
     Ok((cli, matches))
 }

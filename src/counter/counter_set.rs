@@ -13,6 +13,7 @@
 //!   slot B   │ cycles …  │  │ page-faults │
 //! ```
 
+use std::ffi::CString;
 use std::io;
 use std::rc::Rc;
 
@@ -427,6 +428,21 @@ impl CounterSet {
     /// What the kernel says of the first counter that it refuses to stop.
     pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.disable(false))
+    }
+
+    /// Has tracepoints count only what their filters hold for.
+    ///
+    /// # Errors
+    /// What the kernel says of the first filter that it does not take, with its event and text.
+    pub fn set_filters(&self) -> Result<(), (&EventSpec, &str, io::Error)> {
+        for member in self.bundles.iter().flat_map(|bundle| &bundle.members) {
+            let spec = &self.events[member.event].spec;
+            let Some(filter) = &spec.filter else { continue };
+            let c = CString::new(filter.as_str()).map_err(io::Error::from);
+            c.and_then(|filter| member.fd.set_filter(&filter))
+                .map_err(|error| (spec, filter.as_str(), error))?;
+        }
+        Ok(())
     }
 
     fn leaders(&self, which: impl Fn(&EventSpec) -> bool) -> impl Iterator<Item = &EventFd> {

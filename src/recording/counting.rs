@@ -105,6 +105,11 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);
     let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
+    set.set_filters().map_err(|(spec, filter, error)| {
+        Error::io(format!("--filter '{filter}'"), error)
+            .why("the kernel does not understand the expression, or the tracepoint has no such field")
+            .try_this(format!("pmc list --long {} shows its fields", spec.name))
+    })?;
     let own = held.as_ref().filter(|_| ends_with_command);
     let own =
         own.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });

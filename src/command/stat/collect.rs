@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
@@ -15,7 +16,7 @@ use crate::counter::reservation::LockFile;
 use crate::counter::target::TargetSlot;
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
-use crate::host::cpu::Topology;
+use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
 use crate::profile::tally::{Join, Tally};
@@ -27,6 +28,8 @@ pub(super) struct Machine<'a> {
     facts: OnceCell<Facts>,
     topology: OnceCell<Topology>,
     first_cpu: OnceCell<Option<u32>>,
+    /// Level and number of the cache of each CPU, where rows are caches.
+    caches: OnceCell<BTreeMap<u32, (u32, u32)>>,
     /// It is that of a recording: what holds here and now explains nothing.
     is_elsewhere: bool,
 }
@@ -38,6 +41,7 @@ impl<'a> Machine<'a> {
             facts: OnceCell::new(),
             topology: OnceCell::new(),
             first_cpu: OnceCell::new(),
+            caches: OnceCell::new(),
             is_elsewhere: false,
         }
     }
@@ -60,6 +64,15 @@ impl<'a> Machine<'a> {
 
     fn first_cpu(&self) -> Option<u32> {
         *self.first_cpu.get_or_init(|| self.host.online_cpus().first())
+    }
+
+    /// The cache of this level that a CPU uses. There is one level that a command asks for.
+    fn cache(&self, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
+        let all = || {
+            let caches = |cpu| Some((cpu, cpu::cache(self.host, cpu, level)?));
+            self.host.online_cpus().iter().filter_map(caches).collect()
+        };
+        self.caches.get_or_init(all).get(&cpu).copied()
     }
 
     fn topology(&self) -> &Topology {
@@ -277,6 +290,15 @@ impl Shown {
             Aggregation::Core => {
                 PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), core: Some(seat.core), ..none }
             }
+            Aggregation::Cluster => {
+                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), cluster: seat.cluster, ..none }
+            }
+            Aggregation::Cache(level) => PlaceLabel {
+                socket: Some(seat.socket),
+                die: Some(seat.die),
+                cache: machine.cache(cpu, level),
+                ..none
+            },
             Aggregation::Die => PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), ..none },
             Aggregation::Socket => PlaceLabel { socket: Some(seat.socket), ..none },
             Aggregation::Node => PlaceLabel { node: seat.node, ..none },

@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use super::plan::{Cgroups, Metrics, Plan, What};
+use crate::abi::attr::kind;
 use crate::counter::Mode;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
@@ -45,12 +46,16 @@ impl Wanted {
 /// # Errors
 /// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
-    let What { events, detailed, null, metrics } = &plan.what;
+    let What { events, detailed, null, metrics, metrics_grouped, .. } = &plan.what;
     let mut parser = Parser::new(host);
-    let mut chosen = Chosen { groups: Vec::new() };
+    let mut chosen = Chosen { groups: Vec::new(), grouped: *metrics_grouped };
     let mut no_hardware = None;
-    for text in events {
-        chosen.groups.extend(parser.parse(text)?);
+    for (index, text) in events.iter().enumerate() {
+        let mut groups = parser.parse(text)?;
+        for (_, filter) in plan.what.filters.iter().filter(|(event, _)| *event == index) {
+            groups.iter_mut().flat_map(|group| &mut group.events).try_for_each(|spec| add(filter, spec))?;
+        }
+        chosen.groups.extend(groups);
     }
     if events.is_empty() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
@@ -79,6 +84,7 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         })?;
         chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
+    narrow(&mut chosen.groups, &plan.what)?;
     Ok(Wanted {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
         metrics: definitions,
@@ -87,8 +93,56 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     })
 }
 
+/// Adds a filter to a tracepoint: what the event means by itself must hold too.
+fn add(filter: &str, spec: &mut EventSpec) -> Result<()> {
+    if spec.attr().is_none_or(|attr| attr.kind() != kind::TRACEPOINT) {
+        return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
+            .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+    }
+    spec.filter = Some(match spec.filter.take() {
+        None => filter.to_owned(),
+        Some(own) => format!("({own}) && ({filter})"),
+    });
+    Ok(())
+}
+
+/// Leaves out the cores and PMUs that were not asked for.
+///
+/// # Errors
+/// When nothing is left.
+fn narrow(groups: &mut Vec<EventGroup>, what: &What) -> Result<()> {
+    let What { core_kind, pmu, .. } = what;
+    let mut left_out = Vec::new();
+    for group in groups.iter_mut() {
+        group.events.retain(|spec| {
+            let own = spec.pmu.as_deref();
+            let is_core = |kind: &String| own.is_some_and(|own| own == kind || own == format!("cpu_{kind}"));
+            // Events of one PMU alone, or of none, were asked for as such.
+            let fits_core = spec.core_cpus.is_none() || core_kind.as_ref().is_none_or(is_core);
+            let fits_pmu =
+                spec.merge.is_none() || spec.core_cpus.is_some() || pmu.is_none() || own == pmu.as_deref();
+            left_out.extend(own.filter(|_| !fits_core || !fits_pmu).map(str::to_owned));
+            fits_core && fits_pmu
+        });
+    }
+    groups.retain(|group| !group.events.is_empty());
+    if groups.is_empty() && !left_out.is_empty() {
+        left_out.sort();
+        left_out.dedup();
+        let (option, name) = match (core_kind, pmu) {
+            (Some(kind), _) => ("--cputype", kind),
+            (None, pmu) => ("--pmu-filter", pmu.as_ref().unwrap_or(&left_out[0])),
+        };
+        return Err(Error::usage(format!("{option} {name}: no event is left"))
+            .try_this(format!("one of these PMUs: {}", left_out.join(", "))));
+    }
+    Ok(())
+}
+
 struct Chosen {
     groups: Vec<EventGroup>,
+    /// A metric's events are counted together where they can be.
+    grouped: bool,
 }
 
 impl Chosen {
@@ -108,6 +162,7 @@ impl Chosen {
         match kernel.as_slice() {
             [] => {}
             [name] => self.groups.extend(parser.parse(name)?),
+            names if !self.grouped => self.groups.extend(parser.parse(&names.join(","))?),
             names => self.groups.extend(parser.parse(&format!("{{{}}}:W", names.join(",")))?),
         }
         Ok(())
@@ -183,8 +238,17 @@ fn bind(
 /// # Errors
 /// Names of no metric, expressions that cannot be understood.
 pub(super) fn definitions(metrics: &Metrics) -> Result<Vec<(Definition, Vec<String>)>> {
-    let named = metrics.names.iter().map(|name| {
-        let metric = named::find(name).ok_or_else(|| unknown_metric(name))?;
+    let mut chosen: Vec<&named::Named> = Vec::new();
+    for name in &metrics.names {
+        let own = named::find(name).into_iter().chain(named::of_group(name)).collect::<Vec<_>>();
+        if own.is_empty() {
+            return Err(unknown_metric(name));
+        }
+        // One that several groups or names ask for is shown once.
+        let new = own.into_iter().filter(|metric| !chosen.contains(metric)).collect::<Vec<_>>();
+        chosen.extend(new);
+    }
+    let named = chosen.into_iter().map(|metric| {
         let events = metric.events.iter().map(|event| event.to_string()).collect();
         Ok((metric.definition()?, events))
     });
@@ -202,5 +266,42 @@ fn unknown_metric(name: &str) -> Error {
     let error = Error::usage(format!("no metric `{}`", crate::text::clean(name)));
     let error =
         if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
-    error.try_this(format!("one of: {}", known.join(", ")))
+    error.try_this(format!("one of: {}; or a group (pmc list metricgroup)", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Metrics;
+    use super::*;
+    use crate::event::parse;
+    use crate::host::saved;
+
+    fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
+        let mut groups = parse(text, &saved("hybrid")).unwrap();
+        let what = What {
+            events: Vec::new(),
+            filters: Vec::new(),
+            core_kind: core_kind.map(str::to_owned),
+            pmu: pmu.map(str::to_owned),
+            metrics_grouped: true,
+            detailed: 0,
+            null: false,
+            metrics: Metrics { names: Vec::new(), expressions: Vec::new(), topdown: false },
+        };
+        narrow(&mut groups, &what)?;
+        Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())
+    }
+
+    #[test]
+    fn one_kind_of_cores_is_left() {
+        let pmus = |kind| left("cycles,page-faults", kind, None).unwrap();
+        let named = |name: &str| Some(name.to_owned());
+        assert_eq!(pmus(None), [named("cpu_core"), named("cpu_atom"), None]);
+        assert_eq!(pmus(Some("core")), [named("cpu_core"), None]);
+        assert_eq!(pmus(Some("cpu_atom")), [named("cpu_atom"), None]);
+        let error = left("cycles", Some("gold"), None).unwrap_err().to_string();
+        assert!(error.contains("--cputype gold"), "{error}");
+        // What has no other PMU of its kind is not touched.
+        assert_eq!(left("cycles", None, Some("x")).unwrap().len(), 2);
+    }
 }

@@ -47,6 +47,14 @@ pub(in crate::command) struct Plan {
 pub(super) struct What {
     /// Event texts as typed; empty: the default set.
     pub(super) events: Vec<String>,
+    /// Filters of tracepoints, each with the index of the text that it belongs to.
+    pub(super) filters: Vec<(usize, String)>,
+    /// The only kind of cores to count on.
+    pub(super) core_kind: Option<String>,
+    /// The only PMU of those that have the same events.
+    pub(super) pmu: Option<String>,
+    /// A metric's events are counted together where they can be.
+    pub(super) metrics_grouped: bool,
     pub(super) detailed: u8,
     /// Nothing but the time.
     pub(super) null: bool,
@@ -242,11 +250,11 @@ impl Plan {
             return Err(Error::usage("nothing to count: no command, process or CPU was named")
                 .try_this("pmc stat -- COMMAND, pmc stat -p PID, or pmc stat -a"));
         }
-        let aggregation = aggregation(&shown);
+        let aggregation = aggregation(&shown)?;
         let per_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
         if per_cpu && !matches!(scope, Scope::Cpus(_)) {
             return Err(Error::usage(
-                "rows for CPUs, cores, dies, sockets or nodes need whole CPUs to be counted",
+                "rows for CPUs, cores, caches, dies, sockets or nodes need whole CPUs to be counted",
             )
             .try_this("add -a, or -C CPUS"));
         }
@@ -273,12 +281,21 @@ impl Plan {
         if !typed.vs.is_empty() && shown.field_separator.is_some() {
             return Err(Error::usage("--vs has no CSV form").try_this("--json"));
         }
+        if shown.td_level > 1 {
+            return Err(Error::usage(format!("--td-level {}: there is level 1 only", shown.td_level))
+                .why("deeper levels are formulas of each processor model's own")
+                .try_this("perf stat -M TopdownL2, where perf knows the processor"));
+        }
         if shown.summary && typed.interval.is_none() {
             return Err(Error::usage("--summary sums up intervals").try_this("add -I TIME"));
         }
         Ok(Self {
             overridden: overridden(whom(&typed)),
             what: What {
+                filters: plan::tracepoint_filters(typed.filter_places, typed.filter)?,
+                core_kind: typed.cputype,
+                pmu: typed.pmu_filter,
+                metrics_grouped: !typed.metric_no_group,
                 events: typed.events,
                 detailed: typed.detailed,
                 null: typed.null,
@@ -341,7 +358,7 @@ impl ReportPlan {
         let StatReport { file, input, to, shown } = typed;
         Ok(Self {
             input: plan::input(input.as_ref().or(file.as_ref())),
-            aggregation: Some(aggregation(&shown)).filter(|asked| *asked != Aggregation::Global),
+            aggregation: Some(aggregation(&shown)?).filter(|asked| *asked != Aggregation::Global),
             no_merge: shown.no_merge,
             metrics: Metrics::new(&shown),
             output: Output::new(shown, to)?,
@@ -380,16 +397,31 @@ fn cgroups(typed: &Counted) -> Result<Cgroups> {
     }
 }
 
-fn aggregation(typed: &Shown) -> Aggregation {
+fn aggregation(typed: &Shown) -> Result<Aggregation> {
+    if let Some(level) = &typed.per_cache {
+        return cache_level(level).map(Aggregation::Cache);
+    }
     let chosen = [
         (typed.no_aggr, Aggregation::Cpu),
         (typed.per_thread, Aggregation::Thread),
         (typed.per_core, Aggregation::Core),
+        (typed.per_cluster, Aggregation::Cluster),
         (typed.per_die, Aggregation::Die),
         (typed.per_socket, Aggregation::Socket),
         (typed.per_node, Aggregation::Node),
     ];
-    chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation)
+    Ok(chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation))
+}
+
+/// `L2`, `l2`, `2`; nothing for the last there is.
+fn cache_level(text: &str) -> Result<Option<u32>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.trim_start_matches(['L', 'l']).parse().ok().filter(|level| (1..=4).contains(level));
+    number.map(Some).ok_or_else(|| {
+        Error::usage(format!("--per-cache={text}: no level of caches")).try_this("L1, L2, L3 or L4")
+    })
 }
 
 /// `-x '\t'` means a tab, as perf has it.

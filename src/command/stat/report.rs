@@ -84,6 +84,10 @@ fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
             .why("it was ended early, or went through a pipe, which with perf leaves that out")
             .try_this("-A, which shows each CPU by itself"));
     }
+    if matches!(aggregation, Aggregation::Cluster | Aggregation::Cache(_)) {
+        return Err(Error::new("the recording does not say which CPUs share a cache or a cluster")
+            .try_this("--per-die or --per-core; or pmc stat --per-cache, while it is counted"));
+    }
     if aggregation == Aggregation::Thread && recorded.threads.is_empty() {
         return Err(Error::new("the counts were not recorded thread by thread")
             .why("whole CPUs were counted")
