@@ -259,6 +259,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-cpu -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s R -l raw-samples -d 'Record the raw data of all events that have some'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s b -l branch-any -d 'Record taken branches'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-events -d 'Record context switches'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l latency -d 'Record what report needs for shares of time by the clock: when each thread ran'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l namespaces -d 'Record namespaces'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-cgroups -d 'Record cgroups'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record in user mode only'
@@ -284,13 +285,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds one to the usual' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds one to the usual' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
@@ -303,6 +304,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Onl
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-callees -d 'What these functions called counts as their own' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l parallelism -d 'Only samples taken while so many threads ran, such as 1 or 1-2,8 (pmc record --latency)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
@@ -331,6 +333,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s b -l branch-stack -d 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'Count samples, not their branches'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
@@ -400,6 +403,8 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains (by frame pointers)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample everything on all CPUs (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample children that the processes start'
@@ -418,6 +423,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole s
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object a line, one each interval, with all rows'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
@@ -440,11 +447,22 @@ hits-global\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l max-rows -d 'Rows of each function, around its hottest; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-style -d 'How x86 instructions are written: att or intel' -r -f -a "att\t''
 intel\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix -d 'A folder that stands for the first folders of sources\' paths; --prefix-strip says for how many' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix-strip -d 'Leave out so many folders from the beginning of sources\' paths' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -d 'Whether text has colours: always, never, or auto, on a terminal' -r -f -a "always\t''
+never\t''
+auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too (in rows: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Show the sum of periods too (in rows: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-missing -d 'Leave out functions whose instructions are not to be had'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show the bytes of instructions'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of instructions (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source -d 'Show source lines between the instructions (default)'
@@ -452,11 +470,26 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Only source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Write the file\'s name before each line\'s number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Do not shorten paths of source files'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l group -d 'In rows, show all events side by side, not only those of a recorded group'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tui -d 'Take the whole screen (the default on a terminal)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a pipe rows in perf\'s form, which awk takes'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing to a pipe too, with arrows and the error of each percentage'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s D -l dump-raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l code-with-type
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l insn-stat
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2' -r
@@ -487,6 +520,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not kee
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only' -r
