@@ -43,6 +43,9 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the ha
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
@@ -65,12 +68,17 @@ require\t''
 yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
@@ -85,6 +93,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: app
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cluster -d 'A row for each cluster of cores'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
@@ -99,8 +108,19 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do n
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l affinity
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l hybrid-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l record-tpebs
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l percore-show-thread
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
@@ -123,12 +143,17 @@ require\t''
 yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s o -l output -d 'Write the counts into this file; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Count everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-user -d 'Count in user mode only'
@@ -142,6 +167,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never 
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cluster -d 'A row for each cluster of cores'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-die -d 'A row for each die'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-socket -d 'A row for each socket'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-node -d 'A row for each NUMA node'
@@ -156,19 +182,30 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-csv-summary -
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l affinity
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l hybrid-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l record-tpebs
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thread
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-thread -d 'A row for each thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cluster -d 'A row for each cluster of cores'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-die -d 'A row for each die'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-socket -d 'A row for each socket'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-node -d 'A row for each NUMA node'
@@ -604,9 +641,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Say what the events count (the default; --no-desc for names alone)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not say what the events count'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of events that open here on one line, as perf does for the shells\' completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'

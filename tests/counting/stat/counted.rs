@@ -266,7 +266,7 @@ fn tracepoints_are_counted_where_their_filter_holds() {
     if !kit::need_perf_events() || !kit::need_root() {
         return;
     }
-    let there = Path::new("/sys/kernel/tracing/events/syscalls/sys_enter_write").is_dir();
+    let there = std::path::Path::new("/sys/kernel/tracing/events/syscalls/sys_enter_write").is_dir();
     if !kit::need("syscall tracepoints", there, "tracefs has no syscalls:sys_enter_write") {
         return;
     }
