@@ -208,7 +208,7 @@ const SCALE: u64 = 2;
 const LEVEL: u64 = 3;
 
 /// What `STAT_CONFIG` says of counting in this way; the interval is in milliseconds, 0 where there is none.
-/// Ways to add up whose number depends on the perf (`MODES`) are left to whoever reads: everything in one row.
+/// Ways to add up whose number depends on the perf (`MODES`) are left to whoever reads: all in one row.
 pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
     let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
     let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
