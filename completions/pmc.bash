@@ -121,7 +121,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --stdio --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --kcore --quiet --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --stdio --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -223,6 +223,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --kcore)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -257,7 +261,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -364,6 +368,10 @@ _pmc() {
                     return 0
                     ;;
                 -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -853,7 +861,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -T -t -j -w -k -q -f -I -v -m -M -D -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --time-quantum --ns --header --header-only --stats --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --show-info --verbose --modules --skip-empty --demangle-kernel --disable-order --stdio-color --pretty --samples --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --ignore-vmlinux --total-cycles --itrace --switch-on --switch-off --show-on-off-events --show-cpu-utilization --branch-history --show-ref-call-graph --stitch-lbr --dump-raw-trace --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -T -t -j -w -k -q -f -I -v -m -M -D -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --time-quantum --ns --header --header-only --stats --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --show-info --verbose --modules --skip-empty --demangle-kernel --disable-order --stdio-color --pretty --samples --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --ignore-vmlinux --total-cycles --itrace --switch-on --switch-off --show-on-off-events --show-cpu-utilization --branch-history --show-ref-call-graph --stitch-lbr --dump-raw-trace --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1015,6 +1023,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --stdio-color)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1089,7 +1101,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -j -k -f -I -v -a -s -g -l -L -d -D -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --force --show-info --verbose --all-cpus --demangle-kernel --show-kernel-path --script --gen-script --list --Latency --debug-mode --dump-raw-trace --dump-unsorted-raw-trace --itrace --insn-trace --call-trace --call-ret-trace --graph-function --xed --dlfilter --list-dlfilters --max-blocks --per-event-dump --addr-range --switch-on --switch-off --show-on-off-events --stitch-lbr --help"
+            opts="-i -F -G -S -c -C -j -k -f -I -v -a -s -g -l -L -d -D -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --show-info --verbose --all-cpus --demangle-kernel --show-kernel-path --script --gen-script --list --Latency --debug-mode --dump-raw-trace --dump-unsorted-raw-trace --itrace --insn-trace --call-trace --call-ret-trace --graph-function --xed --dlfilter --list-dlfilters --max-blocks --per-event-dump --addr-range --switch-on --switch-off --show-on-off-events --stitch-lbr --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1172,6 +1184,10 @@ _pmc() {
                     return 0
                     ;;
                 -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

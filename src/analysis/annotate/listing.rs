@@ -188,7 +188,8 @@ fn sources(
     paths.sort_unstable();
     paths.dedup();
     for path in paths.iter().take(MOST_FILES) {
-        match source_text::read(path, how.symfs.as_deref()) {
+        let fetch = || symbols.symbolizer.fetch_source(function.id, path);
+        match source_text::read(path, how.symfs.as_deref(), fetch) {
             Ok(source) => {
                 if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
                     newer.push(path.to_string());

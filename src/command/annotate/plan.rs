@@ -44,7 +44,7 @@ impl Plan {
             request: AnalysisRequest {
                 selection: plan::selection(&typed.filter)?,
                 callers: false,
-                ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
+                ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
             },
             code: AnnotationRequest {
                 most: if function.is_some() { 0 } else { typed.functions },

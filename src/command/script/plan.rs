@@ -9,6 +9,7 @@ use crate::command::plan::{self, NO_TRACES, SPANS};
 use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::record::kind;
+use crate::symbol::Options;
 use crate::view::script::{Clock, Layout};
 
 /// What `pmc script` does.
@@ -44,7 +45,8 @@ impl Plan {
             },
             raw_names: typed.no_demangle,
             records: records(typed),
-            symbols: plan::symbol_options(&typed.symbol_files),
+            // Text that perf's scripts read: what perf does not name has no name.
+            symbols: Options { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
         let layout = Layout {
             nanoseconds: typed.ns,
