@@ -121,7 +121,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --stdio --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --stdio --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --kcore --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -223,10 +223,6 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --debuginfod)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --kcore)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -261,7 +257,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -368,10 +364,6 @@ _pmc() {
                     return 0
                     ;;
                 -k)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --debuginfod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -643,7 +635,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --delay --duration --timeout --no-samples --timestamp --period --no-period --data --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --threads --tail-synthesize --synth --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --timestamp-boundary --vmlinux --debuginfod --reserve --dry-run --verbose --json --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --buildid-mmap --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -745,6 +737,14 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --realtime)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --delay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -809,15 +809,19 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --synth)
+                    COMPREPLY=($(compgen -W "no all task mmap cgroup" -- "${cur}"))
+                    return 0
+                    ;;
                 --control)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --threads)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                --reserve)
+                    COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
                     return 0
                     ;;
-                --synth)
+                --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -849,8 +853,16 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --reserve)
-                    COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                --aux-sample)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --off-cpu-thresh)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --setup-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -861,7 +873,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -T -t -j -w -k -q -f -I -v -m -M -D -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --time-quantum --ns --header --header-only --stats --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --show-info --verbose --modules --skip-empty --demangle-kernel --disable-order --stdio-color --pretty --samples --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --ignore-vmlinux --total-cycles --itrace --switch-on --switch-off --show-on-off-events --show-cpu-utilization --branch-history --show-ref-call-graph --stitch-lbr --dump-raw-trace --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1023,7 +1035,15 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --debuginfod)
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-off)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1063,18 +1083,6 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --itrace)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --switch-on)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --switch-off)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1101,7 +1109,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -j -k -f -I -v -a -s -g -l -L -d -D -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --show-info --verbose --all-cpus --demangle-kernel --show-kernel-path --script --gen-script --list --Latency --debug-mode --dump-raw-trace --dump-unsorted-raw-trace --itrace --insn-trace --call-trace --call-ret-trace --graph-function --xed --dlfilter --list-dlfilters --max-blocks --per-event-dump --addr-range --switch-on --switch-off --show-on-off-events --stitch-lbr --help"
+            opts="-i -F -G -S -c -C -D -j -k -f -v -I -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --force --verbose --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --per-event-dump --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1187,7 +1195,15 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --debuginfod)
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-off)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1207,7 +1223,7 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --itrace)
+                --dlfilter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1215,19 +1231,7 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --call-trace)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --call-ret-trace)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --graph-function)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --dlfilter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1236,14 +1240,6 @@ _pmc() {
                     return 0
                     ;;
                 --addr-range)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --switch-on)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --switch-off)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
