@@ -133,7 +133,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -247,6 +247,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --kcore)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -297,7 +301,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -404,6 +408,10 @@ _pmc() {
                     return 0
                     ;;
                 -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -953,7 +961,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1119,6 +1127,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --itrace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1193,7 +1205,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -j -k -f -v -I -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --force --verbose --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --per-event-dump --addr-range --help"
+            opts="-i -F -G -S -c -C -D -j -k -f -v -I -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --per-event-dump --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1276,6 +1288,10 @@ _pmc() {
                     return 0
                     ;;
                 -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

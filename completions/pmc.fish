@@ -349,6 +349,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
@@ -394,7 +395,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
@@ -492,6 +493,7 @@ auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
@@ -515,7 +517,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print tex
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing to a pipe too, with arrows and the error of each percentage'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
@@ -546,6 +548,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s t -l field-separator -d
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Only what the base has'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sums of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
@@ -554,7 +557,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain t
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
@@ -576,6 +579,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this ti
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
@@ -610,7 +614,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-demangle -d 'Names
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel

@@ -46,7 +46,7 @@ use crate::profile::sampled::{
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
 use crate::session::{Kind, Resolved, Samples, Session, Value, resolver};
-use crate::symbol::{BuildId, Depth, Options, kernel};
+use crate::symbol::{BuildId, Debuginfod, Depth, Options, kernel};
 
 /// Whoever shows how far work has come.
 pub trait ProgressSink: Sync {
@@ -120,6 +120,8 @@ pub struct Analysis {
     /// What names have not been asked to do yet.
     changes: Option<StackChanges>,
     raw_names: bool,
+    /// Debuginfod servers are asked for what is missing.
+    asks_servers: bool,
     /// The functions whose code samples hit, once somebody asked for them.
     functions: Option<Arc<[SampledFunction]>>,
 }
@@ -175,6 +177,7 @@ impl Analysis {
             samples: samples.into(),
             changes: Some(request.stack_changes.clone()),
             raw_names: request.raw_names,
+            asks_servers: request.symbols.debuginfod.is_some(),
             functions: None,
         })
     }
@@ -205,6 +208,7 @@ impl Analysis {
         progress: &dyn ProgressSink,
     ) -> NamedSamples {
         let what = match &self.changes {
+            Some(_) if self.asks_servers => "finding names, by debuginfod too",
             Some(_) => "finding names",
             None => "finding inlined functions",
         };
@@ -223,6 +227,18 @@ impl Analysis {
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: DataQuality::default() }
     }
 
+    /// Asks debuginfod servers for what the modules lack that have been named; whether something came, so that
+    /// naming again tells more.
+    pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
+        let meter = progress.begin("asking debuginfod servers", 0);
+        let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
+        let has_more = self.symbols.symbolizer.ask_servers(servers, &at);
+        if has_more {
+            self.functions = None;
+        }
+        has_more
+    }
+
     /// Finds out what the data and the names are worth. With `remedies`, what would bring missing names too:
     /// that may take longer than many a report.
     pub fn assess(&self, named: &mut NamedSamples, remedies: bool) {
@@ -233,6 +249,7 @@ impl Analysis {
             quality::add_remedies(&mut named.modules, session, &self.symbols);
         }
         named.trust = quality::trust(session, samples, &counts, ends.clone(), *has_stacks);
+        named.trust.notes.extend(self.symbols.symbolizer.server_failure().map(str::to_owned));
     }
 
     /// Answers one question, the only one.

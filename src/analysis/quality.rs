@@ -123,6 +123,7 @@ pub(super) fn trust(
         unknown: session.index.unknown_samples,
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
+        cut_off: if has_stacks { quality.cut_off } else { 0 },
         broken,
         ends,
         frames: sum(|counts| counts.0),

@@ -23,7 +23,11 @@ pub struct SymbolFiles {
     #[arg(long)]
     pub no_cache: bool,
 
-    /// Ask the servers in DEBUGINFOD_URLS for missing files
-    #[arg(long)]
-    pub debuginfod: bool,
+    /// Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS
+    #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
+    pub debuginfod: Option<Option<String>>,
+
+    /// Ask no debuginfod server, and use nothing that one gave earlier
+    #[arg(long, conflicts_with = "debuginfod")]
+    pub no_debuginfod: bool,
 }

@@ -1,6 +1,7 @@
 //! What options mean that several commands share: which samples count, where symbols are looked for.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::analysis::request::{SampleSelection, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
@@ -10,7 +11,7 @@ use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
 use crate::recording::plan::Delay;
-use crate::symbol::Options;
+use crate::symbol::{Debuginfod, Options};
 use crate::sys::standard_input;
 use crate::text;
 use crate::units::{self, MS, S, parse_duration};
@@ -35,16 +36,30 @@ pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Re
 }
 
 /// What was typed about files with symbols, over what the environment says.
-pub(super) fn symbol_options(typed: &SymbolFiles) -> Options {
+///
+/// # Errors
+/// When debuginfod servers shall be asked, and none is known.
+pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<Options> {
     let environment = Options::from_environment();
-    Options {
+    let servers = match &typed.debuginfod {
+        _ if typed.no_debuginfod => None,
+        Some(Some(urls)) => Debuginfod::at(urls),
+        Some(None) | None => Debuginfod::from_environment(),
+    };
+    if typed.debuginfod.is_some() && servers.is_none() {
+        return Err(Error::usage("--debuginfod: there is no server to ask")
+            .why("DEBUGINFOD_URLS names none")
+            .try_this("--debuginfod=https://debuginfod.elfutils.org"));
+    }
+    Ok(Options {
         symfs: typed.symfs.clone(),
         kallsyms: typed.kallsyms.clone(),
         vmlinux: typed.vmlinux.clone(),
-        debuginfod: typed.debuginfod,
+        debuginfod: servers.map(Arc::new),
+        debuginfod_cache: environment.debuginfod_cache.clone().filter(|_| !typed.no_debuginfod),
         cache: environment.cache.clone().filter(|_| !typed.no_cache),
         ..environment
-    }
+    })
 }
 
 /// Which samples count.

@@ -13,6 +13,7 @@ use super::intern::{Distinct, Interner, KeyedMap, bytes, numbers};
 use super::location::{Location, SampledAddress, locate, walk};
 use super::samples::{Key, SampleAttribute, Samples, Value, join};
 use super::{Epoch, History};
+use crate::abi::CpuMode;
 use crate::record::Words;
 
 /// Stacks by their number.
@@ -48,6 +49,11 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Whether a stack's outermost callers were cut off: see [`Resolver::stack`].
+    pub fn is_cut(&self, number: u32) -> bool {
+        matches!(&self.stacks, Stacks::Interned(lists) if lists.get(number).0 == CUT)
+    }
+
     /// The locations of a stack, innermost first.
     pub fn stack(&self, number: u32) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
         match &self.stacks {
@@ -61,6 +67,9 @@ impl Resolved {
         join(&mut self.rows);
     }
 }
+
+/// The tag of stacks whose outermost callers were cut off; others have 0.
+const CUT: u32 = 1;
 
 /// Stands for the number of what has none.
 const NONE: u32 = u32::MAX;
@@ -126,15 +135,23 @@ impl Resolver {
         self.locations.add(locate(history, address))
     }
 
-    /// The number of the stack that a chain of raw addresses is.
+    /// The number of the stack that a chain of raw addresses is. Outermost callers of a process where nothing
+    /// was mapped are false ones, to which something led that is no frame pointer: they are cut off.
     pub fn stack(&mut self, history: &History, epoch: Epoch, chain: Words<'_>) -> u32 {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
+        let mut end = 0;
         walk(chain, self.most, |level, address, is_caller| {
             let address = SampledAddress::code(epoch, level, address).returned_to(is_caller);
-            scratch.extend(self.location(history, address).to_ne_bytes());
+            let number = self.location(history, address);
+            scratch.extend(number.to_ne_bytes());
+            let is_mapped = self.locations()[number as usize].module().is_some();
+            if is_mapped || !is_caller || level != CpuMode::User {
+                end = scratch.len();
+            }
         });
-        let number = Arc::make_mut(&mut self.stacks).add(0, &scratch);
+        let tag = if end < scratch.len() { CUT } else { 0 };
+        let number = Arc::make_mut(&mut self.stacks).add(tag, &scratch[..end]);
         self.scratch = scratch;
         number
     }
@@ -207,9 +224,10 @@ impl Renumbering<'_> {
     pub(super) fn stack(&mut self, number: u32) -> u32 {
         if self.new_stack[number as usize] == NONE {
             let stacks = self.stacks.clone();
-            let new = numbers(stacks.get(number).1).map(|number| self.location(number));
+            let (tag, list) = stacks.get(number);
+            let new = numbers(list).map(|number| self.location(number));
             let list: Vec<u8> = new.flat_map(u32::to_ne_bytes).collect();
-            self.new_stack[number as usize] = Arc::make_mut(&mut self.resolver.stacks).add(0, &list);
+            self.new_stack[number as usize] = Arc::make_mut(&mut self.resolver.stacks).add(tag, &list);
         }
         self.new_stack[number as usize]
     }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::ModuleId;
 use super::demangle::demangle;
+use super::name_sources::Placeholder;
 use super::tables::table::OwnedSymbol;
 
 /// A function's number in [`Names`].
@@ -34,6 +35,8 @@ pub struct Function {
     pub start: Option<u64>,
     /// Bytes of code; 0 when not known.
     pub size: u64,
+    /// No symbol names it: its name says where it is.
+    pub is_placeholder: bool,
 }
 
 /// A place in a source file.
@@ -98,7 +101,7 @@ pub struct Names {
 
 impl Function {
     fn demangle(&mut self) {
-        if let Some(name) = demangle(&self.raw) {
+        if let Some(name) = demangle(&self.raw).filter(|_| !self.is_placeholder) {
             self.name = name.into();
         }
     }
@@ -137,7 +140,14 @@ impl Names {
     ) -> FunctionId {
         let raw: Arc<str> = raw.into();
         *self.function_ids.entry((module, start, raw.clone())).or_insert_with(|| {
-            self.functions.push(Function { module, name: raw.clone(), raw, start, size });
+            self.functions.push(Function {
+                module,
+                name: raw.clone(),
+                raw,
+                start,
+                size,
+                is_placeholder: false,
+            });
             FunctionId(self.functions.len() as u32 - 1)
         })
     }
@@ -145,6 +155,15 @@ impl Names {
     /// The number of a function that a symbol table names.
     pub(super) fn add_symbol(&mut self, module: ModuleId, symbol: &OwnedSymbol) -> FunctionId {
         self.add_function(module, &symbol.name, Some(symbol.start), symbol.end - symbol.start)
+    }
+
+    /// The number of a function that no symbol names.
+    pub(super) fn add_placeholder(&mut self, module: ModuleId, placeholder: &Placeholder) -> FunctionId {
+        let (start, end) = placeholder.function.unzip();
+        let size = end.unwrap_or(0) - start.unwrap_or(0);
+        let id = self.add_function(module, &placeholder.name, start, size);
+        self.functions[id.0 as usize].is_placeholder = true;
+        id
     }
 
     /// Works out the names that a programmer reads, of the functions from this number on, side by side.

@@ -16,6 +16,7 @@
 pub mod build_id;
 pub mod code;
 mod cplusplus;
+pub mod debuginfod;
 pub mod demangle;
 pub mod dwarf;
 pub mod files;
@@ -32,6 +33,7 @@ pub mod tables;
 
 pub use build_id::BuildId;
 pub use code::disassemble;
+pub use debuginfod::Debuginfod;
 pub use dwarf::lines;
 pub use files::image::Image;
 pub use files::{elf, locate, source_text};

@@ -1,6 +1,9 @@
 //! Where symbols may be looked for, as the user and the environment say it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::debuginfod::{self, Debuginfod};
 
 /// The places of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,8 +14,10 @@ pub struct Options {
     pub debug_dirs: Vec<PathBuf>,
     /// Folders where perf keeps files by build-id (`perf buildid-cache`), each with a `.build-id` folder.
     pub build_id_caches: Vec<PathBuf>,
-    /// Ask the servers in `DEBUGINFOD_URLS` through the installed `debuginfod-find`.
-    pub debuginfod: bool,
+    /// Where elfutils' client keeps files that debuginfod servers gave, a folder for each build-id.
+    pub debuginfod_cache: Option<PathBuf>,
+    /// Servers that are asked for what is not on this machine.
+    pub debuginfod: Option<Arc<Debuginfod>>,
     /// A copy of the recorded machine's `/proc/kallsyms` (`--kallsyms`).
     pub kallsyms: Option<PathBuf>,
     /// The recorded kernel's file with symbols (`--vmlinux`).
@@ -24,6 +29,9 @@ pub struct Options {
     ///
     /// [`Depth::Names`]: super::Depth::Names
     pub sparse: bool,
+    /// Code that no symbol names is called by its module and the start of its function, or by its section;
+    /// otherwise it has no name, as in `perf script`.
+    pub placeholders: bool,
     /// Whether processes and kernel of this machine may be those of the recording.
     pub live: bool,
 }
@@ -42,11 +50,13 @@ impl Options {
             symfs: None,
             debug_dirs: vec!["/usr/lib/debug".into()],
             build_id_caches,
-            debuginfod: false,
+            debuginfod_cache: debuginfod::cache(&folder),
+            debuginfod: None,
             kallsyms: None,
             vmlinux: None,
             cache: cache_home.map(|cache| cache.join("pmc")),
             sparse: false,
+            placeholders: true,
             live: true,
         }
     }

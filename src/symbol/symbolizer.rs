@@ -6,15 +6,20 @@
 //! function that has the code alike.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use super::debuginfod::Artifact;
 use super::dwarf::lines::{self, LineFrame};
-use super::name_sources::{ModuleSources, SharedSources};
+use super::files::locate;
+use super::name_sources::{ModuleSources, Placeholder, Placeholders, SharedSources};
 use super::tables::table::{OwnedSymbol, Symbol};
-use super::{Answer, DataQuality, Frame, Module, ModuleId, Names, Options, Source, SymbolQuery};
+use super::{
+    Answer, DataQuality, Debuginfod, Frame, Image, Kind, Module, ModuleId, Names, Options, Source,
+    SymbolQuery, elf,
+};
 use crate::address::Avma;
 
 /// Addresses in a module. Sorted and distinct ones are answered fastest; other orders are answered too.
@@ -59,6 +64,7 @@ pub struct Symbolizer {
 struct Resolved {
     address: u64,
     symbol: Option<OwnedSymbol>,
+    placeholder: Option<Placeholder>,
     lines: Vec<LineFrame>,
 }
 
@@ -108,7 +114,7 @@ impl Symbolizer {
     /// The queries around this one for which [`Depth::Names`] has the same answer, first and first behind, as
     /// far as that is known by now.
     pub fn around(&self, id: ModuleId, query: SymbolQuery) -> Option<(u64, u64)> {
-        self.modules[id.0 as usize].1.get()?.around(query)
+        self.modules[id.0 as usize].1.get()?.around(query, self.shared.options.placeholders)
     }
 
     /// Forgets what was read for a module: the next question reads its files again.
@@ -127,13 +133,49 @@ impl Symbolizer {
     }
 
     /// The module's own file, verified; for unwinding, disassembly and the like.
-    pub fn binary(&self, id: ModuleId) -> Option<&super::Image> {
+    pub fn binary(&self, id: ModuleId) -> Option<&Image> {
         self.sources(id).binary()
     }
 
     /// The module's separate debug file.
-    pub fn debug(&self, id: ModuleId) -> Option<&super::Image> {
+    pub fn debug(&self, id: ModuleId) -> Option<&Image> {
         self.sources(id).debug()
+    }
+
+    /// Where a copy of one of the module's source files lies, if a debuginfod server has it.
+    pub fn fetch_source(&self, id: ModuleId, path: &str) -> Option<PathBuf> {
+        let servers = self.shared.options.debuginfod.as_ref()?;
+        let of_file = |image: &Image| elf::build_id(&image.elf().ok()?);
+        let build_id = self.binary(id).or(self.debug(id)).and_then(of_file);
+        servers.fetch(Artifact::Source(path), build_id.or(self.module(id).build_id)?)
+    }
+
+    /// Asks debuginfod servers for what modules lack that were looked at without any; whether something came.
+    /// May take long. `progress` counts modules.
+    pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &(dyn Fn(Progress) + Sync)) -> bool {
+        self.shared.options.debuginfod = Some(servers);
+        let lacking = |(module, sources): &mut (Module, OnceLock<ModuleSources>)| {
+            let before = sources.get()?.quality();
+            let may_be_there = matches!(module.kind, Kind::File | Kind::KernelModule { .. }) && !before.lines;
+            may_be_there.then(|| sources.take())?;
+            Some(before)
+        };
+        let asked: Vec<(usize, Option<DataQuality>)> =
+            self.modules.iter_mut().map(lacking).enumerate().collect();
+        let asked: Vec<(ModuleId, DataQuality)> =
+            asked.into_iter().filter_map(|(id, before)| Some((ModuleId(id as u32), before?))).collect();
+        let (done, total) = (AtomicUsize::new(0), asked.len());
+        let has_more = |(id, before): &(ModuleId, DataQuality)| {
+            let has_more = self.quality(*id) != *before;
+            progress(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total });
+            has_more
+        };
+        self.pool.install(|| asked.par_iter().filter(|module| has_more(module)).count()) > 0
+    }
+
+    /// Why debuginfod servers are not asked any more.
+    pub fn server_failure(&self) -> Option<&str> {
+        self.shared.options.debuginfod.as_ref()?.failure()
     }
 
     /// The address in the module's own numbering that a query means.
@@ -167,7 +209,10 @@ impl Symbolizer {
             let done = count.fetch_add(more, Ordering::Relaxed) + more;
             progress(Progress { done, total });
         };
-        let one = |request: &Request<'_>| resolve_one(self.sources(request.module), request, depth, &done);
+        let one = |request: &Request<'_>| {
+            let name = self.shared.options.placeholders.then(|| self.placeholder_name(request.module));
+            resolve_one(self.sources(request.module), request, depth, name.as_deref(), &done)
+        };
         // A few names at a time, for ever: to wake other threads for them would cost more than the names.
         let alone = self.shared.options.sparse && depth == Depth::Names;
         let resolved: Vec<Vec<Resolved>> = match alone {
@@ -185,6 +230,12 @@ impl Symbolizer {
             false => self.pool.install(|| self.names.demangle_from(first)),
         }
         answers
+    }
+
+    /// How code of a module is called that no symbol names.
+    fn placeholder_name(&self, id: ModuleId) -> String {
+        let path = locate::strip_deleted(&self.module(id).path);
+        path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
     }
 
     pub(super) fn options(&self) -> &Options {
@@ -219,9 +270,13 @@ impl Symbolizer {
                 };
                 frames.push(Frame { function, source, inlined });
             }
-            if let (Some(symbol), true) = (&item.symbol, frames.is_empty()) {
-                let function = self.names.add_symbol(module, symbol);
-                frames.push(Frame { function, source: None, inlined: false });
+            if frames.is_empty() {
+                let function = match (&item.symbol, &item.placeholder) {
+                    (Some(symbol), _) => Some(self.names.add_symbol(module, symbol)),
+                    (None, Some(placeholder)) => Some(self.names.add_placeholder(module, placeholder)),
+                    (None, None) => None,
+                };
+                frames.extend(function.map(|function| Frame { function, source: None, inlined: false }));
             }
             answer.push(item.address, frames.iter().copied());
         }
@@ -233,6 +288,7 @@ fn resolve_one(
     sources: &ModuleSources,
     request: &Request<'_>,
     depth: Depth,
+    placeholder_name: Option<&str>,
     done: &(dyn Fn(usize) + Sync),
 ) -> Vec<Resolved> {
     let addresses: Vec<Option<u64>> =
@@ -245,13 +301,23 @@ fn resolve_one(
         Depth::Data => sources.find_variable(query).map(OwnedSymbol::from),
         Depth::Names | Depth::Inlines => None,
     };
+    let symbols = sources.find_all(request.queries);
+    let placeholders: Option<Placeholders<'_>> = match (depth, placeholder_name) {
+        (Depth::Names | Depth::Inlines, Some(name)) if symbols.iter().any(Option::is_none) => {
+            sources.placeholders(name)
+        }
+        _ => None,
+    };
     let at = |((query, address), symbol): ((&SymbolQuery, Option<u64>), Option<OwnedSymbol>)| Resolved {
         address: sources.address(*query).unwrap_or(query.0),
+        placeholder: match &symbol {
+            None => address.and_then(|address| placeholders.as_ref()?.find(address)),
+            Some(_) => None,
+        },
         symbol: variable(*query).or(symbol),
         lines: address.and_then(|address| lines.as_ref()?.get(&address).cloned()).unwrap_or_default(),
     };
-    let resolved =
-        request.queries.iter().zip(addresses).zip(sources.find_all(request.queries)).map(at).collect();
+    let resolved = request.queries.iter().zip(addresses).zip(symbols).map(at).collect();
     if lines.is_none() {
         done(request.queries.len());
     }

@@ -9,6 +9,7 @@
 use crate::kit;
 
 mod compiled;
+mod debuginfod;
 mod ends;
 mod generated_code;
 mod hidden;

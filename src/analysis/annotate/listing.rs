@@ -215,7 +215,8 @@ fn sources(
     paths.sort_unstable();
     paths.dedup();
     for path in paths.iter().take(MOST_FILES) {
-        match source_text::read(path, &how.folders) {
+        let fetch = || symbols.symbolizer.fetch_source(function.id, path);
+        match source_text::read(path, &how.folders, fetch) {
             Ok(source) => {
                 if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
                     newer.push(path.to_string());

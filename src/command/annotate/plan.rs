@@ -51,7 +51,7 @@ impl Plan {
                 selection: plan::selection(&typed.filter)?,
                 callers: false,
                 raw_names: typed.no_demangle,
-                ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
+                ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
             },
             code: AnnotationRequest {
                 most: if function.is_some() { 0 } else { typed.functions },

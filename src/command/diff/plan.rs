@@ -80,7 +80,7 @@ impl Plan {
                     selection: plan::selection(&filter)?,
                     keys,
                     raw_names: typed.no_demangle,
-                    ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
+                    ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
                 },
                 query: Query {
                     relative: typed.percentage == "relative",

@@ -69,18 +69,30 @@ impl Loader {
             status.lost = quality::lost(&session);
             status.notes = quality::notes(&session);
         });
-        let mut analysis = Analysis::load(session, request, &progress)?;
+        // Nobody waits for a download: servers are asked when there is something to look at.
+        let mut request = request.clone();
+        let servers = request.symbols.debuginfod.take();
+        let mut analysis = Analysis::load(session, &request, &progress)?;
         // What the sort keys show may need lines and inlined functions at once; else they come when names
         // have.
         let first = if request.needs_deep_names() { *depth } else { Depth::Names };
         self.stage(&mut analysis, first);
-        if let Some(opening) = opening {
+        let open = |analysis: &mut Analysis| -> Result<()> {
+            let Some(opening) = opening else { return Ok(()) };
             let _meter = progress.begin("reading code", 0);
-            let listing = first_listing(&mut analysis, opening)?;
+            let listing = first_listing(analysis, opening)?;
             self.board.put(|poll| poll.listing = Some((function_of(opening), listing)));
-        }
+            Ok(())
+        };
+        open(&mut analysis)?;
         if first != *depth {
             self.stage(&mut analysis, *depth);
+        }
+        if let Some(servers) = servers
+            && analysis.ask_servers(servers, &progress)
+        {
+            self.stage(&mut analysis, *depth);
+            open(&mut analysis)?;
         }
         let usual = ListingOptions {
             with_source: true,

@@ -144,7 +144,7 @@ impl Plan {
             raw_names: typed.no_demangle,
             raw_traces: typed.raw_trace,
             keys,
-            ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
+            ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
         let query = Query {
             totals: children,

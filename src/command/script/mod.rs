@@ -44,7 +44,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
     let read_source = |path: &str| {
-        source_text::read(path, &source_text::SourceFolders::default()).ok().map(|text| text.lines)
+        let folders = source_text::SourceFolders::default();
+        source_text::read(path, &folders, || None).ok().map(|text| text.lines)
     };
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {

@@ -8,6 +8,7 @@ use crate::command::plan;
 use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::record::kind;
+use crate::symbol::Options;
 use crate::view::script::{Clock, Layout};
 
 /// What `pmc script` does.
@@ -48,7 +49,8 @@ impl Plan {
                 (_, true) => Some(DumpOrder::Time),
                 _ => None,
             },
-            symbols: plan::symbol_options(&typed.symbol_files),
+            // Text that perf's scripts read: what perf does not name has no name.
+            symbols: Options { placeholders: false, ..plan::symbol_options(&typed.symbol_files)? },
         };
         let layout = Layout {
             nanoseconds: typed.ns,

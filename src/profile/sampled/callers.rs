@@ -25,7 +25,7 @@ pub type Matches<'a> = dyn Fn(&str) -> bool + 'a;
 fn matching(code: &Code, texts: &StringTable, matches: &Matches<'_>) -> Vec<bool> {
     let mut known: FxHashMap<StringId, bool> = FxHashMap::default();
     let mut ask = |id: StringId| *known.entry(id).or_insert_with(|| matches(texts.get(id)));
-    code.calls().iter().map(|call| call.named && ask(call.symbol)).collect()
+    code.calls().iter().map(|call| ask(call.symbol)).collect()
 }
 
 /// Cuts off what functions called: a stack begins with the outermost one that is meant.
@@ -41,7 +41,7 @@ pub fn ignore_callees(resolved: &mut Resolved, code: &Code, texts: &StringTable,
         let first = stack.iter().rposition(found).unwrap_or(0);
         scratch.clear();
         scratch.extend(stack[first..].iter().flat_map(|location| location.to_ne_bytes()));
-        number_of.push(stacks.add(0, &scratch));
+        number_of.push(stacks.add(lists.get(number).0, &scratch));
     }
     resolved.stacks = stacks.into();
     for (key, _) in &mut resolved.rows {

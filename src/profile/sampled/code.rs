@@ -23,7 +23,7 @@ pub struct Call {
     pub level: CpuMode,
     /// Inlined into the next outer call.
     pub inlined: bool,
-    /// Whether the function's name was found.
+    /// Whether a symbol names the function; otherwise its name says where it is.
     pub named: bool,
 }
 
@@ -38,8 +38,16 @@ pub struct Code {
     pub raw_names: bool,
 }
 
-/// Stands for a name or a module that is not known.
+/// Stands for a module that is not known.
 pub const UNKNOWN: &str = "[unknown]";
+/// Stands for the name of what lies at an address where nothing is mapped.
+pub const UNMAPPED: &str = "[not mapped]";
+
+/// The name of code of which nothing but its module is known: that, in brackets.
+fn placeholder(module: &Module) -> String {
+    let name = module.short_name();
+    if name.starts_with('[') { name } else { format!("[{name}]") }
+}
 
 impl Code {
     /// Forgets all locations.
@@ -74,12 +82,12 @@ impl Code {
                         line: frame.source.map_or(0, |source| source.line),
                         level,
                         inlined: frame.inlined,
-                        named: true,
+                        named: !function.is_placeholder,
                     });
                 }
             }
             _ => {
-                let symbol = texts.add(UNKNOWN);
+                let symbol = texts.add(&module.map_or_else(|| UNMAPPED.to_owned(), placeholder));
                 self.calls.push(Call {
                     dso,
                     symbol,

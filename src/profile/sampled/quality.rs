@@ -22,9 +22,11 @@ pub struct DataQuality {
     pub stacks: u64,
     /// Those whose outermost function is where programs, threads or the kernel's own work begin.
     pub rooted: u64,
+    /// Samples whose outermost callers, where nothing was mapped, were cut off.
+    pub cut_off: u64,
     /// Frames of all samples.
     pub frames: u64,
-    /// Those without a name.
+    /// Those that no symbol names.
     pub unnamed: u64,
     /// Where stacks end that do not reach a root: the module of the outermost frame, and how many samples;
     /// most first.
@@ -86,7 +88,7 @@ pub struct ModuleQuality {
     pub lines: bool,
     /// Frames of all samples in it.
     pub frames: u64,
-    /// Those without a name.
+    /// Those that no symbol names.
     pub unnamed: u64,
     /// What is missing, worst first.
     pub missing: Vec<String>,
@@ -101,6 +103,8 @@ pub struct StackCounts {
     pub stacks: u64,
     /// See [`DataQuality::rooted`].
     pub rooted: u64,
+    /// See [`DataQuality::cut_off`].
+    pub cut_off: u64,
     /// Of the stacks that do not reach one: samples by the module of the outermost frame that lies in one.
     pub broken: FxHashMap<Option<u32>, u64>,
     /// Frames and unnamed frames by module; `None` is memory where nothing was mapped.
@@ -163,6 +167,7 @@ pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable) -> StackCoun
     for (key, value) in &resolved.rows {
         let stack = || resolved.stack(key.stack);
         quality.stacks += value.samples;
+        quality.cut_off += if resolved.is_cut(key.stack) { value.samples } else { 0 };
         // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.
         let mut outward = stack().rev().map(|location| code.own(location));
         if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {

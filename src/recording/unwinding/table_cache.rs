@@ -123,7 +123,7 @@ fn reader(shared: Arc<SharedCache>) -> Sender<(u32, symbol::Module)> {
     let (requests, taken) = channel::<(u32, symbol::Module)>();
     let read = move || {
         // What is slow or not ours to ask for while something else is measured stays out.
-        let options = Options { cache: None, debuginfod: false, ..Options::from_environment() };
+        let options = Options { cache: None, ..Options::from_environment() };
         while let Ok((number, module)) = taken.recv() {
             let found = locate::locate(&module, &options);
             let debug = found.debug.as_deref();

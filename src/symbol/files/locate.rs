@@ -6,23 +6,23 @@
 //!
 //! ```text
 //!   own file    symfs/PATH | /proc/PID/root/PATH | PATH | /proc/PID/map_files/.. | /proc/PID/exe
-//!               cache by build-id | debuginfod
+//!               caches by build-id | debuginfod
 //!   debug file  DEBUGDIR/.build-id/ab/cd.debug | debug-link beside, in .debug, in DEBUGDIR/DIR
-//!               cache | debuginfod
-//!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id
+//!               caches | debuginfod
+//!   dwz file    .gnu_debugaltlink, relative to the debug file | DEBUGDIR/.build-id | debuginfod
 //! ```
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use object::read::Object;
 
 use super::elf;
 use super::image::Image;
 use super::mount::FileRoot;
+use crate::symbol::debuginfod::Artifact;
 use crate::symbol::{BuildId, Kind, Missing, Module, Options};
 
 /// What a search found.
@@ -98,9 +98,7 @@ fn own_file(module: &Module, options: &Options, found: &mut ModuleFiles) {
             Err(_) => {}
         }
     }
-    if let (Some(build_id), true) = (module.build_id, options.debuginfod)
-        && let Some(image) = ask_debuginfod("executable", build_id)
-    {
+    if let Some(image) = module.build_id.and_then(|id| fetch(Artifact::Executable, id, options)) {
         found.binary = Some(image);
         found.missing.clear();
         return;
@@ -140,6 +138,7 @@ fn own_candidates(module: &Module, path: &Path, options: &Options) -> Vec<PathBu
     }
     if let Some(build_id) = module.build_id {
         candidates.extend(cached(build_id, "elf", options));
+        candidates.extend(downloaded(build_id, "executable", options));
     }
     candidates
 }
@@ -151,6 +150,18 @@ fn cached<'a>(build_id: BuildId, what: &'a str, options: &'a Options) -> impl It
         let place = cache.join(".build-id").join(build_id.path());
         [place.join(what), place]
     })
+}
+
+/// Where elfutils' client keeps a file; an empty one says that no server had it.
+fn downloaded(build_id: BuildId, what: &str, options: &Options) -> Option<PathBuf> {
+    let path = options.debuginfod_cache.as_ref()?.join(build_id.to_string()).join(what);
+    std::fs::metadata(&path).is_ok_and(|file| file.len() > 0).then_some(path)
+}
+
+/// Asks the debuginfod servers, if there are any.
+fn fetch(artifact: Artifact<'_>, build_id: BuildId, options: &Options) -> Option<Image> {
+    let path = options.debuginfod.as_ref()?.fetch(artifact, build_id)?;
+    Image::open(&path).ok().filter(|image| check(image, Some(build_id)).is_ok())
 }
 
 /// The place of a kept `kallsyms` of another kernel, if there is one.
@@ -211,6 +222,7 @@ fn debug_file(
     if let Some(build_id) = build_id {
         let by_id = debug_by_build_id(build_id, module, options)
             .chain(cached(build_id, "debug", options))
+            .chain(downloaded(build_id, "debuginfo", options))
             .filter_map(|path| Image::open(&path).ok());
         for image in by_id {
             if check(&image, Some(build_id)).is_ok() && useful(&image) {
@@ -231,7 +243,7 @@ fn debug_file(
             }
         }
     }
-    build_id.filter(|_| options.debuginfod).and_then(|id| ask_debuginfod("debuginfo", id))
+    fetch(Artifact::DebugInfo, build_id?, options)
 }
 
 fn debug_by_build_id(build_id: BuildId, module: &Module, options: &Options) -> impl Iterator<Item = PathBuf> {
@@ -290,22 +302,10 @@ fn supplement(image: &Image, options: &Options) -> Option<Image> {
         .into_iter()
         .flatten()
         .chain(by_id)
+        .chain(downloaded(id, "debuginfo", options))
         .filter_map(|path| Image::open(&path).ok())
         .find(|image| check(image, Some(id)).is_ok())
-}
-
-/// Asks the servers of `DEBUGINFOD_URLS`; the client keeps its own cache and time limits.
-fn ask_debuginfod(what: &str, build_id: BuildId) -> Option<Image> {
-    let output = Command::new("debuginfod-find")
-        .args([what, &build_id.to_string()])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let path = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
-    let image = Image::open(Path::new(OsStr::from_bytes(path))).ok()?;
-    check(&image, Some(build_id)).is_ok().then_some(image)
+        .or_else(|| fetch(Artifact::DebugInfo, id, options))
 }
 
 /// An absolute path below another root.

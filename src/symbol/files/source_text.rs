@@ -2,7 +2,7 @@
 //!
 //! Receives a path out of debug information, which nobody vouches for; hands on its lines. Only regular files
 //! are opened, and both their size and the length of a line are bounded. Decides where a file may lie: below
-//! `--prefix`, below `--symfs`, then as written.
+//! `--prefix`, below `--symfs`, then as written, then wherever the caller has it from.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -36,11 +36,15 @@ pub struct SourceText {
     pub modified: Option<SystemTime>,
 }
 
-/// Reads a source file.
+/// Reads a source file; `fetch` may know of a copy where none is at its place.
 ///
 /// # Errors
 /// What the kernel said of the last place, with that place.
-pub fn read(path: &str, folders: &SourceFolders) -> Result<SourceText, (PathBuf, String)> {
+pub fn read(
+    path: &str,
+    folders: &SourceFolders,
+    fetch: impl FnOnce() -> Option<PathBuf>,
+) -> Result<SourceText, (PathBuf, String)> {
     let as_written = PathBuf::from(path);
     let from_root = as_written.strip_prefix("/").ok();
     let prefixed = folders.prefix.as_ref().zip(from_root);
@@ -54,7 +58,9 @@ pub fn read(path: &str, folders: &SourceFolders) -> Result<SourceText, (PathBuf,
             Err(error) => said = Some((place, crate::error::kernel_words(&error))),
         }
     }
-    Err(said.unwrap_or_default())
+    // It was asked for by the program's build: that it came lately says nothing.
+    let fetched = fetch().and_then(|copy| Some(SourceText { modified: None, ..read_one(&copy).ok()? }));
+    fetched.ok_or(said.unwrap_or_default())
 }
 
 fn read_one(path: &Path) -> std::io::Result<SourceText> {
@@ -79,9 +85,12 @@ mod tests {
         std::fs::create_dir(folder.path().join("src")).unwrap();
         std::fs::write(folder.path().join("src/a.c"), b"one\r\ntwo\n\xff").unwrap();
         let below = SourceFolders { symfs: Some(folder.path().into()), ..SourceFolders::default() };
-        let text = read("/src/a.c", &below).unwrap();
+        let nowhere = SourceFolders::default();
+        let text = read("/src/a.c", &below, || None).unwrap();
         assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
-        assert!(read("/dev/zero", &SourceFolders::default()).unwrap_err().1.contains("EINVAL"));
-        assert!(read("/src/a.c", &SourceFolders::default()).unwrap_err().1.contains("ENOENT"));
+        assert!(read("/dev/zero", &nowhere, || None).unwrap_err().1.contains("EINVAL"));
+        assert!(read("/src/a.c", &nowhere, || None).unwrap_err().1.contains("ENOENT"));
+        let copy = read("/src/a.c", &nowhere, || Some(folder.path().join("src/a.c"))).unwrap();
+        assert_eq!((&copy.lines[0], copy.modified), (&"one".to_owned(), None));
     }
 }

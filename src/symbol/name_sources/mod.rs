@@ -4,6 +4,7 @@
 //! first. Leaves the search to [`files`](super::files).
 
 mod load;
+mod placeholder;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -22,6 +23,7 @@ use super::tables::sparse::SparseTable;
 use super::tables::table::{Builder, OwnedSymbol, Symbol, Table};
 use super::{BuildId, DataQuality, Missing, Options, SymbolQuery};
 use crate::address::{Avma, FileOffset, IntervalMap, Svma};
+pub(super) use placeholder::{Placeholder, Placeholders};
 
 /// What all modules share: the options, the kernel's symbols, what records announced.
 #[derive(Debug)]
@@ -214,13 +216,20 @@ impl ModuleSources {
     }
 
     /// The queries around this one that [`ModuleSources::find_all`] names as it does this one, first and
-    /// first behind, as far as that is known by now.
-    pub(super) fn around(&self, query: SymbolQuery) -> Option<(u64, u64)> {
+    /// first behind, as far as that is known by now. `placeholders`: those tell functions apart too.
+    pub(super) fn around(&self, query: SymbolQuery, placeholders: bool) -> Option<(u64, u64)> {
         if let Some(symbol) = self.in_kernel(query) {
             return Some((symbol.start, symbol.end));
         }
-        let known = self.sparse.as_ref()?.around(self.file_address(query)?)?;
-        let by = self.file_address(query)?.wrapping_sub(query.0);
+        let address = self.file_address(query)?;
+        let (known, is_named) = self.sparse.as_ref()?.around(address)?;
+        let known = if is_named || !placeholders {
+            known
+        } else {
+            let (start, end) = self.placeholders("")?.find(address)?.function?;
+            known.start.max(start)..known.end.min(end)
+        };
+        let by = address.wrapping_sub(query.0);
         let Numbering::Offset(segments) = &self.numbering else { return None };
         let (first, behind) = segments.around(FileOffset(query.0))?;
         // A stretch of addresses may begin before the segment's, and end behind them.
@@ -251,6 +260,13 @@ impl ModuleSources {
             }
         }
         all
+    }
+
+    /// Names for what has no symbol; `None` where the module has no file. `module`: how they call it.
+    pub(super) fn placeholders<'a>(&'a self, module: &'a str) -> Option<Placeholders<'a>> {
+        let Numbering::Offset(_) = self.numbering else { return None };
+        let image = self.files.images().next()?;
+        Some(Placeholders::new(module, &image.elf().ok()?))
     }
 
     /// All functions by start, in the numbering of the table.

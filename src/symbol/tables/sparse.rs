@@ -47,10 +47,11 @@ impl SparseTable {
         self.around(address).is_some()
     }
 
-    /// From where and to where the answer is that for this address, if it is there already.
-    pub(in crate::symbol) fn around(&self, address: u64) -> Option<Range<u64>> {
+    /// From where and to where the answer is that for this address, if it is there already, and whether it is
+    /// a function.
+    pub(in crate::symbol) fn around(&self, address: u64) -> Option<(Range<u64>, bool)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.find(address).map(|(range, _)| range)
+        known.find(address).map(|(range, found)| (range, found.is_some()))
     }
 
     fn walk(&self, few: WantedAddresses, files: &ModuleFiles, known: &mut Known) {

@@ -81,8 +81,16 @@ fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style
         );
         lines.push((words, theme.plain()));
     }
+    if trust.cut_off > 0 {
+        let words = format!(
+            "{} led to addresses where nothing was mapped; these are cut off",
+            part(trust.cut_off, trust.stacks)
+        );
+        lines.push((words, theme.plain()));
+    }
     if trust.frames > 0 {
-        lines.push((format!("{} of frames have no name", part(trust.unnamed, trust.frames)), theme.plain()));
+        lines
+            .push((format!("{} of frames have no symbol", part(trust.unnamed, trust.frames)), theme.plain()));
     }
     if trust.frames == 0 && profile.modules.is_empty() && lines.len() == 1 {
         // Nobody counted frames: a live view.
@@ -99,7 +107,7 @@ fn quality(profile: &Profile, state: &State, theme: Theme) -> Vec<(String, Style
         let missing = module.missing.first().map(|why| format!(": {why}")).unwrap_or_default();
         let remedy = module.remedy.as_ref().map(|remedy| format!("; try {remedy}")).unwrap_or_default();
         let words = format!(
-            "{} has {} frames without names{missing}{remedy}",
+            "{} has {} frames without symbols{missing}{remedy}",
             module.name,
             thousands(module.unnamed)
         );

@@ -16,7 +16,16 @@ const MOST: usize = 3;
 
 /// Writes nothing where (nearly) all stacks are whole.
 pub(super) fn write(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
-    if trust.ends.copied > 0 { copied(out, trust) } else { chains(out, trust) }
+    if trust.ends.copied > 0 {
+        copied(out, trust)?;
+    } else {
+        chains(out, trust)?;
+    }
+    let cut_off = share(trust.cut_off, trust.stacks);
+    if cut_off < WORTH {
+        return Ok(());
+    }
+    writeln!(out, "       {cut_off:.1}% led to addresses where nothing was mapped; these are cut off.")
 }
 
 fn share(part: u64, all: u64) -> f64 {
@@ -113,6 +122,13 @@ mod tests {
             }),
             ""
         );
+    }
+
+    #[test]
+    fn what_was_cut_off_is_counted() {
+        let said = |cut_off| written(&DataQuality { stacks: 200, cut_off, ..DataQuality::default() });
+        let want = "       25.0% led to addresses where nothing was mapped; these are cut off.\n";
+        assert_eq!((said(50).as_str(), said(1).as_str()), (want, ""));
     }
 
     #[test]

@@ -215,8 +215,8 @@ fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<
         parts.push(format!("{:.1}% of the stacks reach a root", share(trust.rooted, trust.stacks)));
     }
     parts.push(match trust.unnamed {
-        0 => "all frames have names".to_owned(),
-        unnamed => format!("{:.1}% of the frames have no name", share(unnamed, trust.frames)),
+        0 => "all frames have symbols".to_owned(),
+        unnamed => format!("{:.1}% of the frames have no symbol", share(unnamed, trust.frames)),
     });
     writeln!(out, "Trust: {}.", parts.join(", "))?;
     if trust.samples > 0 && !layout.is_piped {
@@ -234,7 +234,7 @@ fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<
         let name = clean(&module.path);
         writeln!(
             out,
-            "       {name}: {:.1}% of all frames without a name; {}",
+            "       {name}: {:.1}% of all frames without a symbol; {}",
             share(module.unnamed, trust.frames),
             clean(why)
         )?;

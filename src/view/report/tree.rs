@@ -127,9 +127,6 @@ pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
     if layout.folds_names() {
         name = folded(&name, WIDE).into_owned();
     }
-    if symbol == crate::profile::sampled::code::UNKNOWN {
-        name = format!("{name} in {}", clean(profile.texts.get(node.dso)));
-    }
     if node.inlined {
         name.push_str(" (inlined)");
     }

@@ -71,6 +71,22 @@ fn what_is_stripped_is_said_and_separate_files_help() {
     let text = kit::run(&["report", "--stdio", "--no-cache", "-i", file.to_str().unwrap()]).expect(0);
     text.prints(&["Trust:", "prog is stripped", "try: build it with -g"]);
 
+    // Its functions are told apart all the same, each by where it starts; `script` names what perf names.
+    let nm = kit::oracle::says("nm", &["-S", "--defined-only", &lab.text("whole")]);
+    let serve = nm.lines().find(|line| line.contains("serve") && line.contains(" T ")).unwrap();
+    let serve = format!("prog+{:#x}", u64::from_str_radix(&serve[..16], 16).unwrap());
+    let rows = document["events"][0]["rows"].as_array().unwrap();
+    let of_prog = rows.iter().filter(|row| row["dso"] == "prog");
+    let names: Vec<&str> = of_prog.map(|row| row["sym"].as_str().unwrap()).collect();
+    assert!(names.contains(&serve.as_str()), "{serve}: {names:?}");
+    let is_placeholder =
+        |name: &&str| name.starts_with("prog+0x") || name.ends_with("@plt") || name.starts_with("[prog .");
+    assert!(names.iter().all(is_placeholder), "{names:?}");
+    let path = file.to_str().unwrap();
+    kit::run(&["annotate", "--stdio", "-i", path, &serve]).expect(0).prints(&[&serve, "ret"]);
+    let script = kit::run(&["script", "-i", path]).expect(0).stdout;
+    assert!(script.contains("[unknown] (") && !script.contains("prog+0x"));
+
     // The separate debug file beside the program, by its link.
     lab.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
     expect_stack(&file, &source, STACK);

@@ -178,10 +178,11 @@ fn told(symbol: &str) -> String {
     }
 }
 
-/// Whether perf 6.1 is not believed about a place of this name, whoever says it: a stub, or what stands before the first one,
-/// which perf takes for the end of `_init`.
+/// Whether a name is none (pmc's say where the code is), or perf 6.1 is not believed about it, whoever says it: a stub, or what
+/// stands before the first one, which perf takes for the end of `_init`.
 fn is_left_out(name: &str) -> bool {
-    name.ends_with("@plt") || name == "_init" || name == UNNAMED
+    let is_placeholder = name.starts_with('[') || name.contains("+0x");
+    name.ends_with("@plt") || name == "_init" || is_placeholder
 }
 
 /// A line as both tell it.

@@ -41,10 +41,15 @@ pub(super) fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>
     write_as(path, attr, records);
 }
 
-/// A recording with these records, which does not say where it was made.
+/// A recording with these records, which does not say where it was made. Its process has a program mapped from 0 on.
 fn write_as(path: &std::path::Path, attr: Attr, records: &[Vec<u8>]) {
-    write_whole(path, attr, &Features::default(), records);
+    let mapping = [who(100), 0, MAPPED, 0, u64::from_ne_bytes(*b"/no/prog"), 0, who(100), 0, 7];
+    let records = [&[record(1, 2, &mapping)], records].concat();
+    write_whole(path, attr, &Features::default(), &records);
 }
+
+/// The end of what is mapped.
+const MAPPED: u64 = 1 << 40;
 
 /// A recording with these sections and records.
 fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, records: &[Vec<u8>]) {
@@ -110,6 +115,35 @@ fn deferred_parts_of_chains_are_joined() {
     let document = pmc_json(&file, &["--percent-limit", "0"]);
     assert_eq!(document["trust"]["samples"], 4);
     assert_eq!(document["trust"]["frames"], 5 + 4 + 2 + 1);
+}
+
+#[test]
+fn callers_where_nothing_was_mapped_are_cut_off_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("false");
+    let kernel = 0xffff_ffff_8100_0000;
+    let chains: [&[u64]; 5] = [
+        // False to the end, once and twice; between true ones; the sampled address itself; none.
+        &[USER, 0x1111, 0x2222, MAPPED + 1, 7 << 60],
+        &[KERNEL, kernel, USER, 0x1111, MAPPED + 1],
+        &[USER, 0x1111, MAPPED + 1, 0x2222],
+        &[USER, MAPPED + 1],
+        &[USER, 0x1111, 0x2222],
+    ];
+    let level = |chain: &[u64]| if chain[0] == KERNEL { 1 } else { 2 };
+    let samples: Vec<_> = chains.iter().map(|chain| sample(level(chain), 100, 10, chain)).collect();
+    write(&file, 0, &samples);
+    // In the text that perf's scripts read, chains are as they were recorded.
+    assert_eq!(stacks(&file).iter().map(Vec::len).collect::<Vec<_>>(), [4, 3, 3, 1, 2]);
+    let document = pmc_json(&file, &["--percent-limit", "0"]);
+    let trust = &document["trust"];
+    assert_eq!((&trust["cut_off"], &trust["frames"]), (&2.into(), &(2 + 2 + 3 + 1 + 2).into()));
+    let rows = document["events"][0]["rows"].as_array().unwrap();
+    let mut names: Vec<&str> = rows.iter().map(|row| row["sym"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["[kernel.kallsyms]", "[not mapped]", "[prog]"]);
+    let text = kit::run(&["report", "--stdio", "-i", file.to_str().unwrap()]).expect(0);
+    text.prints(&["40.0% led to addresses where nothing was mapped; these are cut off."]);
 }
 
 #[test]
@@ -250,6 +284,6 @@ fn the_running_kernels_names_are_for_its_own_recordings() {
     assert_eq!(symbol(&here, &[]), "schedule");
     assert_eq!(symbol(&unsaid, &["--kallsyms", "/proc/kallsyms"]), "schedule");
     for (features, options) in [(&unsaid, &[][..]), (&elsewhere, &[]), (&here, &symfs), (&unsaid, &symfs)] {
-        assert_eq!(symbol(features, options), "[unknown]", "{options:?}");
+        assert_eq!(symbol(features, options), "[kernel.kallsyms]", "{options:?}");
     }
 }

@@ -1,0 +1,152 @@
+//! Names for code that no symbol names: `git+0x4a2d0`, `[git .plt]`.
+//!
+//! Receives a module's own file and addresses in it. Unwind tables survive stripping, and have an entry for
+//! each function: its module and start name it, so that all of it is one row. Code without an entry has the
+//! name of its section. Leaves code without a file to those who show it.
+
+use gimli::{EhFrame, EhFrameHdr, EndianSlice, RunTimeEndian, UnwindSection};
+use object::read::{File, Object, ObjectSection};
+
+use crate::symbol::files::elf::is_code;
+use crate::symbol::tables::plt;
+
+type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// What stands for the name of some code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::symbol) struct Placeholder {
+    /// The name.
+    pub(in crate::symbol) name: String,
+    /// Start and end (exclusive) of the function in the file's addresses; `None` for a section's name, which
+    /// stands for whatever functions are in it.
+    pub(in crate::symbol) function: Option<(u64, u64)>,
+}
+
+/// A file's code, as far as it can be told apart without symbols.
+pub(in crate::symbol) struct Placeholders<'a> {
+    module: &'a str,
+    /// Start, end, name.
+    sections: Vec<(u64, u64, &'a str)>,
+    stubs: Vec<(u64, u64)>,
+    functions: Option<Functions<'a>>,
+}
+
+/// The unwind tables, with the index that linkers make of them.
+struct Functions<'a> {
+    frames: EhFrame<Bytes<'a>>,
+    index: gimli::ParsedEhFrameHdr<Bytes<'a>>,
+    bases: gimli::BaseAddresses,
+}
+
+impl<'a> Placeholders<'a> {
+    /// Of a parsed file. `module`: how the names call it.
+    pub(in crate::symbol) fn new(module: &'a str, file: &File<'a>) -> Self {
+        let section = |section: object::read::Section<'a, '_>| {
+            let end = section.address().saturating_add(section.size());
+            Some((section.address(), end, str::from_utf8(section.name_bytes().ok()?).ok()?))
+        };
+        let code = file.sections().filter(|section| is_code(section.flags()));
+        Self {
+            module,
+            sections: code.filter_map(section).collect(),
+            stubs: plt::places(file),
+            functions: Functions::of(file),
+        }
+    }
+
+    /// What stands at an address of the file.
+    pub(in crate::symbol) fn find(&self, address: u64) -> Option<Placeholder> {
+        let module = self.module;
+        // All stubs share one entry, and are no function.
+        let is_stub = self.stubs.iter().any(|(start, end)| (*start..*end).contains(&address));
+        if let Some((start, end)) = self.functions.as_ref().filter(|_| !is_stub).and_then(|f| f.find(address))
+        {
+            return Some(Placeholder { name: format!("{module}+{start:#x}"), function: Some((start, end)) });
+        }
+        let mut sections = self.sections.iter();
+        let (.., section) = sections.find(|(start, end, _)| (*start..*end).contains(&address))?;
+        let module = module.trim_matches(['[', ']']);
+        Some(Placeholder { name: format!("[{module} {section}]"), function: None })
+    }
+}
+
+impl<'a> Functions<'a> {
+    fn of(file: &File<'a>) -> Option<Self> {
+        let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+        let address_size = if file.is_64() { 8 } else { 4 };
+        let (frames, index) = (file.section_by_name(".eh_frame")?, file.section_by_name(".eh_frame_hdr")?);
+        let start = |name: &str| file.section_by_name(name).map_or(0, |section| section.address());
+        let bases = gimli::BaseAddresses::default()
+            .set_eh_frame(frames.address())
+            .set_eh_frame_hdr(index.address())
+            .set_text(start(".text"))
+            .set_got(start(".got"));
+        let index = EhFrameHdr::new(index.data().ok()?, endian).parse(&bases, address_size).ok()?;
+        let mut frames = EhFrame::new(frames.data().ok()?, endian);
+        frames.set_address_size(address_size);
+        Some(Self { frames, index, bases })
+    }
+
+    fn find(&self, address: u64) -> Option<(u64, u64)> {
+        let table = self.index.table()?;
+        let entry = table.fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset);
+        let entry = entry.ok().filter(|entry| entry.contains(address))?;
+        Some((entry.initial_address(), entry.end_address()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::ObjectSymbol;
+    use proptest::prelude::*;
+
+    use crate::symbol::files::locate;
+    use crate::symbol::{Module, Options};
+
+    #[test]
+    fn functions_are_told_apart_as_the_symbol_table_does() {
+        let program = std::fs::read("/proc/self/exe").unwrap();
+        let file = File::parse(&*program).unwrap();
+        let placeholders = Placeholders::new("prog", &file);
+        let mut checked = 0;
+        let functions = file.symbols().filter(|symbol| symbol.size() > 0 && symbol.is_definition());
+        for symbol in functions.filter(|symbol| symbol.name().is_ok_and(|name| name.contains("placeholder")))
+        {
+            if symbol.kind() != object::SymbolKind::Text {
+                continue;
+            }
+            let (start, end) = (symbol.address(), symbol.address() + symbol.size());
+            let name = format!("prog+{start:#x}");
+            for address in [start, start + symbol.size() / 2, end - 1] {
+                let expected = Placeholder { name: name.clone(), function: Some((start, end)) };
+                assert_eq!(placeholders.find(address), Some(expected), "{:?}", symbol.name());
+            }
+            checked += 1;
+        }
+        assert!(checked > 5, "{checked}");
+        let init = file.section_by_name(".init").unwrap();
+        let expected = Placeholder { name: "[prog .init]".to_owned(), function: None };
+        assert_eq!(placeholders.find(init.address()), Some(expected));
+        for (start, end) in plt::places(&file) {
+            let name = placeholders.find(start).map(|found| found.name).unwrap_or_default();
+            assert!(start == end || name.starts_with("[prog .plt"), "{name}");
+        }
+        assert_eq!(placeholders.find(u64::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_tables_are_survived(at in 0usize..8192, byte: u8, address in 0u64..0x4000) {
+            // A small whole file, one byte of which is changed.
+            let vdso = locate::locate(&Module::vdso(), &Options::from_environment()).binary;
+            let mut bytes = vdso.map(|image| image.to_vec()).unwrap_or_default();
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            if let Ok(file) = File::parse(&*bytes) {
+                let _ = Placeholders::new("x", &file).find(address);
+            }
+        }
+    }
+}
