@@ -109,6 +109,8 @@ const NO_SCRIPTS: Answer = Refused(
     "it embeds neither Python nor Perl, and loads no code",
     "pmc script --json prints an object a line, for any language",
 );
+const NO_GUESTS: Answer =
+    Refused("functions of guests are not looked for", "perf kvm --guest report, which reads the same file");
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
@@ -128,6 +130,9 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
+    row("report, script", "--addr2line <path>", IsSo("lines are read from DWARF without addr2line")),
+    row("report", "--addr2line-style <style>", IsSo("lines are read from DWARF without addr2line")),
+    row("report, script", "--unwind-style <style>", IsSo("stacks are unwound without libdw and libunwind")),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
     row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),
@@ -155,6 +160,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("record", "--timestamp-boundary", IsSo("the first and last time are always in the file")),
     row("record", "--buildid-mmap", IsSo("mappings carry their build-id wherever the kernel can tell it")),
     // report
+    row("report", "--tui", IsSo("a terminal shows the screen unless something typed asks for text")),
     row("report", "--skip-empty", IsSo("events without samples have no table")),
     row("report", "--disable-order", IsSo("samples need no order here")),
     row("report", "--stdio-color <mode>", IsSo("text has no colours")),
@@ -206,6 +212,17 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "-l, --list", NO_SCRIPTS),
     row("script", "--dlfilter <file>", NO_SCRIPTS),
     row("script", "--list-dlfilters", NO_SCRIPTS),
+    row("script", "--dlarg <argument>", NO_SCRIPTS),
+    row("script", "--guest-code", NO_GUESTS),
+    row("script", "--guestkallsyms <file>", NO_GUESTS),
+    row("script", "--guestmodules <file>", NO_GUESTS),
+    row("script", "--guestmount <directory>", NO_GUESTS),
+    row("script", "--guestvmlinux <file>", NO_GUESTS),
+    row(
+        "script",
+        "--merge-callchains",
+        IsSo("callers that came later are joined to their samples wherever they were deferred"),
+    ),
     row(
         "script",
         "-L, --Latency",
@@ -222,11 +239,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "--graph-function <symbol[,symbol...]>", NO_TRACES),
     row("script", "--xed", NO_CODE),
     row("script", "--max-blocks <n>", NO_CODE),
-    row(
-        "script",
-        "--per-event-dump",
-        Refused("it writes one stream", "pmc script --json, and a filter by .event"),
-    ),
     row(
         "script",
         "--addr-range <addr[,addr...]>",

@@ -1,5 +1,6 @@
 //! `pmc script`: opens a recording, has its records named and put in order, and has each printed.
 
+mod dump;
 mod plan;
 
 use std::io::{BufWriter, Write, stdout};
@@ -36,7 +37,11 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let session = Arc::new(Session::open(reader)?);
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
-    let read_source = |path: &str| source_text::read(path, None).ok().map(|text| text.lines);
+    if plan.per_event {
+        dump::write(&script, &layout, &plan.input)?;
+        quality::warn(&session);
+        return Ok(Exit::Done);
+    }
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
@@ -51,4 +56,8 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     writer.finish(&mut out).and_then(|()| out.flush()).map_err(written)?;
     quality::warn(&session);
     Ok(Exit::Done)
+}
+
+fn read_source(path: &str) -> Option<Arc<[String]>> {
+    source_text::read(path, None).ok().map(|text| text.lines)
 }
