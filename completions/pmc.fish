@@ -102,7 +102,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
@@ -113,6 +113,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record a
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
@@ -123,6 +124,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Sta
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'What is told of those who run already: task, mmap (and task), cgroup, all, no' -r -f -a "no\t''
+all\t''
+task\t''
+mmap\t''
+cgroup\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
@@ -130,7 +136,6 @@ require\t''
 yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -r
@@ -138,6 +143,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
@@ -146,11 +155,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'T
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s i -l no-inherit -d 'Do not record children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'One ring for each thread instead of one for each CPU; no children'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Take each record out of its ring at once'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s n -l no-samples -d 'Record no samples, only what is mapped and started'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s T -l timestamp -d 'Record the time of each sample (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s P -l period -d 'Record the period of each sample (the default where it varies)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-period -d 'Do not record the period of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s d -l data -d 'Record data addresses and where data came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-mem-info -d 'Record where the data of memory accesses came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-mmap -d 'Record mappings of data too'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l phys-data -d 'Record physical addresses of data'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-page-size -d 'Record the size of the page that data lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l code-page-size -d 'Record the size of the page that code lies in'
@@ -182,6 +194,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say no
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
@@ -191,7 +205,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'T
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r

@@ -70,7 +70,7 @@ pub struct Report {
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub percentage: String,
 
-    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]
+    /// Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub max_rows: Option<usize>,
 

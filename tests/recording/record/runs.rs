@@ -67,7 +67,8 @@ fn nobody_s_counts_are_missing() {
     let ran = record(&file, &["-s", "-e", "task-clock,page-faults"], &["sh", "-c", script]).expect(0);
     let pids: Vec<&str> = ran.stdout.split_whitespace().collect();
     let text = kit::run(&["report", "-T", "-i", file.to_str().unwrap()]).expect(0).stdout;
-    let header = text.lines().find(|line| line.starts_with('#')).unwrap_or_else(|| panic!("{text}"));
+    let is_heading = |line: &&str| line.starts_with('#') && line.contains("PID");
+    let header = text.lines().find(is_heading).unwrap_or_else(|| panic!("{text}"));
     // The title begins with a word of its own.
     let column = header.split_whitespace().position(|word| word == "page-faults").unwrap() - 1;
     let faults = |pid: &str| {
@@ -329,7 +330,7 @@ fn a_user_without_rights_records_own_programs() {
 }
 
 /// Runs a line with standard output and error on a terminal.
-fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
+pub(super) fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
     let mut script = Command::new("script");
     script.args(["-qec", line, "/dev/null"]).current_dir(lab.0.path()).stdin(Stdio::null());
     script.output().expect("script starts").into()
