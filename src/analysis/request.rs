@@ -226,7 +226,8 @@ impl AnalysisRequest {
     }
 }
 
-/// A field of tracepoints that is a sort key: `next_pid`, `sched:sched_switch.next_pid`, `sched_switch.prev_state/raw`.
+/// A field of tracepoints that is a sort key: `next_pid`, `sched:sched_switch.next_pid`,
+/// `sched_switch.prev_state/raw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceField {
     /// Only of this tracepoint, with its subsystem or without.
