@@ -59,5 +59,5 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
 }
 
 fn read_source(path: &str) -> Option<Arc<[String]>> {
-    source_text::read(path, None).ok().map(|text| text.lines)
+    source_text::read(path, &source_text::SourceFolders::default()).ok().map(|text| text.lines)
 }
