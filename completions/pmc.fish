@@ -353,6 +353,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Server
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line-style -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l unwind-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
@@ -404,6 +407,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l tui
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
@@ -583,9 +587,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Server
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l unwind-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlarg -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestkallsyms -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmodules -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmount -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestvmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
@@ -612,6 +623,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names f
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle -d 'Names as people write them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l full-source-path -d 'Paths of source files in full'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump -d 'Write each event\'s lines to a file of its own beside the recording: FILE.EVENT.dump'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
@@ -625,12 +637,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guest-code
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l merge-callchains
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show what the kernel was asked for: every field of each event\'s attr'

@@ -1,10 +1,13 @@
 //! Gathers what a recording says of itself, under perf's labels.
 
+use std::os::unix::fs::MetadataExt;
+
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, names_of, read_format, sample_type};
 use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
 use crate::profile::header::{Conversion, EventAsked, Recording, VERSION};
 use crate::record::tracepoint::TracingData;
+use crate::sys::clock;
 
 /// All that the header and the feature sections say.
 pub fn of(reader: &Reader) -> Recording {
@@ -68,6 +71,10 @@ fn facts(reader: &Reader) -> Vec<(String, String)> {
         Form::Directory => "directory",
     };
     say("form", Some(form.to_owned()));
+    let path =
+        if reader.form() == Form::Directory { reader.path().join("data") } else { reader.path().into() };
+    let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    say("captured on", about.map(|about| clock::local_date_of(about.mtime())));
     say("data offset", Some(reader.data_offset().to_string()));
     say("data size", Some(reader.data_size().to_string()));
     say("hostname", features.hostname.clone());

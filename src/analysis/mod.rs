@@ -30,7 +30,7 @@ use std::sync::Arc;
 use annotate::functions::SampledFunction;
 use names::RecordingNames;
 pub use request::AnalysisRequest;
-use request::StackChanges;
+use request::{StackChanges, TraceField};
 use symbols::Symbols;
 use unwinding::RecordingUnwinder;
 
@@ -141,6 +141,8 @@ struct AggregatedSamples {
     /// There are call chains, and callers were asked for.
     has_stacks: bool,
     raw_traces: bool,
+    /// Fields of tracepoints that are sort keys.
+    trace_fields: Vec<TraceField>,
 }
 
 impl Analysis {
@@ -169,9 +171,17 @@ impl Analysis {
         };
         let has_stacks = request.callers && request.has_chains(&session.reader);
         let attributes = wanted.attributes;
-        let raw_traces = request.raw_traces;
-        let samples =
-            AggregatedSamples { session, samples, resolved, attributes, ends, has_stacks, raw_traces };
+        let (raw_traces, trace_fields) = (request.raw_traces, request.trace_fields.clone());
+        let samples = AggregatedSamples {
+            session,
+            samples,
+            resolved,
+            attributes,
+            ends,
+            has_stacks,
+            raw_traces,
+            trace_fields,
+        };
         Ok(Self {
             symbols,
             samples: samples.into(),
@@ -257,7 +267,8 @@ impl Analysis {
         let texts = std::mem::take(&mut named.texts);
         let names = named.words().with_symbols(&self.symbols);
         let answer = named.answer_with(&names, query, texts);
-        let profile = Profile { modules: named.modules, trust: named.trust, ..answer.profile };
+        let trace_fields = self.samples.trace_field_names();
+        let profile = Profile { modules: named.modules, trust: named.trust, trace_fields, ..answer.profile };
         Answer { profile, ..answer }
     }
 }
@@ -277,6 +288,10 @@ impl AggregatedSamples {
                 samples.filtered[event] += value;
             }
         }
+    }
+
+    fn trace_field_names(&self) -> Vec<String> {
+        self.trace_fields.iter().map(|field| field.field.clone()).collect()
     }
 
     /// The events with their sums.
@@ -309,14 +324,21 @@ pub struct NamedSamples {
 impl NamedSamples {
     /// The words for numbers in rows.
     fn words(&self) -> RecordingNames<'_> {
-        let AggregatedSamples { session, samples, raw_traces, .. } = &*self.samples;
-        RecordingNames::new(session).with_payloads(&samples.payloads, *raw_traces)
+        let AggregatedSamples { session, samples, raw_traces, trace_fields, .. } = &*self.samples;
+        RecordingNames::new(session)
+            .with_payloads(&samples.payloads, *raw_traces)
+            .with_trace_fields(trace_fields)
     }
 
     /// Answers one question of several.
     pub fn answer(&self, query: &Query) -> Answer {
         let answer = self.answer_with(&self.words(), query, self.texts.clone());
-        let profile = Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..answer.profile };
+        let profile = Profile {
+            modules: self.modules.clone(),
+            trust: self.trust.clone(),
+            trace_fields: self.samples.trace_field_names(),
+            ..answer.profile
+        };
         Answer { profile, ..answer }
     }
 

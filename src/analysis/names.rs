@@ -1,5 +1,6 @@
 //! Words for the numbers in rows: names of threads, cgroups, sockets of CPUs, tracepoints' payloads.
 
+use super::request::TraceField;
 use super::symbols::Symbols;
 use crate::abi::CpuMode;
 use crate::profile::sampled::table::Words;
@@ -18,6 +19,8 @@ pub struct RecordingNames<'a> {
     symbols: Option<&'a Symbols>,
     /// Fields one by one, not as the format prints them.
     raw_traces: bool,
+    /// The fields that are sort keys.
+    trace_fields: &'a [TraceField],
 }
 
 impl<'a> RecordingNames<'a> {
@@ -26,13 +29,18 @@ impl<'a> RecordingNames<'a> {
         let comms = session.history.comms().map(|comm| String::from_utf8_lossy(comm).into_owned()).collect();
         let tracing = session.reader.features().tracing_data.as_ref();
         let tracing = tracing.and_then(|raw| TracingData::parse(&raw.0));
-        Self { session, comms, tracing, payloads: None, symbols: None, raw_traces: false }
+        Self { session, comms, tracing, payloads: None, symbols: None, raw_traces: false, trace_fields: &[] }
     }
 
     /// Knows the payloads that pass 2 kept. `raw`: they are given field by field, not as the format prints
     /// them.
     pub fn with_payloads(self, payloads: &'a Interner, raw: bool) -> Self {
         Self { payloads: Some(payloads), raw_traces: raw, ..self }
+    }
+
+    /// Knows the fields of payloads that are sort keys.
+    pub fn with_trace_fields(self, trace_fields: &'a [TraceField]) -> Self {
+        Self { trace_fields, ..self }
     }
 
     /// Knows the names of the kernel's functions.
@@ -108,5 +116,31 @@ impl Words for RecordingNames<'_> {
             return String::new();
         };
         self.trace(event as usize, bytes).unwrap_or_default()
+    }
+
+    fn payload_field(&self, number: u64, field: usize) -> Option<String> {
+        let (event, bytes) = self.payloads?.get(u32::try_from(number).ok()?);
+        let (event, wanted) = (event as usize, self.trace_fields.get(field)?);
+        let recorded = self.session.reader.events().get(event)?;
+        let tracing = self.tracing.as_ref()?;
+        let format = tracing.format(recorded.attr.config()).filter(|format| wanted.is_of(format))?;
+        let about = format.field(&wanted.field)?;
+        let payload = Payload { bytes, is_foreign: tracing.is_foreign };
+        if let Some(text) = payload.text_in(about) {
+            return Some(String::from_utf8_lossy(text).into_owned());
+        }
+        // As the format prints it, if that names the field.
+        let printed = if wanted.is_raw { None } else { self.trace(event, bytes) };
+        let label = format!("{}=", wanted.field);
+        let word =
+            printed.as_ref().and_then(|text| text.split(' ').find_map(|word| word.strip_prefix(&label)));
+        let mut raw = String::new();
+        Some(word.map_or_else(
+            || {
+                payload.print_field(about, &mut raw);
+                raw
+            },
+            str::to_owned,
+        ))
     }
 }

@@ -6,16 +6,18 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::abi::attr::Flag;
+use crate::abi::attr::{Flag, kind as attr_kind};
 use crate::abi::{branch_sample_type, sample_type};
 use crate::error::{Error, Result};
 use crate::perfdata::{Buffer, Reader, RecordedEvent};
 use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
+use crate::record::tracepoint::{Format, TracingData};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::Options;
+use crate::text;
 
 /// Length of a slice for the sort key `time` by default, in nanoseconds.
 pub const SLICE: u64 = 100_000_000;
@@ -33,6 +35,8 @@ pub struct AnalysisRequest {
     pub selection: SampleSelection,
     /// What rows are told apart by.
     pub keys: Vec<SortKey>,
+    /// The fields of tracepoints among them, by the number of [`SortKey::TraceField`].
+    pub trace_fields: Vec<TraceField>,
     /// The usual sort keys of what is measured belong before `keys`: [`AnalysisRequest::settle`] puts them
     /// there.
     pub usual_keys: bool,
@@ -66,6 +70,7 @@ impl AnalysisRequest {
         Self {
             selection: SampleSelection::default(),
             keys: Vec::new(),
+            trace_fields: Vec::new(),
             usual_keys: false,
             slice: SLICE,
             measure: Measure::Period,
@@ -102,6 +107,8 @@ impl AnalysisRequest {
             Measure::BranchesIfRecorded => self.measure = Measure::Period,
             _ => {}
         }
+        self.find_trace_fields(reader)?;
+        let events = reader.events();
         let has_switches = events.iter().any(|event| {
             event.attr.get(Flag::ContextSwitch) && event.attr.sample_type() & sample_type::TIME != 0
         });
@@ -120,6 +127,47 @@ impl AnalysisRequest {
             self.keys.retain(|key| !usual.contains(key));
             self.keys.splice(0..0, usual.iter().copied());
         }
+        Ok(())
+    }
+
+    /// Finds the fields of tracepoints that are sort keys.
+    fn find_trace_fields(&mut self, reader: &Reader) -> Result<()> {
+        if self.trace_fields.is_empty() {
+            return Ok(());
+        }
+        let tracing = reader.features().tracing_data.as_ref().and_then(|raw| TracingData::parse(&raw.0));
+        let tracing = tracing.as_ref();
+        let traced = reader.events().iter().filter(|event| event.attr.kind() == attr_kind::TRACEPOINT);
+        let formats: Vec<&Format> = traced.filter_map(|event| tracing?.format(event.attr.config())).collect();
+        let (mut keys, mut fields) = (Vec::new(), Vec::new());
+        for key in std::mem::take(&mut self.keys) {
+            let SortKey::TraceField(number) = key else {
+                keys.push(key);
+                continue;
+            };
+            let typed = &self.trace_fields[usize::from(number)];
+            let found = typed.found(&formats);
+            if found.is_empty() {
+                let mut names: Vec<&str> = SortKey::names().collect();
+                let of_formats = formats.iter().flat_map(|format| &format.fields);
+                names.extend(of_formats.map(|field| field.name.as_str()));
+                let near = text::nearest(&typed.field, names.into_iter(), 3).join(" or ");
+                let error = Error::usage(format!(
+                    "{:?} is neither a sort key nor a field of a tracepoint in the recording",
+                    typed.field
+                ));
+                return Err(if near.is_empty() {
+                    error
+                } else {
+                    error.try_this(format!("did you mean {near}?"))
+                });
+            }
+            for field in found {
+                keys.extend(u8::try_from(fields.len()).map(SortKey::TraceField));
+                fields.push(field);
+            }
+        }
+        (self.keys, self.trace_fields) = (keys, fields);
         Ok(())
     }
 
@@ -170,11 +218,55 @@ impl AnalysisRequest {
             attributes,
             branches: self.counts_branches(),
             by_weight: self.measure == Measure::Weight,
-            ignore_comms: !self.facets && !self.keys.contains(&SortKey::Comm),
+            ignore_comms: !self.facets && !self.keys.iter().any(|key| key.is_of_name()),
             ignore_stacks: !self.callers,
             parallelism,
             ..self.selection.sample_query(session)?
         })
+    }
+}
+
+/// A field of tracepoints that is a sort key: `next_pid`, `sched:sched_switch.next_pid`,
+/// `sched_switch.prev_state/raw`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceField {
+    /// Only of this tracepoint, with its subsystem or without.
+    event: Option<String>,
+    /// Its name; `*`: all fields.
+    pub field: String,
+    /// Its number, not what the format makes of it.
+    pub is_raw: bool,
+}
+
+impl TraceField {
+    /// Reads one.
+    pub fn new(typed: &str) -> Self {
+        let (text, is_raw) = typed.strip_suffix("/raw").map_or((typed, false), |text| (text, true));
+        let (event, field) = match text.rsplit_once('.') {
+            Some((event, field)) => (Some(event.to_owned()), field),
+            None if text == "trace_fields" => (None, "*"),
+            None => (None, text),
+        };
+        Self { event, field: field.to_owned(), is_raw }
+    }
+
+    /// Whether a tracepoint may have it.
+    pub fn is_of(&self, format: &Format) -> bool {
+        let full = || format!("{}:{}", format.system, format.name);
+        self.event.as_ref().is_none_or(|event| *event == format.name || *event == full())
+    }
+
+    /// It, or what `*` stands for, in the tracepoints of a recording.
+    fn found(&self, formats: &[&Format]) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        let fields = formats.iter().filter(|format| self.is_of(format)).flat_map(|format| &format.fields);
+        for field in fields.filter(|field| !field.is_common()) {
+            let known = found.iter().any(|other| other.field == field.name);
+            if (self.field == "*" || self.field == field.name) && !known {
+                found.push(Self { field: field.name.clone(), ..self.clone() });
+            }
+        }
+        found
     }
 }
 

@@ -121,10 +121,12 @@ const NO_SCRIPTS: Answer = Refused(
     "it embeds neither Python nor Perl, and loads no code",
     "pmc script --json prints an object a line, for any language",
 );
-const NO_GUESTS: Answer = Refused(
+const NO_GUEST_DATA: Answer = Refused(
     "recordings of guests are not joined with their host's",
     "perf inject --guest-data, which reads the same file",
 );
+const NO_GUESTS: Answer =
+    Refused("functions of guests are not looked for", "perf kvm --guest report, which reads the same file");
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
@@ -153,7 +155,9 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
     row("annotate, top", "--objdump <path>", NO_OBJDUMP),
-    row("annotate, top", "--addr2line <path>", NO_ADDR2LINE),
+    row("annotate, report, script, top", "--addr2line <path>", NO_ADDR2LINE),
+    row("report", "--addr2line-style <style>", NO_ADDR2LINE),
+    row("report, script", "--unwind-style <style>", IsSo("stacks are unwound without libdw and libunwind")),
     row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
     // annotate
     row("annotate", "--code-with-type", NO_TYPES),
@@ -207,8 +211,8 @@ pub const OPTIONS: &[PerfOption] = &[
     row("inject", "--unwind-style <unwind style>", IsSo("pmc has one unwinder, its own")),
     row("inject", "--strip", NO_TRACES),
     row("inject", "--vm-time-correlation[=<opts>]", NO_TRACES),
-    row("inject", "--guest-data[=<opts>]", NO_GUESTS),
-    row("inject", "--guestmount <directory>", NO_GUESTS),
+    row("inject", "--guest-data[=<opts>]", NO_GUEST_DATA),
+    row("inject", "--guestmount <directory>", NO_GUEST_DATA),
     row(
         "inject",
         "--aslr",
@@ -226,6 +230,7 @@ pub const OPTIONS: &[PerfOption] = &[
         ),
     ),
     // report
+    row("report", "--tui", IsSo("a terminal shows the screen unless something typed asks for text")),
     row("annotate, report", "--skip-empty", IsSo("events without samples have no table")),
     row("report", "--disable-order", IsSo("samples need no order here")),
     row("report", "--stdio-color <mode>", IsSo("text has no colours")),
@@ -277,6 +282,17 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "-l, --list", NO_SCRIPTS),
     row("script", "--dlfilter <file>", NO_SCRIPTS),
     row("script", "--list-dlfilters", NO_SCRIPTS),
+    row("script", "--dlarg <argument>", NO_SCRIPTS),
+    row("script", "--guest-code", NO_GUESTS),
+    row("script", "--guestkallsyms <file>", NO_GUESTS),
+    row("script", "--guestmodules <file>", NO_GUESTS),
+    row("script", "--guestmount <directory>", NO_GUESTS),
+    row("script", "--guestvmlinux <file>", NO_GUESTS),
+    row(
+        "script",
+        "--merge-callchains",
+        IsSo("callers that came later are joined to their samples wherever they were deferred"),
+    ),
     row(
         "script",
         "-L, --Latency",
@@ -293,11 +309,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("script", "--graph-function <symbol[,symbol...]>", NO_TRACES),
     row("script", "--xed", NO_CODE),
     row("script", "--max-blocks <n>", NO_CODE),
-    row(
-        "script",
-        "--per-event-dump",
-        Refused("it writes one stream", "pmc script --json, and a filter by .event"),
-    ),
     row(
         "script",
         "--addr-range <addr[,addr...]>",

@@ -141,6 +141,10 @@ pub struct Script {
     #[arg(long)]
     pub full_source_path: bool,
 
+    /// Write each event's lines to a file of its own beside the recording: FILE.EVENT.dump
+    #[arg(long, conflicts_with_all = ["header", "header_only", "dump_raw_trace"])]
+    pub per_event_dump: bool,
+
     /// Print one JSON object a line
     #[arg(short = 'j', long)]
     pub json: bool,

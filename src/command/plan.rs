@@ -153,6 +153,14 @@ pub(super) fn sort_key(name: &str) -> Result<SortKey> {
     })
 }
 
+/// Whether a name that is no sort key may be a field of a tracepoint: it is written as one, or like no key.
+pub(super) fn may_be_trace_field(name: &str) -> bool {
+    let is_refused = REFUSED.iter().any(|(known, _)| *known == name);
+    name.contains(['.', '/'])
+        || name == "trace_fields"
+        || !is_refused && text::nearest(name, SortKey::names(), 1).is_empty()
+}
+
 /// How many rows are shown: as many as was typed (0: all), else all to a program and so many to a human.
 pub(super) fn rows(typed: Option<usize>, is_text: bool, usual: usize) -> usize {
     match typed {

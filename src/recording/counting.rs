@@ -100,7 +100,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let options = CountOptions { inherit, enable_on_exec, levels };
     let stdout = if setup.owns_stdout { Stdout::ToStderr } else { Stdout::Shared };
     let held =
-        if course.command.is_empty() { None } else { Some(launch::hold_with(&course.command, stdout)?) };
+        if course.command.is_empty() { None } else { Some(launch::hold_with(&course.command, &course.environment, stdout)?) };
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);

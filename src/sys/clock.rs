@@ -10,11 +10,15 @@ pub fn monotonic_ns() -> u64 {
 
 /// The local date and time as `ctime(3)` writes it: `Sat Nov 21 04:05:06 2026`.
 pub fn local_date() -> String {
-    let now = clock_gettime(ClockId::Realtime).tv_sec;
+    local_date_of(clock_gettime(ClockId::Realtime).tv_sec)
+}
+
+/// The same of a time, in seconds since 1970.
+pub fn local_date_of(seconds: i64) -> String {
     // SAFETY: plain old data, for which zero is a value (the name of the zone is a null pointer).
     let mut date: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live locals.
-    unsafe { libc::localtime_r(&raw const now, &raw mut date) };
+    unsafe { libc::localtime_r(&raw const seconds, &raw mut date) };
     const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

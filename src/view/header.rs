@@ -13,7 +13,9 @@ use crate::units::thousands;
 pub fn write(out: &mut dyn Write, recording: &Recording) -> io::Result<()> {
     writeln!(out, "# ========")?;
     for (label, value) in &recording.facts {
-        writeln!(out, "# {} : {}", clean(label), clean(value))?;
+        // perf puts the colons of what it knows of the file itself below each other.
+        let wide = if ["captured on", "data offset", "data size"].contains(&label.as_str()) { 14 } else { 0 };
+        writeln!(out, "# {:wide$} : {}", clean(label), clean(value))?;
     }
     for event in &recording.events {
         let ids: Vec<String> = event.ids.iter().map(u64::to_string).collect();

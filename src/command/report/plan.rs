@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
-use crate::analysis::request::{Latency, Measure, Pattern, StackChanges, USUAL_KEYS};
+use crate::analysis::request::{Latency, Measure, Pattern, StackChanges, TraceField, USUAL_KEYS};
 use crate::cli::report::Report;
 use crate::command::plan::{self, duration, listed, sort_key};
 use crate::command::recording_screen::ScreenPlan;
@@ -62,7 +62,7 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        let Rows { mut keys, columns, added, ranks, are_usual } = rows(typed)?;
+        let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } = rows(typed)?;
         if typed.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
@@ -144,6 +144,7 @@ impl Plan {
             raw_names: typed.no_demangle,
             raw_traces: typed.raw_trace,
             keys,
+            trace_fields,
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
         };
         let query = Query {
@@ -219,6 +220,8 @@ impl Plan {
 /// What rows are made of.
 struct Rows {
     keys: Vec<SortKey>,
+    /// Fields of tracepoints among them.
+    trace_fields: Vec<TraceField>,
     /// `None`: the usual ones.
     columns: Option<Vec<Column>>,
     /// Columns besides the usual ones.
@@ -234,8 +237,11 @@ struct Rows {
 /// the usual sort keys.
 fn rows(typed: &Report) -> Result<Rows> {
     let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
-    let columns = |list: &[String]| list.iter().map(|name| column(name)).collect::<Result<Vec<_>>>();
-    let (sort, fields) = (columns(&typed.sort)?, columns(&typed.fields)?);
+    let mut trace_fields = Vec::new();
+    let mut columns = |list: &[String], is_output| {
+        list.iter().map(|name| column(name, is_output, &mut trace_fields)).collect::<Result<Vec<_>>>()
+    };
+    let (sort, fields) = (columns(&typed.sort, false)?, columns(&typed.fields, true)?);
     let (adds_fields, adds_keys) = (adds(&typed.fields), adds(&typed.sort));
     let are_all = !adds_fields && !fields.is_empty();
     let is_number = |column: &Column| !matches!(column, Column::Key(_));
@@ -260,6 +266,7 @@ fn rows(typed: &Report) -> Result<Rows> {
         Column::OwnLatency => Rank::OwnLatency,
         Column::TotalLatency => Rank::TotalLatency,
         Column::Samples => Rank::Samples,
+        Column::Weight => Rank::Own,
         Column::Key(key) => Rank::Key(*key),
     });
     let ranks = ranks.collect();
@@ -269,7 +276,7 @@ fn rows(typed: &Report) -> Result<Rows> {
         _ if adds_keys => (None, [fields, sort.into_iter().filter(is_number).collect()].concat()),
         _ => (None, fields),
     };
-    Ok(Rows { keys, columns: columns.map(once), added: once(added), ranks, are_usual })
+    Ok(Rows { keys, trace_fields, columns: columns.map(once), added: once(added), ranks, are_usual })
 }
 
 /// Each column where it first stands.
@@ -283,8 +290,8 @@ fn once(mut columns: Vec<Column>) -> Vec<Column> {
     columns
 }
 
-/// A word of `-s` or `-F`.
-fn column(name: &str) -> Result<Column> {
+/// A word of `-s` or `-F`: what is no sort key may be a field of the recorded tracepoints.
+fn column(name: &str, is_output: bool, trace_fields: &mut Vec<TraceField>) -> Result<Column> {
     Ok(match name.trim().trim_start_matches('+') {
         "overhead" => Column::Own,
         "overhead_children" => Column::Total,
@@ -292,7 +299,27 @@ fn column(name: &str) -> Result<Column> {
         "latency_children" => Column::TotalLatency,
         "sample" => Column::Samples,
         "period" => Column::Period,
-        name => Column::Key(sort_key(name)?),
+        "weight1" => Column::Weight,
+        name => match sort_key(name) {
+            Ok(key) => Column::Key(key),
+            Err(error) if !plan::may_be_trace_field(name) => return Err(error),
+            Err(_) => {
+                let field = TraceField::new(name);
+                if is_output && field.field == "*" {
+                    return Err(Error::usage(format!(
+                        "-F {name}: -F takes the fields of tracepoints one by one"
+                    ))
+                    .try_this(format!("-s {name}")));
+                }
+                let known = trace_fields.iter().position(|other| *other == field);
+                let number = known.unwrap_or(trace_fields.len());
+                if known.is_none() {
+                    trace_fields.push(field);
+                }
+                let few = || Error::usage("that are more fields of tracepoints than can be sort keys");
+                Column::Key(SortKey::TraceField(u8::try_from(number).map_err(|_| few())?))
+            }
+        },
     })
 }
 

@@ -1,5 +1,6 @@
 //! `pmc script`: opens a recording, has its records named and put in order, and has each printed.
 
+mod dump;
 mod plan;
 
 use std::io::{BufWriter, Write, stdout};
@@ -43,10 +44,11 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     }
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
-    let read_source = |path: &str| {
-        let folders = source_text::SourceFolders::default();
-        source_text::read(path, &folders, || None).ok().map(|text| text.lines)
-    };
+    if plan.per_event {
+        dump::write(&script, &layout, &plan.input)?;
+        quality::warn(&session);
+        return Ok(Exit::Done);
+    }
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
@@ -79,4 +81,8 @@ fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result
         Ok(())
     })?;
     out.flush().map_err(written)
+}
+
+fn read_source(path: &str) -> Option<Arc<[String]>> {
+    source_text::read(path, &source_text::SourceFolders::default(), || None).ok().map(|text| text.lines)
 }

@@ -19,6 +19,8 @@ pub(in crate::command) struct Plan {
     pub(super) header: bool,
     /// … and nothing else.
     pub(super) header_only: bool,
+    /// Each event has a file of its own.
+    pub(super) per_event: bool,
     pub(super) request: ScriptRequest,
     /// But for what hangs on the recording: [`Plan::layout`].
     layout: Layout,
@@ -68,6 +70,7 @@ impl Plan {
             input: plan::input(typed.input.as_ref().or(typed.file.as_ref())),
             header: typed.header_only || typed.header && !typed.json,
             header_only: typed.header_only,
+            per_event: typed.per_event_dump,
             request,
             layout,
         })

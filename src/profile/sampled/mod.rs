@@ -45,6 +45,8 @@ pub struct Profile {
     pub texts: StringTable,
     /// The sort keys of the rows' cells.
     pub keys: Vec<SortKey>,
+    /// Names of the tracepoints' fields that are sort keys.
+    pub trace_fields: Vec<String>,
     /// Whether rows have totals besides their own: call chains were recorded and wanted.
     pub has_totals: bool,
     /// Whether values have latencies: the recording says when threads ran.
@@ -57,6 +59,23 @@ pub struct Profile {
     pub modules: Vec<ModuleQuality>,
     /// What is known about the quality.
     pub trust: DataQuality,
+}
+
+impl Profile {
+    /// The heading of a sort key.
+    pub fn heading(&self, key: SortKey) -> &str {
+        self.trace_field(key).unwrap_or_else(|| key.heading())
+    }
+
+    /// The name of a sort key in documents.
+    pub fn name(&self, key: SortKey) -> &str {
+        self.trace_field(key).unwrap_or_else(|| key.name())
+    }
+
+    fn trace_field(&self, key: SortKey) -> Option<&str> {
+        let SortKey::TraceField(field) = key else { return None };
+        self.trace_fields.get(usize::from(field)).map(String::as_str)
+    }
 }
 
 /// One event's part of a profile.

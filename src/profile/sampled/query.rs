@@ -285,8 +285,8 @@ pub fn history(
 /// Joins rows that differ only in what the keys do not tell apart, as far as they are neighbours: rows come
 /// by stack.
 fn joined<'a>(rows: Cow<'a, [(Key, Value)]>, keys: &[SortKey]) -> Cow<'a, [(Key, Value)]> {
-    let comms = keys.contains(&SortKey::Comm);
-    let attributes = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
+    let comms = keys.iter().any(|key| key.is_of_name());
+    let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
     let plain = |key: &Key| Key {
         comm: if comms { key.comm } else { ANY_COMM },
         attributes: if attributes { key.attributes } else { 0 },

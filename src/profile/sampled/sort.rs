@@ -55,6 +55,9 @@ pub enum SortKey {
     CgroupId,
     Parent,
     Parallelism,
+    CommNoDigit,
+    /// A field of tracepoints: a number in [`Profile::trace_fields`](super::Profile::trace_fields).
+    TraceField(u8),
 }
 
 /// Names that are typed, the key, the heading perf gives it.
@@ -107,7 +110,18 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("cgroup_id", SortKey::CgroupId, "cgroup id (dev/inode)"),
     ("parent", SortKey::Parent, "Parent symbol"),
     ("parallelism", SortKey::Parallelism, "Parallelism"),
+    ("comm_nodigit", SortKey::CommNoDigit, "CommNoDigit"),
+    ("tgid", SortKey::Pid, "Pid"),
+    // perf's names of the same place in a sample.
+    ("retire_lat", SortKey::StageCycles, "Pipeline Stage Cycle"),
+    ("local_retire_lat", SortKey::LocalStageCycles, "Local Pipeline Stage Cycle"),
 ];
+
+const NO_TYPES: &str =
+    "the types of data that instructions touch are not found out; symbol_daddr names variables";
+const NO_PARTS: &str = "rows are told apart by where data came from: mem, snoop and tlb are sort keys";
+const NO_JOINING: &str =
+    "branches are not joined to call chains; with -b cycles and mispredict are sort keys";
 
 /// perf's keys that pmc has not, and why.
 pub const REFUSED: &[(&str, &str)] = &[
@@ -115,10 +129,24 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("ipc_null", "it is perf's placeholder"),
     ("symbol_size", "the size of a function says nothing about its cost"),
     ("dso_size", "the size of a library says nothing about its cost"),
+    ("symoff", "rows are functions; srcline tells their lines apart, and pmc annotate the instructions"),
+    ("type", NO_TYPES),
+    ("typeoff", NO_TYPES),
+    ("typecln", NO_TYPES),
+    ("simd", "only traces of Arm's SPE tell it, and pmc reads none"),
+    ("weight2", "ins_lat is a sort key"),
+    ("weight3", "p_stage_cyc is a sort key"),
     ("overhead_sys", "-s sym shows the kernel's functions with [k]"),
     ("overhead_us", "-s sym shows the processes' functions with [.]"),
     ("overhead_guest_sys", "it is for recordings of guests"),
     ("overhead_guest_us", "it is for recordings of guests"),
+    ("op", NO_PARTS),
+    ("cache", NO_PARTS),
+    ("memory", NO_PARTS),
+    ("dtlb", NO_PARTS),
+    ("callchain_branch_predicted", NO_JOINING),
+    ("callchain_branch_abort", NO_JOINING),
+    ("callchain_branch_cycles", NO_JOINING),
 ];
 
 impl SortKey {
@@ -157,6 +185,11 @@ impl SortKey {
         )
     }
 
+    /// Whether it is made of the thread's name.
+    pub fn is_of_name(self) -> bool {
+        matches!(self, Self::Comm | Self::CommNoDigit)
+    }
+
     /// Whether it is a property of a branch.
     pub fn is_of_branch(self) -> bool {
         matches!(
@@ -185,13 +218,13 @@ impl SortKey {
     pub fn attribute(self, slice: u64) -> Option<SampleAttribute> {
         Some(match self {
             key if key.is_of_code() => return None,
-            Self::Comm => return None,
+            key if key.is_of_name() => return None,
             Self::Pid => SampleAttribute::Pid,
             Self::Tid => SampleAttribute::Tid,
             Self::Cpu | Self::Socket => SampleAttribute::Cpu,
             Self::Time => SampleAttribute::Time(slice),
             Self::Cgroup | Self::CgroupId => SampleAttribute::Cgroup,
-            Self::Trace => SampleAttribute::Payload,
+            Self::Trace | Self::TraceField(_) => SampleAttribute::Payload,
             Self::Weight | Self::LocalWeight => SampleAttribute::Weight,
             Self::Addr => SampleAttribute::Addr,
             Self::SymbolFrom | Self::DsoFrom | Self::SrcLineFrom => SampleAttribute::From,

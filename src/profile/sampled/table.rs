@@ -44,6 +44,10 @@ pub trait Words {
     fn socket(&self, cpu: u64) -> Option<i64>;
     /// The text of a payload.
     fn payload(&self, number: u64) -> String;
+    /// A field of a payload, by its number in [`Profile::trace_fields`](super::Profile::trace_fields).
+    fn payload_field(&self, _number: u64, _field: usize) -> Option<String> {
+        None
+    }
 }
 
 /// Everything that rows are made of.
@@ -361,8 +365,8 @@ struct Placed {
 fn by_sample(input: &Input<'_>, keys: &[SortKey], texts: &mut StringTable) -> (Parts, Vec<Placed>) {
     let mut parts = Parts::default();
     // What no key tells apart need not be looked at.
-    let comms = keys.contains(&SortKey::Comm);
-    let attributes = keys.iter().any(|key| *key != SortKey::Comm && !key.is_of_code());
+    let comms = keys.iter().any(|key| key.is_of_name());
+    let attributes = keys.iter().any(|key| !key.is_of_name() && !key.is_of_code());
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut last = None;
     let mut order: Vec<Placed> = Vec::with_capacity(input.rows.len());
@@ -416,6 +420,7 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
     for sort_key in keys.iter().filter(|key| !key.is_of_code()) {
         cells.push(match sort_key {
             SortKey::Comm => Cell::Text(texts.add(&input.words.comm(key.comm))),
+            SortKey::CommNoDigit => Cell::Text(texts.add(&without_digits(&input.words.comm(key.comm)))),
             SortKey::Pid => task(word(|e| *e == SampleAttribute::Pid), texts),
             SortKey::Tid => task(word(|e| *e == SampleAttribute::Tid), texts),
             SortKey::Cpu => number(word(|e| *e == SampleAttribute::Cpu)),
@@ -438,6 +443,14 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
             SortKey::Trace => {
                 let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
                 Cell::Text(texts.add(&input.words.payload(payload)))
+            }
+            SortKey::TraceField(field) => {
+                let payload = word(|e| *e == SampleAttribute::Payload).unwrap_or(u64::MAX);
+                match input.words.payload_field(payload, usize::from(*field)) {
+                    // A number sorts as one.
+                    Some(text) => text.parse().map_or_else(|_| Cell::Text(texts.add(&text)), Cell::Number),
+                    None => Cell::Unknown,
+                }
             }
             SortKey::Weight | SortKey::LocalWeight => number(word(|e| *e == SampleAttribute::Weight)),
             SortKey::Addr => word(|e| *e == SampleAttribute::Addr).map_or(Cell::Unknown, Cell::Address),
@@ -483,10 +496,31 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
     cells
 }
 
+/// A name with each number in it as perf has it: `kworker/<N>:<N>`.
+fn without_digits(name: &str) -> String {
+    let mut out = String::new();
+    for part in name.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push_str(if rest.len() < part.len() { "<N>" } else { "" });
+        out.push_str(rest);
+    }
+    out
+}
+
 /// The function of a row, where functions are a sort key.
 pub fn symbol_of(row: &Row) -> Option<StringId> {
     row.cells.iter().find_map(|cell| match cell {
         Cell::Symbol(_, id) => Some(*id),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_in_names_are_left_out() {
+        let names = ["kworker/0:12", "opt cgu.07", "3", "plain", ""];
+        let without = names.map(super::without_digits);
+        assert_eq!(without, ["kworker/<N>:<N>", "opt cgu.<N>", "<N>", "plain", ""]);
+    }
 }

@@ -103,7 +103,7 @@ impl<'a> Payload<'a> {
     }
 
     /// Appends a field's value as it is printed when nothing says how.
-    fn print_field(self, field: &TracepointField, out: &mut String) {
+    pub fn print_field(self, field: &TracepointField, out: &mut String) {
         if let Some(text) = self.text_in(field) {
             out.push_str(&String::from_utf8_lossy(text));
         } else if let Some(number) = self.number_in(field) {

@@ -90,7 +90,7 @@ fn heading(
         line += &" ".repeat(widths.bar + 1);
     }
     for (at, (key, width)) in profile.keys.iter().zip(&widths.keys).enumerate() {
-        line += &arrow(FunctionColumn::Key(at), key.heading(), *width, false);
+        line += &arrow(FunctionColumn::Key(at), profile.heading(*key), *width, false);
         line.push(' ');
     }
     let line = text::left(line.trim_end(), areas.heading.width.into());

@@ -36,7 +36,8 @@ impl TableWidths {
         let numbers = numbers + if profile.has_latency { Self::OTHER + 1 } else { 0 };
         let numbers = numbers + if bar > 0 { bar + 1 } else { 0 };
         let room = width.saturating_sub(numbers);
-        let mut keys: Vec<usize> = profile.keys.iter().map(|key| text::width(key.heading())).collect();
+        let mut keys: Vec<usize> =
+            profile.keys.iter().map(|key| text::width(profile.heading(*key))).collect();
         for at in state.table.shown.iter().take(MEASURED) {
             for (width, cell) in keys.iter_mut().zip(&event.rows[*at as usize].cells) {
                 *width = (*width).max(text::width(&cell_words(profile, cell)));

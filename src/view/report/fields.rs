@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, fields, heading, lines, names, percent, share_of, side_by_side, spread};
+use super::{
+    Column, Layout, average_weight, fields, heading, lines, names, percent, share_of, side_by_side, spread,
+};
 use crate::profile::sampled::{Event, Profile, Row};
 
 fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
@@ -10,6 +12,7 @@ fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
         return percent(event, share, layout);
     }
     match column {
+        Column::Weight => average_weight(row),
         Column::Samples => row.own.samples.to_string(),
         _ => row.own.period.to_string(),
     }

@@ -55,7 +55,7 @@ pub(super) fn write(
     events: &[&Event],
     layout: &Layout,
 ) -> io::Result<()> {
-    let headings: Vec<&str> = profile.keys.iter().map(|key| key.heading()).collect();
+    let headings: Vec<&str> = profile.keys.iter().map(|key| profile.heading(*key)).collect();
     for event in events {
         let more = if layout.show_samples { "     Samples" } else { "" };
         let start = if layout.is_piped { '#' } else { ' ' };

@@ -118,7 +118,7 @@ fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) 
                 Cell::Unknown => Json::Null,
                 Cell::Address(_) => Json::from(cell(profile, layout, value)),
             };
-            object.insert(key.name().into(), value);
+            object.insert(profile.name(*key).into(), value);
         }
         object.insert("self".into(), serde_json::to_value(cost(event, &row.own))?);
         if profile.has_totals {

@@ -49,6 +49,8 @@ pub enum Column {
     OwnLatency,
     /// That part with what it called, in percent.
     TotalLatency,
+    /// Weight of a sample, on average.
+    Weight,
     /// Number of samples.
     Samples,
     /// Sum of periods.
@@ -377,16 +379,17 @@ pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> Str
     }
 }
 
-fn heading(column: Column, profile: &Profile) -> &'static str {
+fn heading(column: Column, profile: &Profile) -> &str {
     match column {
         Column::Own if profile.has_totals => "Self",
         Column::Own => "Overhead",
         Column::Total => "Children",
         Column::OwnLatency => "Latency",
         Column::TotalLatency => "Children Latency",
+        Column::Weight => "Weight1",
         Column::Samples => "Samples",
         Column::Period => "Period",
-        Column::Key(key) => key.heading(),
+        Column::Key(key) => profile.heading(key),
     }
 }
 
@@ -399,6 +402,10 @@ fn share_of(column: Column, row: &Row) -> Option<(ShareOf, &Value)> {
         Column::TotalLatency => (ShareOf::Latency, &row.total),
         _ => return None,
     })
+}
+
+fn average_weight(row: &Row) -> String {
+    format!("{:.1}", row.own.weight as f64 / row.own.samples.max(1) as f64)
 }
 
 /// With its error for a person, with perf's two decimals for a program.

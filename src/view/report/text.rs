@@ -10,8 +10,8 @@
 use std::io::{self, Write};
 
 use super::{
-    Column, Layout, Shape, chains, fields, heading, hierarchy, lines, percent, share_of, side_by_side,
-    spread, tree,
+    Column, Layout, Shape, average_weight, chains, fields, heading, hierarchy, lines, percent, share_of,
+    side_by_side, spread, tree,
 };
 use crate::profile::sampled::{Event, ModuleQuality, Profile, Row};
 use crate::text::{clean, cut, width};
@@ -128,6 +128,7 @@ fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
         return percent(event, share, layout);
     }
     match column {
+        Column::Weight => average_weight(row),
         Column::Samples if layout.is_piped => row.own.samples.to_string(),
         _ if layout.is_piped => row.own.period.to_string(),
         Column::Samples => thousands(row.own.samples),

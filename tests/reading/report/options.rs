@@ -219,3 +219,36 @@ fn recorded_groups_share_a_table() {
     assert_eq!(tables(&apart, &[]), [1, 1]);
     assert_eq!(tables(&apart, &["--group"]), [2]);
 }
+
+#[test]
+fn fields_of_tracepoints_are_sort_keys() {
+    let Some(lab) = Lab::new() else { return };
+    let many = lab.build("many", MANY);
+    let file = lab.record("switches", &["-e", "sched:sched_switch"], &[many.to_str().unwrap()], false);
+    tables_agree(&file, &["-s", "next_pid"]);
+    tables_agree(&file, &["-s", "sched_switch.prev_state,comm"]);
+    tables_agree(&file, &["-s", "prev_prio/raw,sched:sched_switch.next_prio"]);
+    let path = file.to_str().unwrap();
+    let all = kit::run(&["report", "-t", ",", "-s", "sched_switch.*", "-i", path]).expect(0);
+    let all =
+        all.prints(&["# Overhead,prev_comm,prev_pid,prev_prio,prev_state,next_comm,next_pid,next_prio"]);
+    assert!(all.stdout.lines().any(|line| line.contains(",many,")), "{}", all.stdout);
+    let document = pmc_json(&file, &["-s", "next_prio"]);
+    assert!(document["events"][0]["rows"][0]["next_prio"].is_i64(), "{document}");
+    kit::run(&["report", "-i", path, "-s", "sched_switch.next_pit"])
+        .expect(2)
+        .says(&["neither a sort key nor a field", "did you mean next_pid"]);
+    kit::run(&["report", "-i", path, "-F", "overhead,sched_switch.*"]).expect(2).says(&["one by one"]);
+}
+
+#[test]
+fn the_header_says_when_as_perf_does() {
+    let Some(lab) = Lab::new() else { return };
+    let file = lab.record("plain", &["-e", "cpu-clock"], &["true"], false);
+    let theirs = oracle::perf_of(&file, &["report", "--header-only"]);
+    let ours = kit::run(&["report", "--header-only", "-i", file.to_str().unwrap()]).expect(0).stdout;
+    for label in ["# captured on ", "# data offset ", "# data size ", "# hostname ", "# nrcpus online "] {
+        let line = |text: &str| text.lines().find(|line| line.starts_with(label)).map(str::to_owned);
+        assert!(line(&theirs).is_some() && line(&theirs) == line(&ours), "{label}\n{theirs}\n{ours}");
+    }
+}

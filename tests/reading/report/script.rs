@@ -1,5 +1,7 @@
 //! `pmc script` with other fields, filters and records: perf's lines, byte for byte.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::against::{lines_agree, script, scripts_agree};
 use super::lab::{DEEP, Lab, MANY};
 use crate::kit;
@@ -118,9 +120,34 @@ fn what_script_has_not_is_explained() {
     kit::run(&["script", "-i", file, "-F", "hardware:comm"]).expect(2).says(&["hw, sw, trace"]);
     kit::run(&["script", "-i", file, "-F", "comm,brstack"]).expect(0).says(&["recorded without brstack"]);
     kit::run(&["script", "-i", file, "-F", "timme"]).expect(2).says(&["did you mean time"]);
-    for (option, word) in
-        [("--itrace", "traces of instructions"), ("-D", "bytes of records"), ("-l", "Python")]
-    {
+    for (option, word) in [("--itrace", "traces of instructions"), ("--xed", "no code"), ("-l", "Python")] {
         kit::run(&["script", "-i", file, option]).expect(2).says(&[word, "try:"]);
+    }
+}
+
+#[test]
+fn each_event_has_a_file_of_its_own() {
+    let Some(lab) = Lab::new() else { return };
+    let many = lab.build("many", super::lab::MANY);
+    let file = lab.record("two", &["-e", "cpu-clock,page-faults"], &[many.to_str().unwrap()], false);
+    let path = file.to_str().unwrap();
+    let fields = ["-F", "comm,tid,time,event", "-i", path];
+    let whole = kit::run(&[&["script"], &fields[..]].concat()).expect(0).stdout;
+    let dumped = kit::run(&[&["script", "--per-event-dump"], &fields[..]].concat()).expect(0);
+    assert!(dumped.stdout.is_empty(), "{}", dumped.stdout);
+    for event in ["cpu-clock", "page-faults"] {
+        let name = format!("{path}.{event}.dump");
+        assert!(dumped.stderr.contains(&name), "{}", dumped.stderr);
+        let is_of = |line: &&str| line.split_whitespace().any(|word| word.trim_end_matches(':') == event);
+        let lines: Vec<&str> = whole.lines().filter(is_of).collect();
+        let dump = std::fs::read_to_string(&name).unwrap();
+        assert!(!lines.is_empty() && dump.lines().collect::<Vec<_>>() == lines, "{event}\n{dump}");
+        assert_eq!(std::fs::metadata(&name).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    for accepted in [&["--merge-callchains"][..], &["--addr2line", "x"], &["--unwind-style", "libdw"]] {
+        kit::run(&[&["script", "-i", path], accepted].concat()).expect(0);
+    }
+    for refused in [&["--guest-code"][..], &["--dlarg", "x"], &["--guestmount", "/x"]] {
+        kit::run(&[&["script", "-i", path], refused].concat()).expect(2).says(&["pmc script has no", "try:"]);
     }
 }

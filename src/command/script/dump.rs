@@ -1,0 +1,89 @@
+//! `--per-event-dump`: each event's lines in a file of its own.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::read_source;
+use crate::analysis::script::{ScriptLine, Transcript};
+use crate::error::{Error, Result, say};
+use crate::text::clean;
+use crate::units::{bytes, thousands};
+use crate::view::script::{Layout, Writer};
+
+/// A file of events of one name.
+struct Dump<'a> {
+    path: PathBuf,
+    file: File,
+    writer: Writer<'a>,
+    samples: u64,
+}
+
+impl<'a> Dump<'a> {
+    fn new(path: PathBuf, script: &'a Transcript<'_>, layout: &'a Layout) -> Result<Self> {
+        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&path);
+        let file = file.map_err(|error| Error::io(format!("creating {}", path.display()), error))?;
+        Ok(Self { path, file, writer: Writer::new(layout, script.places(), read_source), samples: 0 })
+    }
+
+    fn failed(&self, error: std::io::Error) -> Error {
+        Error::output(format_args!("the samples to {}", self.path.display()), error)
+    }
+
+    fn take(&mut self, line: &ScriptLine<'_>) -> Result<()> {
+        let written = match line {
+            ScriptLine::Sample(entry) => {
+                self.samples += 1;
+                self.writer.write(&mut self.file, entry)
+            }
+            ScriptLine::Record(entry, kind, record) => {
+                self.writer.write_record(&mut self.file, entry, *kind, record)
+            }
+            ScriptLine::Dumped(_) | ScriptLine::Torn { .. } => return Ok(()),
+        };
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.writer.finish(&mut self.file).map_err(|error| self.failed(error))?;
+        let size = self.file.metadata().map_or(0, |about| about.len());
+        let path = self.path.display().to_string();
+        say::note(format!("{}: {} samples, {}", clean(&path), thousands(self.samples), bytes(size)));
+        Ok(())
+    }
+}
+
+/// Writes them, and says which there are. Other records go where their event's samples go; events of one name
+/// share a file.
+///
+/// # Errors
+/// When a file cannot be written, or the recording not be read.
+pub(super) fn write(script: &Transcript<'_>, layout: &Layout, input: &Path) -> Result<()> {
+    let recording = if input.as_os_str() == "-" { Path::new("perf.data") } else { input };
+    let path = |event: usize| {
+        let mut path = recording.as_os_str().to_owned();
+        // A name is no way to another folder.
+        path.push(format!(".{}.dump", clean(&layout.events[event]).replace('/', "_")));
+        PathBuf::from(path)
+    };
+    let mut dumps: Vec<Dump<'_>> = Vec::new();
+    let mut of_event: Vec<Option<usize>> = vec![None; layout.events.len()];
+    script.entries(&mut |line| {
+        let (ScriptLine::Sample(entry) | ScriptLine::Record(entry, ..)) = &line else { return Ok(()) };
+        let Some(known) = of_event.get_mut(entry.event) else { return Ok(()) };
+        let at = match *known {
+            Some(at) => at,
+            None => {
+                let path = path(entry.event);
+                let same = dumps.iter().position(|dump| dump.path == path);
+                let at = same.unwrap_or(dumps.len());
+                if at == dumps.len() {
+                    dumps.push(Dump::new(path, script, layout)?);
+                }
+                *known.insert(at)
+            }
+        };
+        dumps[at].take(&line)
+    })?;
+    dumps.into_iter().try_for_each(Dump::finish)
+}
