@@ -244,7 +244,7 @@ pub struct Record {
     #[arg(short = 'B', long)]
     pub no_buildid: bool,
 
-    /// Accepted for perf's sake: pmc keeps no cache of recorded files
+    /// Do not keep the files that samples lie in (see pmc buildid-cache)
     #[arg(short = 'N', long)]
     pub no_buildid_cache: bool,
 
@@ -252,7 +252,7 @@ pub struct Record {
     #[arg(long)]
     pub buildid_all: bool,
 
-    /// Accepted for perf's sake: mappings carry their build-id wherever the kernel can tell it
+    /// As -N: mappings carry their build-id anyway, wherever the kernel can tell it
     #[arg(long, hide = true)]
     pub buildid_mmap: bool,
 

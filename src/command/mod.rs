@@ -3,6 +3,7 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
+mod buildid_cache;
 mod buildid_list;
 mod diff;
 mod evlist;
@@ -31,6 +32,7 @@ use crate::cli::perf_only::PERF_ONLY;
 use crate::cli::{Cli, Command};
 use crate::error::{Exit, Result, say};
 use crate::host::Host;
+use crate::symbol::options;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
@@ -49,6 +51,9 @@ pub fn main() -> Exit {
             return Exit::Usage;
         }
     };
+    if let Some(folder) = &cli.buildid_dir {
+        options::choose_build_id_folder(std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
+    }
     match run(cli) {
         Ok(exit) => exit,
         Err(error) => {
@@ -93,6 +98,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
+        Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::Plan::new(typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

@@ -32,6 +32,7 @@ pub mod tables;
 pub use build_id::BuildId;
 pub use code::disassemble;
 pub use dwarf::lines;
+pub use files::build_id_cache::{self, BuildIdCache, CacheEntry};
 pub use files::image::Image;
 pub use files::{elf, locate, source_text};
 pub use frame::{Answer, FileId, Frame, Function, FunctionId, Names, Source};

@@ -26,7 +26,8 @@ pub fn binary() -> &'static str {
 /// The built binary, ready for arguments, away from the user's configuration.
 pub fn pmc() -> Command {
     let mut command = Command::new(binary());
-    command.env_remove("PMC_CONFIG").env("LC_ALL", "C").env("NO_COLOR", "1").stdin(Stdio::null());
+    command.env("PERF_CONFIG", "/dev/null").env("PERF_BUILDID_DIR", "/dev/null");
+    command.env("LC_ALL", "C").env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
 

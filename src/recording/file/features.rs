@@ -3,22 +3,27 @@
 //! Receives the [`Host`] and what was recorded; hands on [`Features`]. What costs nothing to know is known at
 //! the start (and written into streams); the rest is added when a file ends.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
 use crate::abi::attr::kind;
 use crate::counter::rings::Rings;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::perfdata::feature::{
     BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuMapping,
     Raw, SampleTime,
 };
+use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
 use crate::recording::synthesize::is_path;
-use crate::symbol::{BuildId, Image, elf, kernel};
+use crate::symbol::build_id_cache::KERNEL;
+use crate::symbol::{BuildId, BuildIdCache, Image, Kind, Module, Options, elf, kernel};
 use crate::sys::clock;
 
 /// What is known at the start.
@@ -86,56 +91,81 @@ pub(crate) fn at_the_start(
 }
 
 /// What only the records tell.
-pub(crate) fn at_the_end(
-    features: &mut Features,
-    tally: &RecordTally,
-    wanted: BuildIdChoice,
-    known: &mut KnownIds,
-) {
+pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[Identified]) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
-    let rows = build_ids(tally, wanted, known);
+    let rows = build_ids(files);
     features.build_ids = (!rows.is_empty()).then_some(BuildIds(rows));
+}
+
+/// A file that the recording means.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Identified {
+    pub(crate) file: HitFile,
+    pub(crate) id: BuildId,
 }
 
 /// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into
 /// once.
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
-/// The build-ids of the files that are wanted, as far as they were seen until now.
-pub(crate) fn build_ids(
+/// The files that are wanted and have a build-id, as far as they were seen until now.
+pub(crate) fn identified(
     tally: &RecordTally,
     wanted: BuildIdChoice,
     known: &mut KnownIds,
-) -> Vec<BuildIdEntry> {
+) -> Vec<Identified> {
     if wanted == BuildIdChoice::None {
         return Vec::new();
     }
-    let rows = tally.files(wanted == BuildIdChoice::All).into_iter().filter_map(|file| {
+    let files = tally.files(wanted == BuildIdChoice::All).into_iter().filter_map(|mut file| {
         let id = match &file.build_id {
             Some(id) => BuildId::new(id),
             None => *known
                 .entry((file.is_kernel, file.name.clone()))
                 .or_insert_with(|| read_build_id(&file.name, file.is_kernel, file.pid)),
         }?;
-        let name = match file.name.strip_prefix(b"[kernel.kallsyms]") {
-            Some(_) => b"[kernel.kallsyms]".to_vec(),
-            None => file.name.clone(),
-        };
-        Some(BuildIdEntry {
-            pid: -1,
-            misc: if file.is_kernel { 1 } else { 2 },
-            id: id.bytes().to_vec(),
-            name,
-        })
+        // The kernel's mapping has the name of a symbol behind it.
+        if file.name.starts_with(KERNEL.as_bytes()) {
+            file.name.truncate(KERNEL.len());
+        }
+        Some(Identified { file, id })
     });
-    let mut rows: Vec<BuildIdEntry> = rows.collect();
-    rows.dedup_by(|a, b| a.name == b.name && a.id == b.id);
-    rows
+    let mut files: Vec<Identified> = files.collect();
+    files.dedup_by(|a, b| a.file.name == b.file.name && a.id == b.id);
+    files
+}
+
+/// Their rows, as a recording has them.
+pub(crate) fn build_ids(files: &[Identified]) -> Vec<BuildIdEntry> {
+    let row = |Identified { file, id }: &Identified| BuildIdEntry {
+        pid: -1,
+        misc: if file.is_kernel { 1 } else { 2 },
+        id: id.bytes().to_vec(),
+        name: file.name.clone(),
+    };
+    files.iter().map(row).collect()
+}
+
+/// Keeps the files where perf, too, looks for them by build-id.
+///
+/// # Errors
+/// No place for them, and what the kernel says of it.
+pub(crate) fn keep(files: &[Identified]) -> Result<()> {
+    let cache = BuildIdCache::usual()
+        .ok_or_else(|| Error::new("there is no place for them, since HOME is not set"))?;
+    let options = Options::from_environment();
+    for Identified { file, id } in files {
+        let path = Path::new(OsStr::from_bytes(&file.name));
+        let kind = if path == Path::new("[vdso]") { Kind::Vdso } else { Kind::File };
+        let pid = u32::try_from(file.pid).ok();
+        cache.keep(&Module { kind, build_id: Some(*id), pid, ..Module::file(path) }, &options)?;
+    }
+    Ok(())
 }
 
 fn read_build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     match is_kernel {
-        true if name.starts_with(b"[kernel.kallsyms]") => kernel::running_build_id(),
+        true if name.starts_with(KERNEL.as_bytes()) => kernel::running_build_id(),
         true => module_build_id(name),
         false if is_path(name) => file_build_id(name, pid),
         false => None,
@@ -145,8 +175,7 @@ fn read_build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
 /// A file as its process sees it (another mount namespace has other files), or, when that is gone, as we see
 /// it.
 fn file_build_id(name: &[u8], pid: i32) -> Option<BuildId> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = Path::new(std::ffi::OsStr::from_bytes(name));
+    let path = Path::new(OsStr::from_bytes(name));
     let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
     let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
     elf::build_id(&image.elf().ok()?)
