@@ -50,14 +50,6 @@ pub struct BuildidCache {
     #[arg(long, value_name = "URLS", num_args = 0..=1, require_equals = true)]
     pub debuginfod: Option<Option<String>>,
 
-    /// perf's copy of the kernel's code
-    #[arg(short, long, value_name = "FILE", hide = true)]
-    pub kcore: Option<PathBuf>,
-
-    /// Changes nothing: whose file a recording is does not matter
-    #[arg(short, long, hide = true)]
-    pub force: bool,
-
     /// Say what is done with each file
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,

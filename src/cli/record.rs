@@ -277,10 +277,6 @@ pub struct Record {
     #[arg(long)]
     pub timestamp_filename: bool,
 
-    /// Options of perf's that change nothing here.
-    #[command(flatten)]
-    pub accepted: super::record_ignored::Accepted,
-
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]
     pub reserve: String,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::perf_options::OfReport;
 use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 
@@ -233,8 +232,4 @@ pub struct Report {
     /// Do not say what is not an error
     #[arg(short, long)]
     pub quiet: bool,
-
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "explained there")]
-    pub theirs: OfReport,
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::perf_options::OfScript;
 use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 
@@ -141,8 +140,4 @@ pub struct Script {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub symbol_files: SymbolFiles,
-
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "explained there")]
-    pub theirs: OfScript,
 }

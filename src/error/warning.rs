@@ -23,7 +23,6 @@ pub enum Loudness {
 pub enum Warning {
     BackgroundIgnored,
     OptionIgnored { option: &'static str, why: &'static str },
-    OptionsForCode,
     UnknownOrder { word: String },
     CountersShared { holders: String },
     CountersReserved { holders: String },
@@ -70,8 +69,7 @@ impl Warning {
             | Self::TargetOverridden { .. }
             | Self::RecordsLost
             | Self::CommandFailed { .. } => Loudness::Warning,
-            Self::OptionsForCode
-            | Self::CountersLeftAlone
+            Self::CountersLeftAlone
             | Self::NoCycles { .. }
             | Self::UserModeOnly { .. }
             | Self::OwnProcessesOnly
@@ -88,7 +86,6 @@ impl Warning {
                 "-d has no effect with a command: it runs in the foreground".to_owned()
             }
             Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
-            Self::OptionsForCode => "options for showing code change nothing in a report".to_owned(),
             Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
             Self::CountersShared { holders } => format!(
                 "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
@@ -169,7 +166,6 @@ impl Warning {
     /// What to do about it, or what decides it; empty where nothing can be done.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::OptionsForCode => "pmc annotate shows code",
             Self::UnknownOrder { .. } => "orders are enable, disable, ping, snapshot, stop",
             Self::CountersReserved { .. } => "--reserve=yield gives way",
             Self::TimeShared { .. } => "--exact runs the command again for each part instead",

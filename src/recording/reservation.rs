@@ -22,10 +22,11 @@ pub(crate) fn reserve<'a>(
     groups: impl IntoIterator<Item = &'a EventGroup>,
     host: &Host,
 ) -> Result<Prepared> {
-    // By itself pmc disturbs nobody for events that the machine cannot count anyway.
+    // By itself pmc disturbs nobody for events that the machine cannot count anyway: those that the kernel
+    // gives to the CPU's own PMU, where there is none.
     let can_count = || policy != Policy::Auto || host.core_pmu().is_some();
-    let is_generic = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
-    let takes = |event: &EventSpec| event.takes_counter() && (!is_generic(event) || can_count());
+    let is_of_core = |event: &EventSpec| event.attr().is_some_and(|attr| attr.kind() < kind::FIRST_DYNAMIC);
+    let takes = |event: &EventSpec| event.takes_counter() && (!is_of_core(event) || can_count());
     if !groups.into_iter().flat_map(|group| &group.events).any(takes) {
         return Ok(Prepared::default());
     }

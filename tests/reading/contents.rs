@@ -67,6 +67,9 @@ fn a_recording_comes_on_standard_input_unasked() {
     }
     run("pmc evlist < /dev/null", file.parent().unwrap()).expect(0).prints(&["cpu-clock"]);
     run(": | pmc evlist", file.parent().unwrap()).expect(0).prints(&["cpu-clock"]);
+    // A list that a loop reads is not for us.
+    let list = "printf '1\\n2\\n' > list; while read number; do pmc evlist; done < list";
+    run(list, file.parent().unwrap()).expect(0).prints(&["cpu-clock\ncpu-clock\n"]);
     let late = format!("(sleep 3; cat {}) | pmc evlist", file.display());
     run(&late, &empty).expect(0).prints(&["cpu-clock"]).says(&["waiting for a recording on standard input"]);
     run(": | pmc evlist", &empty).expect(1).says(&["perf.data", "ENOENT"]);

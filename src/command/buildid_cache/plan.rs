@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::cli::buildid_cache::BuildidCache;
-use crate::command::plan::refuse;
 use crate::error::{Error, Result};
 use crate::symbol::Options;
 
@@ -36,20 +35,11 @@ impl Plan {
     /// # Errors
     /// Options of perf's that pmc has not.
     pub(in crate::command) fn new(typed: BuildidCache) -> Result<Self> {
-        refuse(&[
-            (
-                typed.kcore.is_some(),
-                "-k",
-                "the kernel's code is read where it is: /proc/kcore, or a vmlinux",
-                "pmc annotate --kcore FILE, with a copy of /proc/kcore",
-            ),
-            (
-                matches!(typed.debuginfod, Some(Some(_))),
-                "--debuginfod=URLS",
-                "debuginfod-find takes them from the environment",
-                "DEBUGINFOD_URLS='URL …' pmc buildid-cache --debuginfod …",
-            ),
-        ])?;
+        if let Some(Some(urls)) = typed.debuginfod {
+            return Err(Error::usage(format!("--debuginfod={urls}: the servers are not named here"))
+                .why("debuginfod-find takes them from the environment")
+                .try_this(format!("DEBUGINFOD_URLS='{urls}' pmc buildid-cache --debuginfod …")));
+        }
         let asks_nothing = typed.add.is_empty() && typed.remove.is_empty() && typed.update.is_empty();
         if asks_nothing
             && typed.purge.is_empty()

@@ -5,7 +5,6 @@
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
-use crate::cli::record_ignored::Accepted;
 use crate::command::plan::{delay, duration};
 use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
 use crate::counter::Levels;
@@ -152,7 +151,7 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            ignored: overridden.into_iter().chain(accepted(&typed.accepted)).collect(),
+            ignored: overridden.into_iter().collect(),
             control: typed.control,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
@@ -173,31 +172,6 @@ fn rotation(text: &str) -> Result<Rotation> {
                 .try_this("--switch-output=100M, or --switch-output=30s (ms, s, m, h, d)")
         }),
     }
-}
-
-/// What is said of perf's options that change nothing here.
-fn accepted(typed: &Accepted) -> Vec<Warning> {
-    let all = [
-        (typed.threads.is_some(), "--threads", "one thread empties all rings, and is seldom busy"),
-        (typed.tail_synthesize, "--tail-synthesize", "what runs is told at the beginning of every file"),
-        (typed.synth.is_some(), "--synth", "tasks and mappings are told of whatever is recorded"),
-        (
-            typed.no_bpf_event,
-            "--no-bpf-event",
-            "the kernel tells of BPF programs as they are loaded, at no cost",
-        ),
-        (typed.aio.is_some(), "--aio", "rings are written straight from their memory"),
-        (typed.affinity.is_some(), "--affinity", "rings are emptied from wherever pmc runs"),
-        (typed.mmap_flush.is_some(), "--mmap-flush", "rings are written as they are found"),
-        (typed.num_thread_synthesize.is_some(), "--num-thread-synthesize", "one thread tells what runs"),
-        (typed.proc_map_timeout.is_some(), "--proc-map-timeout", "mappings are read to their end"),
-        (typed.vmlinux.is_some(), "--vmlinux", "symbols are looked for when a report is made"),
-        (typed.debuginfod.is_some(), "--debuginfod", "symbols are looked for when a report is made"),
-    ];
-    all.into_iter()
-        .filter(|(is_typed, ..)| *is_typed)
-        .map(|(_, option, why)| Warning::OptionIgnored { option, why })
-        .collect()
 }
 
 /// A filter belongs to the `-e` before it.

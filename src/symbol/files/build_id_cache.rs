@@ -79,8 +79,8 @@ impl BuildIdCache {
         }
         let folder = self.folder(name, id)?;
         self.put(&folder.join("elf"), |to| link_or_copy(is_ours.then_some(&path), &file, to))?;
-        let mut found = locate::ModuleFiles::default();
-        found.binary = FileMap::of(&file).ok().map(|map| Image::mapped(&path, map));
+        let binary = FileMap::of(&file).ok().map(|map| Image::mapped(&path, map));
+        let mut found = locate::ModuleFiles { binary, ..Default::default() };
         locate::complete(module, options, &mut found);
         if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
             let real = fs::canonicalize(&debug).unwrap_or(debug);
