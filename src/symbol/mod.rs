@@ -14,6 +14,7 @@
 //! ```
 
 pub mod build_id;
+pub mod build_id_cache;
 pub mod code;
 mod cplusplus;
 pub mod demangle;
@@ -32,7 +33,7 @@ pub mod tables;
 pub use build_id::BuildId;
 pub use code::disassemble;
 pub use dwarf::lines;
-pub use files::build_id_cache::{self, BuildIdCache, CacheEntry};
+pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use files::image::Image;
 pub use files::{elf, locate, source_text};
 pub use frame::{Answer, FileId, Frame, Function, FunctionId, Names, Source};

@@ -106,7 +106,7 @@ fn a_recording_keeps_what_it_hit() {
     // And what perf kept.
     lab.build("spin", SPIN, &[]);
     let theirs = Cache::new(&lab, "theirs");
-    theirs.perf(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0);
+    theirs.perf(&["record", "-o", "perf.data", "-e", "cpu-clock:u", "./spin"]).expect(0);
     assert_eq!(theirs.pmc(&["buildid-cache", "-M", "perf.data"]).expect(0).stdout, "");
     std::fs::remove_file(&program).unwrap();
     theirs.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["spin"]);

@@ -314,7 +314,7 @@ fn ask_debuginfod(what: &str, build_id: BuildId) -> Option<Image> {
 }
 
 /// An absolute path below another root.
-pub(super) fn below(root: &Path, path: &Path) -> PathBuf {
+pub(in crate::symbol) fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 

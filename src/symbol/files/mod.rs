@@ -4,7 +4,6 @@
 //! what their headers say. Decides which file belongs to a module (the build-id decides). Leaves names to
 //! `tables`, lines to `dwarf`.
 
-pub mod build_id_cache;
 pub(super) mod cache_file;
 pub mod elf;
 pub mod image;

@@ -19,10 +19,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use super::image::Image;
-use super::{elf, locate};
+use super::files::image::Image;
+use super::files::{elf, locate};
+use super::{BuildId, Module, Options, kernel, options};
 use crate::error::{Error, Result};
-use crate::symbol::{BuildId, Module, Options, kernel, options};
 use crate::sys::file_map::{FileMap, open_regular};
 
 /// The kernel's entry.
@@ -50,8 +50,7 @@ impl BuildIdCache {
         options::build_id_folder().map(Self)
     }
 
-    /// Keeps the file of a module, unless it is kept already; whether it was not. A file that is not there any
-    /// more, or has another build-id by now, is not kept; and nothing is in `/dev/null`.
+    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has another build-id by now, is not kept; and nothing is in `/dev/null`.
     ///
     /// # Errors
     /// What the kernel says of the cache's folders and files.
