@@ -237,6 +237,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the n
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Show how many records of each kind there are, and nothing else'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Print all records, byte by byte and field by field, and how many there are of each kind'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
@@ -264,7 +265,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
@@ -427,6 +427,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-cgroup-events -d
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-bpf-events -d 'Show BPF programs that came and went too, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events -d 'Show changes of the kernel\'s code too, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Show where the recorder\'s rounds end too'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace -d 'Show all records too, byte by byte and field by field'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace -d 'The same, records in the order of the file, not of time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
@@ -443,14 +445,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed

@@ -109,10 +109,6 @@ const NO_SCRIPTS: Answer = Refused(
     "it embeds neither Python nor Perl, and loads no code",
     "pmc script --json prints an object a line, for any language",
 );
-const NO_DUMP: Answer = Refused(
-    "it does not print the bytes of records",
-    "pmc script --show-task-events --show-mmap-events, or pmc info FILE for counts",
-);
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
@@ -136,7 +132,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
-    row("report, script", "-D, --dump-raw-trace", NO_DUMP),
     // buildid-cache
     row(
         "buildid-cache",
@@ -233,7 +228,6 @@ pub const OPTIONS: &[PerfOption] = &[
         "-d, --debug-mode",
         Refused("it checks the order while it prints", "pmc info FILE counts the records"),
     ),
-    row("script", "--dump-unsorted-raw-trace", NO_DUMP),
     row("script", "--insn-trace[=<raw|disasm>]", NO_TRACES),
     row("script", "--call-trace", NO_TRACES),
     row("script", "--call-ret-trace", NO_TRACES),

@@ -145,6 +145,10 @@ pub struct Report {
     #[arg(long)]
     pub stats: bool,
 
+    /// Print all records, byte by byte and field by field, and how many there are of each kind
+    #[arg(short = 'D', long)]
+    pub dump_raw_trace: bool,
+
     /// Show the processes and threads, and nothing else
     #[arg(long)]
     pub tasks: bool,

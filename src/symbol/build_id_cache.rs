@@ -2,7 +2,7 @@
 //!
 //! Receives the name and build-id of a piece of code; keeps its file where perf looks for it, lists what is
 //! kept, removes it. Decides what counts as kept: a file whose own build-id is that of its entry; all else is
-//! replaced by the next who has the right one. Reading the cache is [`locate`]'s.
+//! replaced by the next who has the right one. Reading the cache is [`locate`](super::files::locate)'s.
 //!
 //! ```text
 //!   CACHE/.build-id/ab/cdef…  ->  ../../usr/lib/libc.so.6/abcdef…
@@ -50,7 +50,8 @@ impl BuildIdCache {
         options::build_id_folder().map(Self)
     }
 
-    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has another build-id by now, is not kept; and nothing is in `/dev/null`.
+    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has another
+    /// build-id by now, is not kept; and nothing is in `/dev/null`.
     ///
     /// # Errors
     /// What the kernel says of the cache's folders and files.

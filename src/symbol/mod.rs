@@ -31,9 +31,9 @@ pub mod symbolizer;
 pub mod tables;
 
 pub use build_id::BuildId;
+pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use code::disassemble;
 pub use dwarf::lines;
-pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use files::image::Image;
 pub use files::{elf, locate, source_text};
 pub use frame::{Answer, FileId, Frame, Function, FunctionId, Names, Source};

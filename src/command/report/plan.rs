@@ -48,6 +48,8 @@ pub(super) enum HeaderChoice {
 pub(super) enum ListKind {
     /// The number of records of each kind.
     Records,
+    /// The records, byte by byte, then their number.
+    Dump,
     /// Tasks, with their mappings or without.
     Tasks { maps: bool },
 }
@@ -156,9 +158,10 @@ impl Plan {
                 (_, true) => HeaderChoice::First,
                 _ => HeaderChoice::No,
             },
-            listing: match (typed.stats, typed.tasks || typed.mmaps) {
-                (true, _) => Some(ListKind::Records),
-                (_, true) => Some(ListKind::Tasks { maps: typed.mmaps }),
+            listing: match (typed.dump_raw_trace, typed.stats, typed.tasks || typed.mmaps) {
+                (true, ..) => Some(ListKind::Dump),
+                (_, true, _) => Some(ListKind::Records),
+                (.., true) => Some(ListKind::Tasks { maps: typed.mmaps }),
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,
@@ -168,7 +171,12 @@ impl Plan {
                 || typed.header_only
                 || typed.group
                 || typed.no_group)
-                && !(typed.stats || typed.tasks || typed.mmaps || typed.threads || typed.hierarchy)
+                && !(typed.dump_raw_trace
+                    || typed.stats
+                    || typed.tasks
+                    || typed.mmaps
+                    || typed.threads
+                    || typed.hierarchy)
                 && typed.max_rows.is_none()
                 && typed.fields.is_empty()
                 && typed.column_widths.is_empty(),

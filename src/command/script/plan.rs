@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::{ScriptRequest, Transcript};
+use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
 use crate::cli::script::Script;
 use crate::command::plan;
 use crate::error::Result;
@@ -42,6 +42,11 @@ impl Plan {
             },
             raw_names: typed.no_demangle,
             records: records(typed),
+            dump: match (typed.dump_unsorted_raw_trace, typed.dump_raw_trace) {
+                (true, _) => Some(DumpOrder::File),
+                (_, true) => Some(DumpOrder::Time),
+                _ => None,
+            },
             symbols: plan::symbol_options(&typed.symbol_files),
         };
         let layout = Layout {
