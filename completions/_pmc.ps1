@@ -57,7 +57,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
 
     $completions = @(switch ($command) {
         'pmc' {
-            [CompletionResult]::new('--buildid-dir', '--buildid-dir', [CompletionResultType]::ParameterName, 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -71,7 +70,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
-            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
@@ -169,7 +167,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
             [CompletionResult]::new('--count', '--count', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
-            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)')
             [CompletionResult]::new('--unwind', '--unwind', [CompletionResultType]::ParameterName, 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read')
             [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
@@ -186,6 +184,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Write to this file; `-`: to standard output, as a stream')
             [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
             [CompletionResult]::new('--mmap-pages', '--mmap-pages', [CompletionResultType]::ParameterName, 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Record with this real-time priority (SCHED_FIFO)')
+            [CompletionResult]::new('--realtime', '--realtime', [CompletionResultType]::ParameterName, 'Record with this real-time priority (SCHED_FIFO)')
             [CompletionResult]::new('-D', '-D ', [CompletionResultType]::ParameterName, 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so')
             [CompletionResult]::new('--delay', '--delay', [CompletionResultType]::ParameterName, 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so')
             [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End recording after this time: milliseconds, or with a unit (10s, 2m)')
@@ -202,10 +202,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'End the recording when the file is so large, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
             [CompletionResult]::new('--compression-level', '--compression-level', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
+            [CompletionResult]::new('--synth', '--synth', [CompletionResultType]::ParameterName, 'What is told of those who run already: task, mmap (and task), cgroup, all, no')
             [CompletionResult]::new('--control', '--control', [CompletionResultType]::ParameterName, 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]')
             [CompletionResult]::new('--reserve', '--reserve', [CompletionResultType]::ParameterName, 'What to do about a hardware reservation: auto, check, require, yield, off')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'threads')
-            [CompletionResult]::new('--synth', '--synth', [CompletionResultType]::ParameterName, 'synth')
             [CompletionResult]::new('--aio', '--aio', [CompletionResultType]::ParameterName, 'aio')
             [CompletionResult]::new('--affinity', '--affinity', [CompletionResultType]::ParameterName, 'affinity')
             [CompletionResult]::new('--mmap-flush', '--mmap-flush', [CompletionResultType]::ParameterName, 'mmap-flush')
@@ -213,6 +213,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--proc-map-timeout', '--proc-map-timeout', [CompletionResultType]::ParameterName, 'proc-map-timeout')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'vmlinux')
             [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'debuginfod')
+            [CompletionResult]::new('--aux-sample', '--aux-sample', [CompletionResultType]::ParameterName, 'aux-sample')
+            [CompletionResult]::new('--off-cpu-thresh', '--off-cpu-thresh', [CompletionResultType]::ParameterName, 'off-cpu-thresh')
+            [CompletionResult]::new('--setup-filter', '--setup-filter', [CompletionResultType]::ParameterName, 'setup-filter')
+            [CompletionResult]::new('--exclude-perf', '--exclude-perf', [CompletionResultType]::ParameterName, 'Leave out, of tracepoints, what pmc itself does')
             [CompletionResult]::new('--strict-freq', '--strict-freq', [CompletionResultType]::ParameterName, 'Fail when the kernel does not allow that many samples a second')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency')
             [CompletionResult]::new('-g', '-g', [CompletionResultType]::ParameterName, 'Record call chains (by frame pointers)')
@@ -223,6 +227,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'Do not record children that the command or the processes start')
             [CompletionResult]::new('--no-inherit', '--no-inherit', [CompletionResultType]::ParameterName, 'Do not record children that the command or the processes start')
             [CompletionResult]::new('--per-thread', '--per-thread', [CompletionResultType]::ParameterName, 'One ring for each thread instead of one for each CPU; no children')
+            [CompletionResult]::new('--no-buffering', '--no-buffering', [CompletionResultType]::ParameterName, 'Take each record out of its ring at once')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Record no samples, only what is mapped and started')
             [CompletionResult]::new('--no-samples', '--no-samples', [CompletionResultType]::ParameterName, 'Record no samples, only what is mapped and started')
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'Record the time of each sample (the default)')
@@ -232,6 +237,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--no-period', '--no-period', [CompletionResultType]::ParameterName, 'Do not record the period of samples')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Record data addresses and where data came from')
             [CompletionResult]::new('--data', '--data', [CompletionResultType]::ParameterName, 'Record data addresses and where data came from')
+            [CompletionResult]::new('--sample-mem-info', '--sample-mem-info', [CompletionResultType]::ParameterName, 'Record where the data of memory accesses came from')
+            [CompletionResult]::new('--data-mmap', '--data-mmap', [CompletionResultType]::ParameterName, 'Record mappings of data too')
             [CompletionResult]::new('--phys-data', '--phys-data', [CompletionResultType]::ParameterName, 'Record physical addresses of data')
             [CompletionResult]::new('--data-page-size', '--data-page-size', [CompletionResultType]::ParameterName, 'Record the size of the page that data lie in')
             [CompletionResult]::new('--code-page-size', '--code-page-size', [CompletionResultType]::ParameterName, 'Record the size of the page that code lies in')
@@ -255,10 +262,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Keep the newest records in memory and write them at the end')
             [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
             [CompletionResult]::new('--no-buildid', '--no-buildid', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
-            [CompletionResult]::new('-N', '-N ', [CompletionResultType]::ParameterName, 'Do not keep the files that samples lie in (see pmc buildid-cache)')
-            [CompletionResult]::new('--no-buildid-cache', '--no-buildid-cache', [CompletionResultType]::ParameterName, 'Do not keep the files that samples lie in (see pmc buildid-cache)')
+            [CompletionResult]::new('-N', '-N ', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: pmc keeps no cache of recorded files')
+            [CompletionResult]::new('--no-buildid-cache', '--no-buildid-cache', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: pmc keeps no cache of recorded files')
             [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Build-ids of all mapped files, not only of those with samples')
-            [CompletionResult]::new('--buildid-mmap', '--buildid-mmap', [CompletionResultType]::ParameterName, 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it')
             [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Put all events into one group of the kernel')
             [CompletionResult]::new('--running-time', '--running-time', [CompletionResultType]::ParameterName, 'Record how long events were enabled and on a counter, where counts are recorded (:S)')
             [CompletionResult]::new('--sample-identifier', '--sample-identifier', [CompletionResultType]::ParameterName, 'Begin each sample with its event''s id, even where there is one event only')
@@ -272,6 +278,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--tail-synthesize', '--tail-synthesize', [CompletionResultType]::ParameterName, 'tail-synthesize')
             [CompletionResult]::new('--no-bpf-event', '--no-bpf-event', [CompletionResultType]::ParameterName, 'no-bpf-event')
             [CompletionResult]::new('--timestamp-boundary', '--timestamp-boundary', [CompletionResultType]::ParameterName, 'timestamp-boundary')
+            [CompletionResult]::new('--off-cpu', '--off-cpu', [CompletionResultType]::ParameterName, 'off-cpu')
+            [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
+            [CompletionResult]::new('--buildid-mmap', '--buildid-mmap', [CompletionResultType]::ParameterName, 'buildid-mmap')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -677,33 +686,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
-        'pmc;buildid-cache' {
-            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Keep these files')
-            [CompletionResult]::new('--add', '--add', [CompletionResultType]::ParameterName, 'Keep these files')
-            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Remove what has the build-ids of these files')
-            [CompletionResult]::new('--remove', '--remove', [CompletionResultType]::ParameterName, 'Remove what has the build-ids of these files')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Remove all that was kept under these paths, older builds too')
-            [CompletionResult]::new('--purge', '--purge', [CompletionResultType]::ParameterName, 'Remove all that was kept under these paths, older builds too')
-            [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Keep these files anew')
-            [CompletionResult]::new('--update', '--update', [CompletionResultType]::ParameterName, 'Keep these files anew')
-            [CompletionResult]::new('-M', '-M ', [CompletionResultType]::ParameterName, 'List the build-ids of a recording that are not kept')
-            [CompletionResult]::new('--missing', '--missing', [CompletionResultType]::ParameterName, 'List the build-ids of a recording that are not kept')
-            [CompletionResult]::new('--target-ns', '--target-ns', [CompletionResultType]::ParameterName, 'With -a and -u: the files as this process sees them, in its mount namespace')
-            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too')
-            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
-            [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
-            [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Remove everything')
-            [CompletionResult]::new('--purge-all', '--purge-all', [CompletionResultType]::ParameterName, 'Remove everything')
-            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'List what is kept')
-            [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'List what is kept')
-            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what is done with each file')
-            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what is done with each file')
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
-            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
-            break
-        }
         'pmc;list' {
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
             [CompletionResult]::new('--long', '--long', [CompletionResultType]::ParameterName, 'Show the request to the kernel, other names, units, and the fields of tracepoints')
@@ -751,7 +733,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
-            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
@@ -784,9 +765,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help;buildid-list' {
-            break
-        }
-        'pmc;help;buildid-cache' {
             break
         }
         'pmc;help;list' {

@@ -18,7 +18,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
     }
     var completions = [
         &'pmc'= {
-            cand --buildid-dir 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
@@ -32,7 +31,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand script 'Print the samples of a recording one by one'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
-            cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
@@ -128,7 +126,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --freq 'Samples a second, or `max`'
             cand -c 'Take a sample after so many occurrences'
             cand --count 'Take a sample after so many occurrences'
-            cand --call-graph 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)'
+            cand --call-graph 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)'
             cand --unwind 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read'
             cand --max-stack 'Greatest number of frames in a call chain'
             cand -C 'Record everything on these CPUs, such as 0-3,8'
@@ -145,6 +143,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --output 'Write to this file; `-`: to standard output, as a stream'
             cand -m 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)'
             cand --mmap-pages 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)'
+            cand -r 'Record with this real-time priority (SCHED_FIFO)'
+            cand --realtime 'Record with this real-time priority (SCHED_FIFO)'
             cand -D 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so'
             cand --delay 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so'
             cand --timeout 'End recording after this time: milliseconds, or with a unit (10s, 2m)'
@@ -161,10 +161,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --max-size 'End the recording when the file is so large, such as 100M'
             cand -z 'Compress (zstd, level 1 to 22)'
             cand --compression-level 'Compress (zstd, level 1 to 22)'
+            cand --synth 'What is told of those who run already: task, mmap (and task), cgroup, all, no'
             cand --control 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]'
             cand --reserve 'What to do about a hardware reservation: auto, check, require, yield, off'
             cand --threads 'threads'
-            cand --synth 'synth'
             cand --aio 'aio'
             cand --affinity 'affinity'
             cand --mmap-flush 'mmap-flush'
@@ -172,6 +172,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --proc-map-timeout 'proc-map-timeout'
             cand --vmlinux 'vmlinux'
             cand --debuginfod 'debuginfod'
+            cand --aux-sample 'aux-sample'
+            cand --off-cpu-thresh 'off-cpu-thresh'
+            cand --setup-filter 'setup-filter'
+            cand --exclude-perf 'Leave out, of tracepoints, what pmc itself does'
             cand --strict-freq 'Fail when the kernel does not allow that many samples a second'
             cand --strict 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
             cand -g 'Record call chains (by frame pointers)'
@@ -182,6 +186,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -i 'Do not record children that the command or the processes start'
             cand --no-inherit 'Do not record children that the command or the processes start'
             cand --per-thread 'One ring for each thread instead of one for each CPU; no children'
+            cand --no-buffering 'Take each record out of its ring at once'
             cand -n 'Record no samples, only what is mapped and started'
             cand --no-samples 'Record no samples, only what is mapped and started'
             cand -T 'Record the time of each sample (the default)'
@@ -191,6 +196,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --no-period 'Do not record the period of samples'
             cand -d 'Record data addresses and where data came from'
             cand --data 'Record data addresses and where data came from'
+            cand --sample-mem-info 'Record where the data of memory accesses came from'
+            cand --data-mmap 'Record mappings of data too'
             cand --phys-data 'Record physical addresses of data'
             cand --data-page-size 'Record the size of the page that data lie in'
             cand --code-page-size 'Record the size of the page that code lies in'
@@ -214,10 +221,9 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --overwrite 'Keep the newest records in memory and write them at the end'
             cand -B 'Do not look for the build-ids of files'
             cand --no-buildid 'Do not look for the build-ids of files'
-            cand -N 'Do not keep the files that samples lie in (see pmc buildid-cache)'
-            cand --no-buildid-cache 'Do not keep the files that samples lie in (see pmc buildid-cache)'
+            cand -N 'Accepted for perf''s sake: pmc keeps no cache of recorded files'
+            cand --no-buildid-cache 'Accepted for perf''s sake: pmc keeps no cache of recorded files'
             cand --buildid-all 'Build-ids of all mapped files, not only of those with samples'
-            cand --buildid-mmap 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it'
             cand --group 'Put all events into one group of the kernel'
             cand --running-time 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
             cand --sample-identifier 'Begin each sample with its event''s id, even where there is one event only'
@@ -231,6 +237,9 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --tail-synthesize 'tail-synthesize'
             cand --no-bpf-event 'no-bpf-event'
             cand --timestamp-boundary 'timestamp-boundary'
+            cand --off-cpu 'off-cpu'
+            cand --kcore 'kcore'
+            cand --buildid-mmap 'buildid-mmap'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -628,32 +637,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
-        &'pmc;buildid-cache'= {
-            cand -a 'Keep these files'
-            cand --add 'Keep these files'
-            cand -r 'Remove what has the build-ids of these files'
-            cand --remove 'Remove what has the build-ids of these files'
-            cand -p 'Remove all that was kept under these paths, older builds too'
-            cand --purge 'Remove all that was kept under these paths, older builds too'
-            cand -u 'Keep these files anew'
-            cand --update 'Keep these files anew'
-            cand -M 'List the build-ids of a recording that are not kept'
-            cand --missing 'List the build-ids of a recording that are not kept'
-            cand --target-ns 'With -a and -u: the files as this process sees them, in its mount namespace'
-            cand --debuginfod 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too'
-            cand -k 'k'
-            cand --kcore 'kcore'
-            cand -P 'Remove everything'
-            cand --purge-all 'Remove everything'
-            cand -l 'List what is kept'
-            cand --list 'List what is kept'
-            cand -v 'Say what is done with each file'
-            cand --verbose 'Say what is done with each file'
-            cand -f 'f'
-            cand --force 'force'
-            cand -h 'Print help'
-            cand --help 'Print help'
-        }
         &'pmc;list'= {
             cand -l 'Show the request to the kernel, other names, units, and the fields of tracepoints'
             cand --long 'Show the request to the kernel, other names, units, and the fields of tracepoints'
@@ -697,7 +680,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand script 'Print the samples of a recording one by one'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
-            cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
@@ -721,8 +703,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;help;evlist'= {
         }
         &'pmc;help;buildid-list'= {
-        }
-        &'pmc;help;buildid-cache'= {
         }
         &'pmc;help;list'= {
         }

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pmc_global_optspecs
-    string join \n buildid-dir= h/help V/version
+    string join \n h/help V/version
 end
 
 function __fish_pmc_needs_command
@@ -24,7 +24,6 @@ function __fish_pmc_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
@@ -36,7 +35,6 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recording
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
@@ -104,7 +102,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
@@ -115,6 +113,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record a
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
@@ -125,6 +124,11 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Sta
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'What is told of those who run already: task, mmap (and task), cgroup, all, no' -r -f -a "no\t''
+all\t''
+task\t''
+mmap\t''
+cgroup\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
@@ -132,7 +136,6 @@ require\t''
 yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -r
@@ -140,6 +143,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
@@ -148,11 +155,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'T
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s i -l no-inherit -d 'Do not record children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'One ring for each thread instead of one for each CPU; no children'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Take each record out of its ring at once'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s n -l no-samples -d 'Record no samples, only what is mapped and started'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s T -l timestamp -d 'Record the time of each sample (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s P -l period -d 'Record the period of each sample (the default where it varies)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-period -d 'Do not record the period of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s d -l data -d 'Record data addresses and where data came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-mem-info -d 'Record where the data of memory accesses came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-mmap -d 'Record mappings of data too'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l phys-data -d 'Record physical addresses of data'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-page-size -d 'Record the size of the page that data lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l code-page-size -d 'Record the size of the page that code lies in'
@@ -170,9 +180,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Accepted for perf\'s sake: pmc keeps no cache of recorded files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
@@ -184,6 +193,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say no
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
@@ -469,19 +481,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Keep these files' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove what has the build-ids of these files' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s p -l purge -d 'Remove all that was kept under these paths, older builds too' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s u -l update -d 'Keep these files anew' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -d 'List the build-ids of a recording that are not kept' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: the files as this process sees them, in its mount namespace' -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too' -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List what is kept'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Say what is done with each file'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
@@ -498,21 +497,20 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 

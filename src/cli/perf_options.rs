@@ -99,6 +99,10 @@ const NO_TRACES: Answer = Refused(
     "pmc reads no traces of instructions (Intel PT, CoreSight)",
     "the same with perf, which reads the same file",
 );
+const NO_OFF_CPU: Answer = Refused(
+    "it needs a program in the kernel that measures how long tasks wait (perf: built with BUILD_BPF_SKEL=1)",
+    "-e sched:sched_switch -g for where they begin to wait, or --switch-events",
+);
 const NO_SWITCH: Answer = Refused("samples are read in any order", "a span of time: --time FROM,TO");
 const NO_STITCHING: Answer = Refused(
     "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
@@ -146,11 +150,6 @@ pub const OPTIONS: &[PerfOption] = &[
     row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),
     row(
         "record",
-        "--synth <no|all|task|mmap|cgroup>",
-        Ignored("tasks and mappings are told of whatever is recorded"),
-    ),
-    row(
-        "record",
         "--no-bpf-event",
         Ignored("the kernel tells of BPF programs as they are loaded, at no cost"),
     ),
@@ -166,6 +165,25 @@ pub const OPTIONS: &[PerfOption] = &[
         Ignored("symbols are looked for when a report is made"),
     ),
     row("record", "--timestamp-boundary", IsSo("the first and last time are always in the file")),
+    row("record", "--aux-sample[=<opts>]", NO_TRACES),
+    row("record", "--off-cpu", NO_OFF_CPU),
+    row("record", "--off-cpu-thresh <ms>", NO_OFF_CPU),
+    row(
+        "record",
+        "--setup-filter <pin|unpin>",
+        Refused(
+            "pmc filters without BPF programs",
+            "--filter for tracepoints; -p, -u or -G for whom to record",
+        ),
+    ),
+    row(
+        "record",
+        "--kcore",
+        Refused(
+            "a recording of pmc's is one file, without the kernel's memory",
+            "pmc annotate on this machine, which reads the running kernel's code",
+        ),
+    ),
     // report
     row("report", "--skip-empty", IsSo("events without samples have no table")),
     row("report", "--disable-order", IsSo("samples need no order here")),

@@ -38,6 +38,7 @@ pub enum Warning {
     GuestsTogether { event: String },
     TargetOverridden { option: &'static str, by: &'static str },
     ChildrenNotRead { event: String },
+    ChainsNotDeferred,
     ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String },
@@ -70,6 +71,7 @@ impl Warning {
             | Self::RecordsLost
             | Self::CommandFailed { .. } => Loudness::Warning,
             Self::CountersLeftAlone
+            | Self::ChainsNotDeferred
             | Self::NoCycles { .. }
             | Self::UserModeOnly { .. }
             | Self::OwnProcessesOnly
@@ -125,6 +127,9 @@ impl Warning {
                     "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
                 )
             }
+            Self::ChainsNotDeferred => {
+                "--call-graph fp,defer: this kernel follows user mode's frame pointers at once".to_owned()
+            }
             Self::ProbeNotInherited { event, why } => {
                 format!("{event} leaves out what is started from now on: no probe in tracefs: {why}")
             }
@@ -178,6 +183,7 @@ impl Warning {
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::TargetOverridden { .. } => "leave out one of them",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
+            Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::FilesNotKept { .. } => "-N keeps none; pmc --buildid-dir DIR record keeps them elsewhere",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",

@@ -11,7 +11,7 @@ use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
-use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope};
+use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope, Synthesis};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
 use crate::units::{MS, parse_duration};
@@ -23,6 +23,8 @@ pub(in crate::command) struct Plan {
     /// What is said of options that change nothing.
     pub(super) ignored: Vec<Warning>,
     pub(super) control: Option<String>,
+    /// The real-time priority of the thread that empties the rings.
+    pub(super) realtime: Option<i32>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
     /// What it came to is printed as JSON.
@@ -75,7 +77,7 @@ impl Plan {
                 (_, true) => Some(false),
                 _ => None,
             },
-            data_mappings: typed.data,
+            data_mappings: typed.data || typed.data_mmap,
             branches,
             intr_regs: typed.intr_regs.as_deref().map(|text| registers("--intr-regs", text)).transpose()?,
             user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
@@ -93,6 +95,7 @@ impl Plan {
             },
             inherit,
             backward,
+            wakes_always: typed.no_buffering,
             time: true,
         };
         let is_stream = typed.output.as_os_str() == "-";
@@ -116,6 +119,8 @@ impl Plan {
             },
             filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
+            excludes_self: typed.exclude_perf,
+            synthesis: synthesis(&typed.synth),
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
             strict: typed.strict,
@@ -153,6 +158,7 @@ impl Plan {
             file,
             ignored: overridden.into_iter().collect(),
             control: typed.control,
+            realtime: typed.realtime,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
             json: typed.json,
@@ -174,6 +180,16 @@ fn rotation(text: &str) -> Result<Rotation> {
     }
 }
 
+/// `--synth`. Without tasks perf tells of no mappings either.
+fn synthesis(words: &[String]) -> Synthesis {
+    let has = |what: &[&str]| words.iter().any(|word| what.contains(&word.as_str()));
+    Synthesis {
+        tasks: has(&["all", "task", "mmap"]),
+        mappings: has(&["all", "mmap"]),
+        cgroups: has(&["all", "cgroup"]),
+    }
+}
+
 /// A filter belongs to the `-e` before it.
 fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
     let of = |(place, filter): (usize, String)| {
@@ -190,6 +206,7 @@ fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(u
 fn fields(typed: &Record) -> u64 {
     let chosen = [
         (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
+        (typed.sample_mem_info, sample_type::DATA_SRC),
         (typed.phys_data, sample_type::PHYS_ADDR),
         (typed.data_page_size, sample_type::DATA_PAGE_SIZE),
         (typed.code_page_size, sample_type::CODE_PAGE_SIZE),
