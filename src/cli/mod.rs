@@ -3,6 +3,7 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod annotate;
+pub mod buildid_cache;
 pub mod buildid_list;
 pub mod data;
 pub mod diff;
@@ -31,6 +32,10 @@ use clap::{ArgMatches, Args, Error, FromArgMatches, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "pmc", version, about, infer_long_args = true)]
 pub struct Cli {
+    /// Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]
+    #[arg(long, value_name = "DIR")]
+    pub buildid_dir: Option<std::path::PathBuf>,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -128,6 +133,8 @@ commands! {
     Inject(inject::Inject) = "inject",
     /// Turn a recording into another format
     Data(data::Data) = "data",
+    /// Keep the files of recordings by build-id, list and remove what is kept
+    BuildidCache(buildid_cache::BuildidCache) = "buildid-cache",
     /// List the events that can be counted here, each tried
     List(list::List) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do

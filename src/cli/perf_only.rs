@@ -49,7 +49,7 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
         "pmc record --overwrite --switch-output takes snapshots on SIGUSR2",
     ),
     (
-        &["archive", "buildid-cache"],
+        &["archive"],
         "keeps or rewrites recordings and their files",
         "perf does it with files that pmc writes; pmc report finds symbols by build-id where perf keeps them",
     ),

@@ -133,7 +133,7 @@ const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacks
 pub const OPTIONS: &[PerfOption] = &[
     // Of several commands.
     row(
-        "annotate, buildid-list, diff, evlist, inject, report, script",
+        "annotate, buildid-cache, buildid-list, diff, evlist, inject, report, script",
         "-f, --force",
         IsSo("a recording is read whoever owns it"),
     ),
@@ -164,6 +164,15 @@ pub const OPTIONS: &[PerfOption] = &[
     row("annotate", "--data-type[=<name>]", NO_TYPES),
     row("annotate", "--insn-stat", NO_TYPES),
     row("annotate", "--type-stat", NO_TYPES),
+    // buildid-cache
+    row(
+        "buildid-cache",
+        "-k, --kcore <file>",
+        Refused(
+            "the kernel's code is read where it is: /proc/kcore, or a vmlinux",
+            "pmc annotate --kcore FILE, with a copy of /proc/kcore",
+        ),
+    ),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
     row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),

@@ -278,13 +278,17 @@ pub struct Record {
     #[arg(short = 'B', long)]
     pub no_buildid: bool,
 
-    /// Accepted for perf's sake: pmc keeps no cache of recorded files
+    /// Do not keep the files that samples lie in (see pmc buildid-cache)
     #[arg(short = 'N', long)]
     pub no_buildid_cache: bool,
 
     /// Build-ids of all mapped files, not only of those with samples
     #[arg(long)]
     pub buildid_all: bool,
+
+    /// As -N: mappings carry their build-id anyway, wherever the kernel can tell it
+    #[arg(long, hide = true)]
+    pub buildid_mmap: bool,
 
     /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or
     /// fifo:CTL[,ACK]

@@ -3,6 +3,7 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
+mod buildid_cache;
 mod buildid_list;
 mod data;
 mod diff;
@@ -37,6 +38,7 @@ use crate::cli::perf_options::{self, Answer};
 use crate::cli::{Cli, Command};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
+use crate::symbol::options;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
@@ -55,6 +57,9 @@ pub fn main() -> Exit {
             return Exit::Usage;
         }
     };
+    if let Some(folder) = &cli.buildid_dir {
+        options::choose_build_id_folder(std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
+    }
     match answer_perf_options(&matches).and_then(|()| run(cli)) {
         Ok(exit) => exit,
         Err(error) => {
@@ -145,6 +150,7 @@ fn run(cli: Cli) -> Result<Exit> {
         }
         Command::Data(typed) => data::run(&data::Plan::new(&typed)?),
         Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
+        Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::Plan::new(typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

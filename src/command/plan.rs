@@ -41,25 +41,33 @@ pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Re
 /// When debuginfod servers shall be asked, and none is known.
 pub(super) fn symbol_options(typed: &SymbolFiles) -> Result<Options> {
     let environment = Options::from_environment();
-    let servers = match &typed.debuginfod {
-        _ if typed.no_debuginfod => None,
-        Some(Some(urls)) => Debuginfod::at(urls),
-        Some(None) | None => Debuginfod::from_environment(),
-    };
-    if typed.debuginfod.is_some() && servers.is_none() {
-        return Err(Error::usage("--debuginfod: there is no server to ask")
-            .why("DEBUGINFOD_URLS names none")
-            .try_this("--debuginfod=https://debuginfod.elfutils.org"));
-    }
+    let servers = if typed.no_debuginfod { None } else { debuginfod(typed.debuginfod.as_ref())? };
     Ok(Options {
         symfs: typed.symfs.clone(),
         kallsyms: typed.kallsyms.clone(),
         vmlinux: typed.vmlinux.clone(),
-        debuginfod: servers.map(Arc::new),
+        debuginfod: servers,
         debuginfod_cache: environment.debuginfod_cache.clone().filter(|_| !typed.no_debuginfod),
         cache: environment.cache.clone().filter(|_| !typed.no_cache),
         ..environment
     })
+}
+
+/// The servers that `--debuginfod`, or the environment without it, says.
+///
+/// # Errors
+/// When they shall be asked, and none is known.
+pub(super) fn debuginfod(typed: Option<&Option<String>>) -> Result<Option<Arc<Debuginfod>>> {
+    let servers = match typed {
+        Some(Some(urls)) => Debuginfod::at(urls),
+        Some(None) | None => Debuginfod::from_environment(),
+    };
+    if typed.is_some() && servers.is_none() {
+        return Err(Error::usage("--debuginfod: there is no server to ask")
+            .why("DEBUGINFOD_URLS names none")
+            .try_this("--debuginfod=https://debuginfod.elfutils.org"));
+    }
+    Ok(servers.map(Arc::new))
 }
 
 /// Which samples count.

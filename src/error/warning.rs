@@ -51,6 +51,7 @@ pub enum Warning {
     CopiesKept { samples: String },
     StacksCut { percent: f64 },
     RecordsLost,
+    FilesNotKept { why: String },
     Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
@@ -158,6 +159,9 @@ impl Warning {
                 format!("{percent:.1}% of the stacks are cut off where their copy ends")
             }
             Self::RecordsLost => "records were lost since the rings were full".to_owned(),
+            Self::FilesNotKept { why } => {
+                format!("the recording is whole, but its programs are not kept for later: {why}")
+            }
             Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
@@ -183,6 +187,7 @@ impl Warning {
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
             Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
+            Self::FilesNotKept { .. } => "-N keeps none; pmc --buildid-dir DIR record keeps them elsewhere",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",
             _ => "",

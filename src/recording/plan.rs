@@ -165,6 +165,8 @@ pub(crate) struct FilePlan {
     pub(crate) snapshots: bool,
     /// Whose build-ids stand in it.
     pub(crate) build_ids: BuildIdChoice,
+    /// Their files are kept in the cache by build-id.
+    pub(crate) keeps_files: bool,
 }
 
 impl FilePlan {

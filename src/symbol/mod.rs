@@ -14,6 +14,7 @@
 //! ```
 
 pub mod build_id;
+pub mod build_id_cache;
 pub mod code;
 mod cplusplus;
 pub mod debuginfod;
@@ -32,6 +33,7 @@ pub mod symbolizer;
 pub mod tables;
 
 pub use build_id::BuildId;
+pub use build_id_cache::{BuildIdCache, CacheEntry};
 pub use code::disassemble;
 pub use debuginfod::Debuginfod;
 pub use dwarf::lines;

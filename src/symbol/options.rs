@@ -1,7 +1,7 @@
 //! Where symbols may be looked for, as the user and the environment say it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::debuginfod::{self, Debuginfod};
 
@@ -36,14 +36,32 @@ pub struct Options {
     pub live: bool,
 }
 
+/// The cache by build-id that the command line names.
+static CHOSEN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names the cache by build-id, over what the environment says; the first to do so is heeded.
+pub fn choose_build_id_folder(folder: PathBuf) {
+    let _ = CHOSEN.set(folder);
+}
+
+/// The cache by build-id that is written: what was chosen, `PERF_BUILDID_DIR`, `~/.debug`.
+pub(super) fn build_id_folder() -> Option<PathBuf> {
+    let from_home = || folder("HOME").map(|home| home.join(".debug"));
+    CHOSEN.get().cloned().or_else(|| folder("PERF_BUILDID_DIR")).or_else(from_home)
+}
+
+/// An absolute path that the environment holds.
+fn folder(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 impl Options {
     /// The usual places: `/usr/lib/debug`, `~/.debug`, `$XDG_CACHE_HOME/pmc` or `~/.cache/pmc`.
     pub fn from_environment() -> Self {
-        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = folder("HOME");
         let cache_home = folder("XDG_CACHE_HOME").or_else(|| home.as_ref().map(|home| home.join(".cache")));
         let mut build_id_caches: Vec<PathBuf> = Vec::new();
-        build_id_caches.extend(folder("PERF_BUILDID_DIR"));
+        build_id_caches.extend(build_id_folder());
         build_id_caches.extend(home.as_ref().map(|home| home.join(".debug")));
         build_id_caches.extend(cache_home.as_ref().map(|cache| cache.join("perf/buildid")));
         Self {

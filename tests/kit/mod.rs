@@ -27,6 +27,7 @@ pub fn binary() -> &'static str {
 pub fn pmc() -> Command {
     let mut command = Command::new(binary());
     command.env_remove("PMC_CONFIG").env_remove("DEBUGINFOD_URLS");
+    command.env("PERF_CONFIG", "/dev/null").env("PERF_BUILDID_DIR", "/dev/null");
     command.env("LC_ALL", "C").env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }

@@ -90,6 +90,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     };
     let run = recording.run();
     say::wipe_status();
+    drop(signals);
     report(&plan, &sampled, run?)
 }
 
@@ -131,6 +132,11 @@ fn report(plan: &Plan, events: &[RecordedEvent], run: Run) -> Result<Exit> {
     }
     if lost > 0 {
         say::warn(&Warning::RecordsLost);
+    }
+    // The recording is whole by now, whatever becomes of this.
+    if run.failed.is_none() && !run.identified.is_empty() {
+        let kept = features::keep(&run.identified);
+        kept.unwrap_or_else(|error| say::warn(&Warning::FilesNotKept { why: error.headline() }));
     }
     run.failed.map_or(Ok(exit), Err)
 }

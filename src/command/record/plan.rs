@@ -158,6 +158,7 @@ impl Plan {
                 (_, true) => BuildIdChoice::All,
                 _ => BuildIdChoice::Hit,
             },
+            keeps_files: !(typed.no_buildid_cache || typed.buildid_mmap || is_stream),
         };
         Ok(Self {
             sample,

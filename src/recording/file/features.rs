@@ -3,19 +3,26 @@
 //! Receives the [`Host`] and what was recorded; hands on [`Features`]. What costs nothing to know is known at
 //! the start (and written into streams); the rest is added when a file ends.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use rustc_hash::FxHashMap;
 
 use crate::abi::attr::kind;
 use crate::counter::rings::Rings;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::cpu::{Processor, Topology};
 use crate::perfdata::feature::{
     BuildIdEntry, BuildIds, ClockData, CpuCount, CpuTopology, EventDesc, GroupDesc, NumaNode, PmuMapping,
     Raw, SampleTime,
 };
+use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
-use crate::symbol::{BuildId, identify};
+use crate::symbol::build_id_cache::KERNEL;
+use crate::symbol::{BuildId, BuildIdCache, Kind, Module, Options, identify};
 use crate::sys::clock;
 
 /// What is known at the start of any recording. `groups` holds the indices of each group's events.
@@ -88,38 +95,70 @@ pub(crate) fn at_the_start(
 }
 
 /// What only the records tell.
-pub(crate) fn at_the_end(
-    features: &mut Features,
-    tally: &RecordTally,
-    wanted: BuildIdChoice,
-    known: &mut KnownIds,
-) {
+pub(crate) fn at_the_end(features: &mut Features, tally: &RecordTally, files: &[Identified]) {
     features.sample_time = tally.times.map(|(first, last)| SampleTime { first: first.ns(), last: last.ns() });
-    let rows = build_ids(tally, wanted, known);
+    let rows = build_ids(files);
     features.build_ids = (!rows.is_empty()).then_some(BuildIds(rows));
+}
+
+/// A file that the recording means.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Identified {
+    pub(crate) file: HitFile,
+    pub(crate) id: BuildId,
 }
 
 /// What was found out by looking into files, by whether it is the kernel's and its name: each is looked into
 /// once.
 pub(crate) type KnownIds = FxHashMap<(bool, Vec<u8>), Option<BuildId>>;
 
-/// The build-ids of the files that are wanted, as far as they were seen until now.
-pub(crate) fn build_ids(
+/// The files that are wanted and have a build-id, as far as they were seen until now.
+pub(crate) fn identified(
     tally: &RecordTally,
     wanted: BuildIdChoice,
     known: &mut KnownIds,
-) -> Vec<BuildIdEntry> {
+) -> Vec<Identified> {
     if wanted == BuildIdChoice::None {
         return Vec::new();
     }
-    tally.build_ids(wanted == BuildIdChoice::All, |file| {
-        let find = || identify::build_id(&file.name, file.is_kernel, file.pid);
+    let files = tally.files(wanted == BuildIdChoice::All).into_iter().filter_map(|mut file| {
         let id = match &file.build_id {
             Some(id) => BuildId::new(id),
-            None => *known.entry((file.is_kernel, file.name.clone())).or_insert_with(find),
-        };
-        id.map(|id| id.bytes().to_vec())
-    })
+            None => *known
+                .entry((file.is_kernel, file.name.clone()))
+                .or_insert_with(|| identify::build_id(&file.name, file.is_kernel, file.pid)),
+        }?;
+        // The kernel's mapping has the name of a symbol behind it.
+        if file.name.starts_with(KERNEL.as_bytes()) {
+            file.name.truncate(KERNEL.len());
+        }
+        Some(Identified { file, id })
+    });
+    let mut files: Vec<Identified> = files.collect();
+    files.dedup_by(|a, b| a.file.name == b.file.name && a.id == b.id);
+    files
+}
+
+/// Their rows, as a recording has them.
+pub(crate) fn build_ids(files: &[Identified]) -> Vec<BuildIdEntry> {
+    files.iter().map(|Identified { file, id }| file.entry(id.bytes().to_vec())).collect()
+}
+
+/// Keeps the files where perf, too, looks for them by build-id.
+///
+/// # Errors
+/// No place for them, and what the kernel says of it.
+pub(crate) fn keep(files: &[Identified]) -> Result<()> {
+    let cache = BuildIdCache::usual()
+        .ok_or_else(|| Error::new("there is no place for them, since HOME is not set"))?;
+    let options = Options::from_environment();
+    for Identified { file, id } in files {
+        let path = Path::new(OsStr::from_bytes(&file.name));
+        let kind = if path == Path::new("[vdso]") { Kind::Vdso } else { Kind::File };
+        let pid = u32::try_from(file.pid).ok();
+        cache.keep(&Module { kind, build_id: Some(*id), pid, ..Module::file(path) }, &options)?;
+    }
+    Ok(())
 }
 
 fn cpu_count(host: &Host) -> CpuCount {

@@ -8,6 +8,8 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashSet;
+
 use super::{features, rotation};
 use crate::abi::sample_type;
 use crate::error::{Error, Result};
@@ -81,6 +83,8 @@ pub(crate) struct Output<'a> {
     each_note: Duration,
     noted: usize,
     known_ids: features::KnownIds,
+    /// Files that are to be kept.
+    pub(crate) identified: FxHashSet<features::Identified>,
 }
 
 /// When build-ids are noted for the first time.
@@ -150,6 +154,7 @@ impl<'a> Output<'a> {
             each_note: FIRST_NOTE,
             noted: 0,
             known_ids: features::KnownIds::default(),
+            identified: FxHashSet::default(),
         };
         output.writer = Some(output.begin(true)?);
         Ok(output)
@@ -321,7 +326,8 @@ impl<'a> Output<'a> {
         }
         self.each_note *= 2;
         self.next_note = now + self.each_note;
-        let rows = features::build_ids(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        let files = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        let rows = features::build_ids(&files);
         if rows.len() <= self.noted {
             return Ok(());
         }
@@ -386,7 +392,11 @@ impl<'a> Output<'a> {
                 self.events.twins.iter().map(|twin| (twin.attr.clone(), twin.name(), twin.ids.clone())),
             );
         }
-        features::at_the_end(&mut features, &self.tally, self.plan.build_ids, &mut self.known_ids);
+        let identified = features::identified(&self.tally, self.plan.build_ids, &mut self.known_ids);
+        features::at_the_end(&mut features, &self.tally, &identified);
+        if self.plan.keeps_files {
+            self.identified.extend(identified);
+        }
         let (records, is_cut) = (writer.bytes(), writer.is_cut());
         let finished = writer.finish(&features);
         let mut totals = self.totals();

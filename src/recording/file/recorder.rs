@@ -13,6 +13,7 @@ use std::convert::Infallible;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
+use super::features::Identified;
 use super::output::{Output, Totals};
 use super::rotation::Schedule;
 use crate::abi::{Attr, read_format, sample_type};
@@ -89,6 +90,8 @@ pub(crate) struct Run {
     pub(crate) kept: u64,
     /// How chains end that were made while recording.
     pub(crate) ends: Ends,
+    /// Files to keep, in the order of their names.
+    pub(crate) identified: Vec<Identified>,
 }
 
 impl Recording<'_> {
@@ -125,7 +128,10 @@ impl Recording<'_> {
             // Closing tracepoints takes the kernel its time; nobody needs to wait for it.
             process::close_behind();
         }
+        let mut identified: Vec<Identified> = recorder.output.identified.drain().collect();
+        identified.sort_unstable_by(|a, b| a.file.cmp(&b.file));
         Ok(Run {
+            identified,
             files: match recorder.output.files.as_slice() {
                 [] => vec![file.path.clone()],
                 several => several.to_vec(),

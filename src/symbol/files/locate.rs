@@ -51,7 +51,7 @@ impl ModuleFiles {
 pub fn locate(module: &Module, options: &Options) -> ModuleFiles {
     let mut found = ModuleFiles::default();
     match module.kind {
-        Kind::Vdso if options.live || module.build_id.is_some() => own_vdso(module, &mut found),
+        Kind::Vdso if options.live || module.build_id.is_some() => vdso(module, options, &mut found),
         Kind::Vdso => found.missing.push(Missing::Unknown),
         _ => own_file(module, options, &mut found),
     }
@@ -181,14 +181,19 @@ fn check(image: &Image, recorded: Option<BuildId>) -> Result<(), Missing> {
     Err(Missing::OtherBuild { path: image.path.clone(), recorded, found: there })
 }
 
-/// The vdso of our own process, which is that of every process of this kernel and word size.
-fn own_vdso(module: &Module, found: &mut ModuleFiles) {
+/// The vdso of our own process, which is that of every process of this kernel and word size, or one that is
+/// kept of another kernel.
+fn vdso(module: &Module, options: &Options, found: &mut ModuleFiles) {
+    let kept = || cached(module.build_id?, "vdso", options).find_map(|path| Image::open(&path).ok());
     match read_own_vdso() {
         Ok(bytes) => {
             let image = Image::held("[vdso]", bytes);
             match check(&image, module.build_id) {
                 Ok(()) => found.binary = Some(image),
-                Err(missing) => found.missing.push(missing),
+                Err(missing) => match kept().filter(|image| check(image, module.build_id).is_ok()) {
+                    Some(image) => found.binary = Some(image),
+                    None => found.missing.push(missing),
+                },
             }
         }
         Err(error) => found
@@ -309,7 +314,7 @@ fn supplement(image: &Image, options: &Options) -> Option<Image> {
 }
 
 /// An absolute path below another root.
-fn below(root: &Path, path: &Path) -> PathBuf {
+pub(in crate::symbol) fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 

@@ -1,0 +1,123 @@
+//! `pmc buildid-cache`: files of recordings, kept by build-id where perf keeps them.
+//!
+//! Wires the cache, the reader of recordings and the view. One file that cannot be had does not keep the
+//! others from being done; it is said, and the status tells.
+
+mod plan;
+
+use std::io::{BufWriter, Write, stdout};
+use std::path::Path;
+
+pub(super) use plan::Plan;
+use plan::Step;
+
+use crate::analysis::header;
+use crate::error::{Error, Exit, Result, say};
+use crate::perfdata::Reader;
+use crate::symbol::{BuildId, BuildIdCache, CacheEntry, Image, Module, elf};
+use crate::view;
+
+/// Runs it.
+///
+/// # Errors
+/// No place for a cache, a recording that cannot be read, and those of writing.
+pub(super) fn run(plan: &Plan) -> Result<Exit> {
+    let cache = BuildIdCache::usual().ok_or_else(|| {
+        Error::new("there is no build-id cache")
+            .why("HOME is not set")
+            .try_this("pmc --buildid-dir DIR buildid-cache …")
+    })?;
+    let mut exit = Exit::Done;
+    for step in &plan.steps {
+        match done(step, plan, &cache) {
+            Ok(said) if plan.says => said.iter().for_each(say::note),
+            Ok(_) => {}
+            Err(error) if error.is_quiet() => return Err(error),
+            Err(error) => {
+                say::error(&error);
+                exit = Exit::Failure;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// Does one thing; hands on what was done, a line for each file.
+fn done(step: &Step, plan: &Plan, cache: &BuildIdCache) -> Result<Vec<String>> {
+    let line = |what: &str, id: BuildId, path: &Path| vec![format!("{what} {id} {}", path.display())];
+    match step {
+        Step::Add(path) | Step::Update(path) => {
+            let (module, id) = module(path, plan)?;
+            if let (Step::Update(_), Some(entry)) = (step, cache.of(id)) {
+                cache.remove(&entry)?;
+            }
+            let is_new = cache.keep(&module, &plan.symbols)?;
+            Ok(line(if is_new { "kept" } else { "kept before:" }, id, path))
+        }
+        Step::Remove(path) => {
+            let id = build_id(path)?;
+            let entry = cache.of(id).ok_or_else(|| nothing_kept(path))?;
+            cache.remove(&entry).map(|()| line("removed", id, path))
+        }
+        Step::Purge(path) => {
+            let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let entries =
+                cache.entries()?.into_iter().filter(|entry| entry.name == real || entry.name == *path);
+            let entries: Vec<_> = entries.collect();
+            if entries.is_empty() {
+                return Err(nothing_kept(path));
+            }
+            entries.iter().map(|entry| removed(cache, entry)).collect()
+        }
+        Step::PurgeAll => cache.entries()?.iter().map(|entry| removed(cache, entry)).collect(),
+        Step::Missing(path) => {
+            let mut rows = header::of(&Reader::open(path)?).build_ids;
+            rows.retain(|(id, _)| BuildId::parse(id).is_none_or(|id| !cache.holds(id)));
+            print(&rows)
+        }
+        Step::List => {
+            let (sound, damaged): (Vec<_>, Vec<_>) =
+                cache.entries()?.into_iter().partition(|entry| cache.holds(entry.id));
+            let rows: Vec<_> =
+                sound.iter().map(|entry| (entry.id.to_string(), entry.name.display().to_string())).collect();
+            print(&rows)?;
+            let damaged = damaged.iter().map(|entry| line("damaged:", entry.id, &entry.name).remove(0));
+            Ok(damaged.collect())
+        }
+    }
+}
+
+fn removed(cache: &BuildIdCache, entry: &CacheEntry) -> Result<String> {
+    cache.remove(entry).map(|()| format!("removed {} {}", entry.id, entry.name.display()))
+}
+
+fn print(rows: &[(String, String)]) -> Result<Vec<String>> {
+    let mut out = BufWriter::new(stdout().lock());
+    let written = view::header::build_ids(&mut out, rows).and_then(|()| out.flush());
+    written.map(|()| Vec::new()).map_err(|error| Error::output("the list of build-ids", error))
+}
+
+fn nothing_kept(path: &Path) -> Error {
+    Error::new(format!("nothing is kept of {}", path.display())).try_this("pmc buildid-cache -l")
+}
+
+/// A file as its process sees it, or as we do.
+fn module(path: &Path, plan: &Plan) -> Result<(Module, BuildId)> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let root = plan.pid.map(|pid| Path::new("/proc").join(pid.to_string()).join("root"));
+    let seen = root.map(|root| root.join(absolute.strip_prefix("/").unwrap_or(&absolute)));
+    let id = build_id(seen.as_deref().unwrap_or(path))?;
+    Ok((Module { build_id: Some(id), pid: plan.pid, ..Module::file(absolute) }, id))
+}
+
+fn build_id(path: &Path) -> Result<BuildId> {
+    let image = Image::open(path).map_err(|error| Error::io(format!("reading {}", path.display()), error))?;
+    let file = image
+        .elf()
+        .map_err(|error| Error::new(format!("{} is no program or library: {error}", path.display())))?;
+    elf::build_id(&file).ok_or_else(|| {
+        Error::new(format!("{} has no build-id", path.display()))
+            .why("it was linked without --build-id")
+            .try_this("gcc -Wl,--build-id")
+    })
+}

@@ -1,0 +1,297 @@
+//! perf's cache of files by build-id: what was recorded stays readable when programs are replaced.
+//!
+//! Receives the name and build-id of a piece of code; keeps its file where perf looks for it, lists what is
+//! kept, removes it. Decides what counts as kept: a file whose own build-id is that of its entry; all else is
+//! replaced by the next who has the right one. Reading the cache is [`locate`](super::files::locate)'s.
+//!
+//! ```text
+//!   CACHE/.build-id/ab/cdef…  ->  ../../usr/lib/libc.so.6/abcdef…
+//!   CACHE/usr/lib/libc.so.6/abcdef…/elf, debug    the file, and its separate debug file
+//!   CACHE/[kernel.kallsyms]/abcdef…/kallsyms      the kernel's list of functions
+//!   CACHE/[vdso]/abcdef…/vdso
+//! ```
+//! Files are hard links where the cache is on the same file system, and copies elsewhere: nothing is copied
+//! twice. A program that is installed anew is another file; one that is overwritten where it stands changes
+//! in the cache, too, and is told by its build-id.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use super::files::image::Image;
+use super::files::{elf, locate};
+use super::{BuildId, Module, Options, kernel, options};
+use crate::error::{Error, Result};
+use crate::sys::file_map::{FileMap, open_regular};
+
+/// The kernel's entry.
+pub const KERNEL: &str = "[kernel.kallsyms]";
+const VDSO: &str = "[vdso]";
+
+/// The folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildIdCache(PathBuf);
+
+/// What is kept for a build-id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CacheEntry {
+    /// The build-id.
+    pub id: BuildId,
+    /// The path that the file had, or a name in brackets.
+    pub name: PathBuf,
+    /// Where it is kept, below the cache.
+    folder: PathBuf,
+}
+
+impl BuildIdCache {
+    /// The one that is written; `None` where no place is known for it.
+    pub fn usual() -> Option<Self> {
+        options::build_id_folder().map(Self)
+    }
+
+    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has another
+    /// build-id by now, is not kept; and nothing is in `/dev/null`.
+    ///
+    /// # Errors
+    /// What the kernel says of the cache's folders and files.
+    pub fn keep(&self, module: &Module, options: &Options) -> Result<bool> {
+        let is_off = self.0 == Path::new("/dev/null");
+        let wanted = module.build_id.filter(|id| !is_off && !self.holds(*id));
+        let Some(id) = wanted else { return Ok(false) };
+        let name = module.path.to_string_lossy();
+        if name == KERNEL {
+            let Some(list) = running_kallsyms(id) else { return Ok(false) };
+            let folder = self.folder(Path::new(KERNEL), id)?;
+            self.put(&folder.join("kallsyms"), |to| copy_into(&list[..], to, 0o644))?;
+            return self.link(id, Path::new(KERNEL)).map(|()| true);
+        }
+        if name == VDSO {
+            let Some(image) = locate::locate(module, options).binary else { return Ok(false) };
+            let folder = self.folder(Path::new(VDSO), id)?;
+            self.put(&folder.join("vdso"), |to| copy_into(&image[..], to, 0o600))?;
+            return self.link(id, Path::new(VDSO)).map(|()| true);
+        }
+        let Some((path, file, is_ours)) = open_of_build(module, id) else { return Ok(false) };
+        let name = if is_ours { &path } else { locate::strip_deleted(&module.path) };
+        if name.components().any(|part| part == Component::ParentDir) {
+            return Ok(false);
+        }
+        let folder = self.folder(name, id)?;
+        self.put(&folder.join("elf"), |to| link_or_copy(is_ours.then_some(&path), &file, to))?;
+        let binary = FileMap::of(&file).ok().map(|map| Image::mapped(&path, map));
+        let mut found = locate::ModuleFiles { binary, ..Default::default() };
+        locate::complete(module, options, &mut found);
+        if let Some(debug) = found.debug.map(|image| image.path).filter(|path| !path.starts_with(&self.0)) {
+            let real = fs::canonicalize(&debug).unwrap_or(debug);
+            // Whoever analyses here finds it where it is: it is worth no copy.
+            let _ = self.put(&folder.join("debug"), |to| fs::hard_link(&real, to));
+        }
+        self.link(id, name).map(|()| true)
+    }
+
+    /// Whether the right file is kept.
+    pub fn holds(&self, id: BuildId) -> bool {
+        let place = self.0.join(".build-id").join(id.path());
+        let whole = |name: &str| {
+            let Ok(image) = Image::open(&place.join(name)) else { return false };
+            // Modules of the kernel may be packed: then nobody can say.
+            image.elf().map_or_else(
+                |_| is_packed(&image),
+                |file| elf::build_id(&file).is_some_and(|it| it.same(&id)),
+            )
+        };
+        whole("elf") || whole("vdso") || place.join("kallsyms").metadata().is_ok_and(|list| list.len() > 0)
+    }
+
+    /// What is kept, by build-id; also what is damaged.
+    ///
+    /// # Errors
+    /// What the kernel says of the folder, but that it is not there.
+    pub fn entries(&self) -> Result<Vec<CacheEntry>> {
+        let top = self.0.join(".build-id");
+        let folders = match fs::read_dir(&top) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            folders => folders.map_err(|error| Error::io(format!("reading {}", top.display()), error))?,
+        };
+        let links = folders.flatten().flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
+        let mut entries: Vec<CacheEntry> =
+            links.flatten().filter_map(|link| self.entry(&link.path())).collect();
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// What a link stands for, if it leads to a place in the cache.
+    fn entry(&self, link: &Path) -> Option<CacheEntry> {
+        let hex = format!("{}{}", link.parent()?.file_name()?.to_str()?, link.file_name()?.to_str()?);
+        let target = fs::read_link(link).ok()?;
+        let folder = target.strip_prefix("../..").ok()?;
+        let is_inside = folder.components().all(|part| matches!(part, Component::Normal(_)));
+        let name = folder.parent().filter(|_| is_inside)?;
+        let in_brackets = name.to_str().is_some_and(|name| name.starts_with('['));
+        let name = if in_brackets { name.to_owned() } else { Path::new("/").join(name) };
+        Some(CacheEntry { id: BuildId::parse(&hex)?, name, folder: folder.to_owned() })
+    }
+
+    /// The entry of a build-id, damaged or not.
+    pub fn of(&self, id: BuildId) -> Option<CacheEntry> {
+        self.entry(&self.0.join(".build-id").join(id.path()))
+    }
+
+    /// The two places of an entry below the cache, for whoever packs them up.
+    pub fn places(entry: &CacheEntry) -> [PathBuf; 2] {
+        [Path::new(".build-id").join(entry.id.path()), entry.folder.clone()]
+    }
+
+    /// Removes an entry, and folders that are empty without it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remove(&self, entry: &CacheEntry) -> Result<()> {
+        let [link, folder] = Self::places(entry).map(|place| self.0.join(place));
+        fs::remove_file(&link).map_err(|error| Error::io(format!("removing {}", link.display()), error))?;
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io(format!("removing {}", folder.display()), error));
+            }
+            _ => {}
+        }
+        for place in [link, folder] {
+            let above = place.ancestors().skip(1).take_while(|above| *above != self.0);
+            above.take_while(|above| fs::remove_dir(above).is_ok()).for_each(drop);
+        }
+        Ok(())
+    }
+
+    /// The folder of an entry, made if it is not there.
+    fn folder(&self, name: &Path, id: BuildId) -> Result<PathBuf> {
+        let folder = locate::below(&self.0, name).join(id.to_string());
+        let make = |folder: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
+        // What others may not see in our home stays hidden: links keep their files' modes.
+        make(&self.0, 0o700)
+            .and_then(|()| make(&folder, 0o755))
+            .map_err(|error| self.failed(&folder, error))?;
+        Ok(folder)
+    }
+
+    /// Makes a file beside its place, then moves it there: it is whole or not there.
+    fn put(&self, place: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+        let beside = place.with_extension(format!("{}.new", std::process::id()));
+        let made = make(&beside).and_then(|()| fs::rename(&beside, place));
+        // Two links to one file are left as they are by a renaming.
+        let _ = fs::remove_file(&beside);
+        made.map_err(|error| self.failed(place, error))
+    }
+
+    fn link(&self, id: BuildId, name: &Path) -> Result<()> {
+        let link = self.0.join(".build-id").join(id.path());
+        let target = locate::below(Path::new("../.."), name).join(id.to_string());
+        let above = link.parent().unwrap_or(&self.0);
+        fs::create_dir_all(above).map_err(|error| self.failed(above, error))?;
+        self.put(&link, |to| std::os::unix::fs::symlink(&target, to))
+    }
+
+    fn failed(&self, place: &Path, error: io::Error) -> Error {
+        Error::io(format!("keeping {} in the build-id cache", place.display()), error)
+            .try_this("--buildid-dir FOLDER before the command's name, for a cache elsewhere")
+    }
+}
+
+/// A module's file with this build-id, where we or its process see it; whether it is our own path.
+fn open_of_build(module: &Module, id: BuildId) -> Option<(PathBuf, File, bool)> {
+    let path = locate::strip_deleted(&module.path);
+    let ours = fs::canonicalize(path).ok().map(|path| (path, true));
+    let below = path.strip_prefix("/").ok()?;
+    let theirs =
+        module.pid.map(|pid| (Path::new("/proc").join(pid.to_string()).join("root").join(below), false));
+    ours.into_iter().chain(theirs).find_map(|(path, is_ours)| {
+        let file = open_regular(&path, true).ok()?;
+        let image = Image::mapped(&path, FileMap::of(&file).ok()?);
+        let same = match image.elf() {
+            Ok(file) => elf::build_id(&file).is_some_and(|there| there.same(&id)),
+            Err(_) => is_packed(&image),
+        };
+        same.then_some((path, file, is_ours))
+    })
+}
+
+/// A module of the kernel as distributions pack them: gzip, xz, zstd.
+fn is_packed(bytes: &[u8]) -> bool {
+    [&b"\x1f\x8b"[..], b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"].iter().any(|magic| bytes.starts_with(magic))
+}
+
+/// A link if the file has a path that can have one, else a copy.
+fn link_or_copy(path: Option<&PathBuf>, file: &File, to: &Path) -> io::Result<()> {
+    const SET_ID: u32 = 0o6000;
+    let mode = file.metadata()?.mode();
+    // A second name would keep a program with another's rights alive when it is replaced.
+    match path.filter(|_| mode & SET_ID == 0).map(|path| fs::hard_link(path, to)) {
+        Some(Ok(())) => Ok(()),
+        _ => copy_into(file, to, mode & 0o777),
+    }
+}
+
+fn copy_into(mut from: impl Read, to: &Path, mode: u32) -> io::Result<()> {
+    let mut to = File::options().write(true).create_new(true).mode(mode).open(to)?;
+    io::copy(&mut from, &mut to).map(drop)
+}
+
+/// The running kernel's list, if it is that kernel, and shows addresses.
+fn running_kallsyms(id: BuildId) -> Option<Vec<u8>> {
+    kernel::running_build_id().filter(|running| running.same(&id))?;
+    let list = fs::read("/proc/kallsyms").ok()?;
+    let is_hidden = |line: &[u8]| line.starts_with(b"0000000000000000") || line.is_empty();
+    let shows = !list.split(|byte| *byte == b'\n').all(is_hidden);
+    shows.then_some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_lead_out_of_the_cache_are_none_of_its_entries() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BuildIdCache(folder.path().join("cache"));
+        assert_eq!(cache.entries().unwrap(), []);
+        let (ids, victim) = (folder.path().join("cache/.build-id/ab"), folder.path().join("victim"));
+        fs::create_dir_all(&ids).unwrap();
+        fs::create_dir(&victim).unwrap();
+        let ways =
+            ["../../../victim", "../../x/../../victim/", victim.to_str().unwrap(), "../..", "../../one"];
+        for (number, way) in ways.iter().enumerate() {
+            std::os::unix::fs::symlink(way, ids.join(format!("{number:02}"))).unwrap();
+        }
+        std::os::unix::fs::symlink("../../a/b/abff", ids.join("ff")).unwrap();
+        std::os::unix::fs::symlink("../../a/b/abff", ids.join("no hex")).unwrap();
+        let entries = cache.entries().unwrap();
+        let names: Vec<&Path> = entries.iter().map(|entry| &*entry.name).collect();
+        assert_eq!(names, [Path::new("/"), Path::new("/a/b")]);
+        entries.iter().try_for_each(|entry| cache.remove(entry)).unwrap();
+        assert!(victim.exists() && cache.entries().unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_a_file_of_that_build_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = BuildIdCache(folder.path().join("cache"));
+        let own = std::env::current_exe().unwrap();
+        let id = {
+            let image = Image::open(&own).unwrap();
+            elf::build_id(&image.elf().unwrap())
+        };
+        let Some(id) = id else { return };
+        let options =
+            Options { debug_dirs: Vec::new(), build_id_caches: Vec::new(), ..Options::from_environment() };
+        let module = |id| Module { build_id: id, ..Module::file(&own) };
+        for other in [None, BuildId::new(&[1; 20])] {
+            assert!(!cache.keep(&module(other), &options).unwrap() && !cache.0.exists());
+        }
+        assert!(cache.keep(&module(Some(id)), &options).unwrap());
+        assert!(!cache.keep(&module(Some(id)), &options).unwrap() && cache.holds(id));
+        let entry = cache.of(id).unwrap();
+        assert_eq!(entry.name, fs::canonicalize(&own).unwrap());
+        cache.remove(&entry).unwrap();
+        assert!(!cache.holds(id) && fs::read_dir(&cache.0).unwrap().next().is_none());
+    }
+}

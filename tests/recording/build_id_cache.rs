@@ -1,0 +1,137 @@
+//! Files of recordings, kept by build-id where perf keeps them: `record` fills the cache, `buildid-cache` tends it, perf
+//! reads what pmc put there and the other way.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::kit::lab::Lab;
+use crate::kit::{self, Ran};
+
+const SPIN: &str = "int spin(void) { for (volatile long i = 0; i < 200000000; i++); return 0; } int main(void) { return spin(); }";
+
+struct Cache<'a> {
+    lab: &'a Lab,
+    folder: PathBuf,
+}
+
+impl<'a> Cache<'a> {
+    fn new(lab: &'a Lab, name: &str) -> Self {
+        Self { lab, folder: lab.path(name) }
+    }
+
+    /// `pmc --buildid-dir FOLDER WORDS…`, in the lab.
+    fn pmc(&self, words: &[&str]) -> Ran {
+        let mut command = kit::pmc();
+        command.env_remove("PERF_BUILDID_DIR").current_dir(self.lab.path(""));
+        command.arg("--buildid-dir").arg(&self.folder).args(words).output().unwrap().into()
+    }
+
+    fn perf(&self, words: &[&str]) -> Ran {
+        let mut command = Command::new("perf");
+        command.arg("--buildid-dir").arg(&self.folder).args(words).current_dir(self.lab.path(""));
+        command.output().unwrap().into()
+    }
+
+    fn list(&self) -> String {
+        self.pmc(&["buildid-cache", "-l"]).expect(0).stdout
+    }
+
+    /// The `elf` of what is kept under a path.
+    fn elf(&self, program: &Path) -> PathBuf {
+        let above = self.folder.join(program.strip_prefix("/").unwrap());
+        std::fs::read_dir(above).unwrap().next().unwrap().unwrap().path().join("elf")
+    }
+}
+
+#[test]
+fn files_are_kept_listed_and_removed_as_perf_does() {
+    let Some(lab) = Lab::new() else { return };
+    let cache = Cache::new(&lab, "cache");
+    let program = lab.build("prog", "int main(void) { return 0; }", &["-Wl,--build-id=sha1"]);
+    let other = lab.build("other", "int main(void) { return 1; }", &["-Wl,--build-id=md5"]);
+    let name = program.to_str().unwrap();
+    cache.pmc(&["buildid-cache", "-l"]).expect(0).prints(&[""]);
+    cache.pmc(&["buildid-cache", "-v", "-a", "prog,other"]).expect(0).says(&["kept", "prog"]);
+    cache.pmc(&["buildid-cache", "-v", "-a", "prog"]).expect(0).says(&["kept before"]);
+    assert!(cache.list().contains(name) && cache.list().lines().count() == 2);
+    assert_eq!(cache.perf(&["buildid-cache", "-l"]).stdout, cache.list());
+    assert_eq!(std::fs::read(cache.elf(&program)).unwrap(), std::fs::read(&program).unwrap());
+    // What perf puts there, pmc lists and removes.
+    cache.pmc(&["buildid-cache", "-r", "other"]).expect(0);
+    assert!(!cache.folder.join(other.strip_prefix("/").unwrap()).exists());
+    cache.perf(&["buildid-cache", "-a", "other"]).expect(0);
+    assert_eq!(cache.list().lines().count(), 2);
+    // Under one path, a build later.
+    std::fs::rename(&other, &program).unwrap();
+    cache.pmc(&["buildid-cache", "-u", "prog"]).expect(0);
+    cache.pmc(&["buildid-cache", "-p", "prog"]).expect(0);
+    assert_eq!(cache.list().lines().filter(|line| line.ends_with(name)).count(), 0, "{}", cache.list());
+    cache.pmc(&["buildid-cache", "-p", "prog"]).expect(1).says(&["nothing is kept", "try:"]);
+    cache.pmc(&["buildid-cache", "-a", "prog", "-P"]).expect(0);
+    assert_eq!((cache.list(), cache.perf(&["buildid-cache", "-l"]).stdout), Default::default());
+    let own = std::process::id().to_string();
+    cache.pmc(&["buildid-cache", "--target-ns", &own, "-a", name, "-l"]).expect(0).prints(&[name]);
+    cache
+        .pmc(&["buildid-cache", "-a", "prog.c,no-file", "-l"])
+        .expect(1)
+        .says(&["no program", "ENOENT"])
+        .prints(&[name]);
+    cache.pmc(&["buildid-cache", "-k", "/proc/kcore"]).expect(2).says(&["why:", "try:"]);
+    cache.pmc(&["buildid-cache"]).expect(2).says(&["try:"]);
+}
+
+#[test]
+fn a_recording_keeps_what_it_hit() {
+    let Some(lab) = Lab::new() else { return };
+    let cache = Cache::new(&lab, "cache");
+    let program = lab.build("spin", SPIN, &[]);
+    let record =
+        |options: &[&str]| cache.pmc(&[&["record", "-e", "cpu-clock:u"], options, &["./spin"]].concat());
+    for none in [&["-N"][..], &["-B"], &["--buildid-mmap"]] {
+        record(none).expect(0);
+        assert!(!cache.folder.exists(), "{none:?}");
+    }
+    record(&[]).expect(0);
+    let name = program.to_str().unwrap();
+    assert!(cache.list().contains(name), "{}", cache.list());
+    assert_eq!(cache.pmc(&["buildid-cache", "-M", "perf.data"]).expect(0).stdout, "");
+    assert_eq!(cache.perf(&["buildid-cache", "-M", "perf.data"]).stdout, "");
+    // The program is gone: both find its names by its build-id.
+    std::fs::remove_file(&program).unwrap();
+    cache.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["spin"]);
+    let theirs = cache.perf(&["report", "--stdio", "-s", "sym"]);
+    assert!(theirs.stdout.contains("] spin"), "{theirs:?}");
+    assert!(!Cache::new(&lab, "none").pmc(&["report", "--stdio", "--no-cache"]).stdout.contains("] spin"));
+    // And what perf kept.
+    lab.build("spin", SPIN, &[]);
+    let theirs = Cache::new(&lab, "theirs");
+    theirs.perf(&["record", "-o", "perf.data", "-e", "cpu-clock:u", "./spin"]).expect(0);
+    assert_eq!(theirs.pmc(&["buildid-cache", "-M", "perf.data"]).expect(0).stdout, "");
+    std::fs::remove_file(&program).unwrap();
+    theirs.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["spin"]);
+}
+
+#[test]
+fn what_is_damaged_is_said_and_kept_anew() {
+    let Some(lab) = Lab::new() else { return };
+    let cache = Cache::new(&lab, "cache");
+    let program = lab.build("spin", SPIN, &[]);
+    cache.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0);
+    let (elf, whole) = (cache.elf(&program), std::fs::read(&program).unwrap());
+    std::fs::remove_file(&elf).unwrap();
+    std::fs::write(&elf, &whole[..whole.len() / 2]).unwrap();
+    assert!(!cache.list().contains("spin"));
+    cache.pmc(&["buildid-cache", "-v", "-l"]).expect(0).says(&["damaged", "spin"]);
+    cache.pmc(&["buildid-cache", "-M", "perf.data"]).expect(0).prints(&["spin"]);
+    cache.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0);
+    assert_eq!(std::fs::read(&elf).unwrap(), whole);
+    // A cache that cannot be one costs no recording.
+    let file = Cache { lab: &lab, folder: lab.path("spin.c") };
+    file.pmc(&["record", "-e", "cpu-clock:u", "./spin"]).expect(0).says(&["the recording is whole", "-N"]);
+    cache.pmc(&["report", "--stdio"]).expect(0).prints(&["spin"]);
+    let mut homeless = kit::pmc();
+    homeless.env_remove("HOME").env_remove("PERF_BUILDID_DIR").current_dir(lab.path(""));
+    let ran: Ran = homeless.args(["record", "-e", "cpu-clock:u", "./spin"]).output().unwrap().into();
+    ran.expect(0).says(&["HOME is not set"]);
+}
