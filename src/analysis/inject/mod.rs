@@ -103,7 +103,7 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     let listed = hits.as_ref().zip(request.build_ids).map(|(tally, of)| list(tally, of, &ids));
     let mappings = hits.as_ref().zip(request.mappings);
     // What is called from copied stacks is known only when they are unwound.
-    let has_copies = session.reader.layouts().iter().any(|layout| Lost::takes(layout));
+    let has_copies = session.reader.layouts().iter().any(Lost::takes);
     let mappings = mappings.map(|(tally, of)| {
         let of = if has_copies { Files::All } else { of };
         mappings::Mappings::new(tally, of, &ids)
