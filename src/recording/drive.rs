@@ -251,8 +251,8 @@ fn waiting_for_command(error: io::Error) -> Error {
     Error::io("waiting for the command", error)
 }
 
-/// Everything that wakes the loop, in one set. Rings are in it by their index, those of triggers by theirs from
-/// [`TRIGGERS`] on, the others by these numbers.
+/// Everything that wakes the loop, in one set. Rings are in it by their index, those of triggers by theirs
+/// from [`TRIGGERS`] on, the others by these numbers.
 struct Wakers {
     all: OwnedFd,
 }
