@@ -151,7 +151,7 @@ impl AnalysisRequest {
                 let mut names: Vec<&str> = SortKey::names().collect();
                 let of_formats = formats.iter().flat_map(|format| &format.fields);
                 names.extend(of_formats.map(|field| field.name.as_str()));
-                let near = text::nearest(&typed.field, names.into_iter(), 3).join(" or ");
+                let near = text::nearest(&typed.field, names, 3).join(" or ");
                 let error = Error::usage(format!(
                     "{:?} is neither a sort key nor a field of a tracepoint in the recording",
                     typed.field
