@@ -136,6 +136,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
+    row("kallsyms", "-v, --verbose", IsSo("a list that cannot be read is always said")),
     // buildid-cache
     row(
         "buildid-cache",

@@ -23,7 +23,7 @@ use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
 use crate::recording::synthesize::is_path;
 use crate::symbol::build_id_cache::KERNEL;
-use crate::symbol::{BuildId, BuildIdCache, Image, Kind, Module, Options, elf, kernel};
+use crate::symbol::{BuildId, BuildIdCache, Image, Module, Options, elf, kernel};
 use crate::sys::clock;
 
 /// What is known at the start.
@@ -156,9 +156,8 @@ pub(crate) fn keep(files: &[Identified]) -> Result<()> {
     let options = Options::from_environment();
     for Identified { file, id } in files {
         let path = Path::new(OsStr::from_bytes(&file.name));
-        let kind = if path == Path::new("[vdso]") { Kind::Vdso } else { Kind::File };
         let pid = u32::try_from(file.pid).ok();
-        cache.keep(&Module { kind, build_id: Some(*id), pid, ..Module::file(path) }, &options)?;
+        cache.keep(&Module { build_id: Some(*id), pid, ..Module::of_name(path) }, &options)?;
     }
     Ok(())
 }
@@ -166,7 +165,7 @@ pub(crate) fn keep(files: &[Identified]) -> Result<()> {
 fn read_build_id(name: &[u8], is_kernel: bool, pid: i32) -> Option<BuildId> {
     match is_kernel {
         true if name.starts_with(KERNEL.as_bytes()) => kernel::running_build_id(),
-        true => module_build_id(name),
+        true => kernel::module_build_id(&String::from_utf8_lossy(name)),
         false if is_path(name) => file_build_id(name, pid),
         false => None,
     }
@@ -179,18 +178,6 @@ fn file_build_id(name: &[u8], pid: i32) -> Option<BuildId> {
     let theirs = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
     let image = Image::open(&theirs).or_else(|_| Image::open(path)).ok()?;
     elf::build_id(&image.elf().ok()?)
-}
-
-/// `/sys/module/NAME/notes` holds a loaded module's notes, whatever its file is packed with.
-fn module_build_id(name: &[u8]) -> Option<BuildId> {
-    let text = String::from_utf8_lossy(name);
-    let module = text.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
-    let module = module.or_else(|| kernel::module_name(Path::new(&*text)))?;
-    if module.contains('/') || module.starts_with('.') {
-        return None;
-    }
-    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
-    BuildId::in_notes(&notes)
 }
 
 fn cpu_count(host: &Host) -> CpuCount {

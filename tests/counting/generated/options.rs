@@ -18,13 +18,10 @@ const PERF: &str = include_str!("perf-options.txt");
 #[rustfmt::skip]
 const NOT_YET: &[(&str, &str)] = &[
     ("annotate", "--addr2line --code-with-type --data-type --demangle --demangle-kernel --group --ignore-vmlinux --insn-stat --itrace --objdump --prefix --prefix-strip --show-total-period --skip-empty --skip-missing --stdio-color --stdio2 --tui --type-stat --dump-raw-trace --force --modules --verbose"),
-    ("buildid-list", "--kernel-maps"),
-    ("config", "--system --user --list"),
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
     ("diff", "--cycles-hist --stream --dump-raw-trace --force --modules --verbose"),
     ("help", "--all --info --man --web"),
     ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
-    ("kallsyms", "--verbose"),
     ("list", "--debug --deprecated --details --unit --desc --output --long-desc"),
     ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),
     ("report", "--addr2line --addr2line-style --latency --parallelism --tui --unwind-style"),
