@@ -57,6 +57,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
 
     $completions = @(switch ($command) {
         'pmc' {
+            [CompletionResult]::new('--buildid-dir', '--buildid-dir', [CompletionResultType]::ParameterName, 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -72,6 +73,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
+            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack up the files that a recording''s names come from')
+            [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show where symbols of the running kernel lie')
+            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change perf''s settings, as far as pmc heeds them')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
@@ -426,9 +431,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--overwrite', '--overwrite', [CompletionResultType]::ParameterName, 'Keep the newest records in memory and write them at the end')
             [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
             [CompletionResult]::new('--no-buildid', '--no-buildid', [CompletionResultType]::ParameterName, 'Do not look for the build-ids of files')
-            [CompletionResult]::new('-N', '-N ', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: pmc keeps no cache of recorded files')
-            [CompletionResult]::new('--no-buildid-cache', '--no-buildid-cache', [CompletionResultType]::ParameterName, 'Accepted for perf''s sake: pmc keeps no cache of recorded files')
+            [CompletionResult]::new('-N', '-N ', [CompletionResultType]::ParameterName, 'Do not keep the files that samples lie in (see pmc buildid-cache)')
+            [CompletionResult]::new('--no-buildid-cache', '--no-buildid-cache', [CompletionResultType]::ParameterName, 'Do not keep the files that samples lie in (see pmc buildid-cache)')
             [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Build-ids of all mapped files, not only of those with samples')
+            [CompletionResult]::new('--buildid-mmap', '--buildid-mmap', [CompletionResultType]::ParameterName, 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it')
             [CompletionResult]::new('--group', '--group', [CompletionResultType]::ParameterName, 'Put all events into one group of the kernel')
             [CompletionResult]::new('--running-time', '--running-time', [CompletionResultType]::ParameterName, 'Record how long events were enabled and on a counter, where counts are recorded (:S)')
             [CompletionResult]::new('--sample-identifier', '--sample-identifier', [CompletionResultType]::ParameterName, 'Begin each sample with its event''s id, even where there is one event only')
@@ -444,7 +450,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--timestamp-boundary', '--timestamp-boundary', [CompletionResultType]::ParameterName, 'timestamp-boundary')
             [CompletionResult]::new('--off-cpu', '--off-cpu', [CompletionResultType]::ParameterName, 'off-cpu')
             [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
-            [CompletionResult]::new('--buildid-mmap', '--buildid-mmap', [CompletionResultType]::ParameterName, 'buildid-mmap')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -901,10 +906,63 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--with-hits', '--with-hits', [CompletionResultType]::ParameterName, 'Only files that samples lie in')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The running kernel''s build-id')
             [CompletionResult]::new('--kernel', '--kernel', [CompletionResultType]::ParameterName, 'The running kernel''s build-id')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'The running kernel and its modules, with their build-ids and where they lie')
+            [CompletionResult]::new('--kernel-maps', '--kernel-maps', [CompletionResultType]::ParameterName, 'The running kernel and its modules, with their build-ids and where they lie')
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
             [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
             [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;buildid-cache' {
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Keep these files')
+            [CompletionResult]::new('--add', '--add', [CompletionResultType]::ParameterName, 'Keep these files')
+            [CompletionResult]::new('-r', '-r', [CompletionResultType]::ParameterName, 'Remove what has the build-ids of these files')
+            [CompletionResult]::new('--remove', '--remove', [CompletionResultType]::ParameterName, 'Remove what has the build-ids of these files')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Remove all that was kept under these paths, older builds too')
+            [CompletionResult]::new('--purge', '--purge', [CompletionResultType]::ParameterName, 'Remove all that was kept under these paths, older builds too')
+            [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Keep these files anew')
+            [CompletionResult]::new('--update', '--update', [CompletionResultType]::ParameterName, 'Keep these files anew')
+            [CompletionResult]::new('-M', '-M ', [CompletionResultType]::ParameterName, 'List the build-ids of a recording that are not kept')
+            [CompletionResult]::new('--missing', '--missing', [CompletionResultType]::ParameterName, 'List the build-ids of a recording that are not kept')
+            [CompletionResult]::new('--target-ns', '--target-ns', [CompletionResultType]::ParameterName, 'With -a and -u: the files as this process sees them, in its mount namespace')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
+            [CompletionResult]::new('--kcore', '--kcore', [CompletionResultType]::ParameterName, 'kcore')
+            [CompletionResult]::new('-P', '-P ', [CompletionResultType]::ParameterName, 'Remove everything')
+            [CompletionResult]::new('--purge-all', '--purge-all', [CompletionResultType]::ParameterName, 'Remove everything')
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'List what is kept')
+            [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'List what is kept')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Say what is done with each file')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Say what is done with each file')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;archive' {
+            [CompletionResult]::new('--exclude-buildids', '--exclude-buildids', [CompletionResultType]::ParameterName, 'Leave out the build-ids that stand in this file, one a line')
+            [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Pack up the recording, too')
+            [CompletionResult]::new('--unpack', '--unpack', [CompletionResultType]::ParameterName, 'Unpack into the cache by build-id')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;kallsyms' {
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;config' {
+            [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Show everything that is set')
+            [CompletionResult]::new('--list', '--list', [CompletionResultType]::ParameterName, 'Show everything that is set')
+            [CompletionResult]::new('--system', '--system', [CompletionResultType]::ParameterName, 'Only /etc/perfconfig')
+            [CompletionResult]::new('--user', '--user', [CompletionResultType]::ParameterName, 'Only ~/.perfconfig')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
@@ -967,6 +1025,10 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
+            [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack up the files that a recording''s names come from')
+            [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show where symbols of the running kernel lie')
+            [CompletionResult]::new('config', 'config', [CompletionResultType]::ParameterValue, 'Show and change perf''s settings, as far as pmc heeds them')
             [CompletionResult]::new('list', 'list', [CompletionResultType]::ParameterValue, 'List the events that can be counted here, each tried')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Show what this machine can measure, who holds its counters, and what this user may do')
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
@@ -1005,6 +1067,18 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help;buildid-list' {
+            break
+        }
+        'pmc;help;buildid-cache' {
+            break
+        }
+        'pmc;help;archive' {
+            break
+        }
+        'pmc;help;kallsyms' {
+            break
+        }
+        'pmc;help;config' {
             break
         }
         'pmc;help;list' {

@@ -18,6 +18,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
     }
     var completions = [
         &'pmc'= {
+            cand --buildid-dir 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
@@ -33,6 +34,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand script 'Print the samples of a recording one by one'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
+            cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
+            cand archive 'Pack up the files that a recording''s names come from'
+            cand kallsyms 'Show where symbols of the running kernel lie'
+            cand config 'Show and change perf''s settings, as far as pmc heeds them'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
@@ -383,9 +388,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --overwrite 'Keep the newest records in memory and write them at the end'
             cand -B 'Do not look for the build-ids of files'
             cand --no-buildid 'Do not look for the build-ids of files'
-            cand -N 'Accepted for perf''s sake: pmc keeps no cache of recorded files'
-            cand --no-buildid-cache 'Accepted for perf''s sake: pmc keeps no cache of recorded files'
+            cand -N 'Do not keep the files that samples lie in (see pmc buildid-cache)'
+            cand --no-buildid-cache 'Do not keep the files that samples lie in (see pmc buildid-cache)'
             cand --buildid-all 'Build-ids of all mapped files, not only of those with samples'
+            cand --buildid-mmap 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it'
             cand --group 'Put all events into one group of the kernel'
             cand --running-time 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
             cand --sample-identifier 'Begin each sample with its event''s id, even where there is one event only'
@@ -401,7 +407,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --timestamp-boundary 'timestamp-boundary'
             cand --off-cpu 'off-cpu'
             cand --kcore 'kcore'
-            cand --buildid-mmap 'buildid-mmap'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -851,10 +856,59 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --with-hits 'Only files that samples lie in'
             cand -k 'The running kernel''s build-id'
             cand --kernel 'The running kernel''s build-id'
+            cand -m 'The running kernel and its modules, with their build-ids and where they lie'
+            cand --kernel-maps 'The running kernel and its modules, with their build-ids and where they lie'
             cand -f 'f'
             cand --force 'force'
             cand -v 'v'
             cand --verbose 'verbose'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;buildid-cache'= {
+            cand -a 'Keep these files'
+            cand --add 'Keep these files'
+            cand -r 'Remove what has the build-ids of these files'
+            cand --remove 'Remove what has the build-ids of these files'
+            cand -p 'Remove all that was kept under these paths, older builds too'
+            cand --purge 'Remove all that was kept under these paths, older builds too'
+            cand -u 'Keep these files anew'
+            cand --update 'Keep these files anew'
+            cand -M 'List the build-ids of a recording that are not kept'
+            cand --missing 'List the build-ids of a recording that are not kept'
+            cand --target-ns 'With -a and -u: the files as this process sees them, in its mount namespace'
+            cand --debuginfod 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too'
+            cand -k 'k'
+            cand --kcore 'kcore'
+            cand -P 'Remove everything'
+            cand --purge-all 'Remove everything'
+            cand -l 'List what is kept'
+            cand --list 'List what is kept'
+            cand -v 'Say what is done with each file'
+            cand --verbose 'Say what is done with each file'
+            cand -f 'f'
+            cand --force 'force'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;archive'= {
+            cand --exclude-buildids 'Leave out the build-ids that stand in this file, one a line'
+            cand --all 'Pack up the recording, too'
+            cand --unpack 'Unpack into the cache by build-id'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;kallsyms'= {
+            cand -v 'v'
+            cand --verbose 'verbose'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;config'= {
+            cand -l 'Show everything that is set'
+            cand --list 'Show everything that is set'
+            cand --system 'Only /etc/perfconfig'
+            cand --user 'Only ~/.perfconfig'
             cand -h 'Print help'
             cand --help 'Print help'
         }
@@ -912,6 +966,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand script 'Print the samples of a recording one by one'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
+            cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
+            cand archive 'Pack up the files that a recording''s names come from'
+            cand kallsyms 'Show where symbols of the running kernel lie'
+            cand config 'Show and change perf''s settings, as far as pmc heeds them'
             cand list 'List the events that can be counted here, each tried'
             cand info 'Show what this machine can measure, who holds its counters, and what this user may do'
             cand reserve 'Reserve the hardware counters'
@@ -939,6 +997,14 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;help;evlist'= {
         }
         &'pmc;help;buildid-list'= {
+        }
+        &'pmc;help;buildid-cache'= {
+        }
+        &'pmc;help;archive'= {
+        }
+        &'pmc;help;kallsyms'= {
+        }
+        &'pmc;help;config'= {
         }
         &'pmc;help;list'= {
         }

@@ -23,6 +23,7 @@ pub mod address;
 pub mod analysis;
 pub mod cli;
 pub mod command;
+pub mod config;
 pub mod counter;
 pub mod error;
 pub mod event;

@@ -1,10 +1,12 @@
 //! Gathers what a recording says of itself, under perf's labels.
 
+use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::{Attr, names_of, read_format, sample_type};
-use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
+use crate::error::Result;
+use crate::perfdata::{Feature, Form, Reader, RecordTally, RecordedEvent};
 use crate::profile::header::{Conversion, EventAsked, Recording, VERSION};
 use crate::record::tracepoint::TracingData;
 use crate::sys::clock;
@@ -29,7 +31,6 @@ pub fn of(reader: &Reader) -> Recording {
 
 /// What other formats say of it.
 pub fn for_conversion(reader: &Reader) -> Conversion {
-    use std::os::unix::fs::MetadataExt;
     let features = reader.features();
     let changed = std::fs::metadata(reader.path()).ok().and_then(|meta| u64::try_from(meta.ctime()).ok());
     let (offset, size) = (reader.data_offset(), reader.data_size());
@@ -55,6 +56,25 @@ pub fn for_conversion(reader: &Reader) -> Conversion {
         texts: texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))).collect(),
         cmdline: features.cmdline.clone(),
     }
+}
+
+/// The build-ids that a recording holds, each with its file's name; `with_hits`: only of files that samples
+/// lie in.
+///
+/// # Errors
+/// Those of reading the records.
+pub fn build_ids(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
+    let mut rows = of(reader).build_ids;
+    if with_hits {
+        let mut tally = RecordTally::new(true);
+        reader.scan(|record| tally.note(record, reader.layouts()))?;
+        let hit: HashSet<String> =
+            tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
+        // The kernel's mapping has the name of the symbol behind it by which a moved kernel is recognised.
+        let marked = |name: &str| ["_text", "_stext"].map(|mark| format!("{name}{mark}"));
+        rows.retain(|(_, name)| hit.contains(name) || marked(name).iter().any(|name| hit.contains(name)));
+    }
+    Ok(rows)
 }
 
 fn facts(reader: &Reader) -> Vec<(String, String)> {

@@ -23,4 +23,8 @@ pub struct BuildidList {
     /// The running kernel's build-id
     #[arg(short, long, conflicts_with_all = ["file", "input", "with_hits"])]
     pub kernel: bool,
+
+    /// The running kernel and its modules, with their build-ids and where they lie
+    #[arg(short = 'm', long, conflicts_with_all = ["file", "input", "with_hits", "kernel"])]
+    pub kernel_maps: bool,
 }

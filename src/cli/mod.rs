@@ -3,13 +3,16 @@
 //! Commands turn what was typed into what it means; nothing below knows that clap exists.
 
 pub mod annotate;
+pub mod archive;
 pub mod buildid_cache;
 pub mod buildid_list;
+pub mod config;
 pub mod data;
 pub mod diff;
 pub mod evlist;
 pub mod info;
 pub mod inject;
+pub mod kallsyms;
 pub mod list;
 pub mod perf_only;
 pub mod perf_options;
@@ -135,6 +138,12 @@ commands! {
     Data(data::Data) = "data",
     /// Keep the files of recordings by build-id, list and remove what is kept
     BuildidCache(buildid_cache::BuildidCache) = "buildid-cache",
+    /// Pack up the files that a recording's names come from
+    Archive(archive::Archive) = "archive",
+    /// Show where symbols of the running kernel lie
+    Kallsyms(kallsyms::Kallsyms) = "kallsyms",
+    /// Show and change perf's settings, as far as pmc heeds them
+    Config(config::Config) = "config",
     /// List the events that can be counted here, each tried
     List(list::List) = "list",
     /// Show what this machine can measure, who holds its counters, and what this user may do

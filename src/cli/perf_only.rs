@@ -48,11 +48,4 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
         "keeps recordings running",
         "pmc record --overwrite --switch-output takes snapshots on SIGUSR2",
     ),
-    (
-        &["archive"],
-        "keeps or rewrites recordings and their files",
-        "perf does it with files that pmc writes; pmc report finds symbols by build-id where perf keeps them",
-    ),
-    (&["config"], "keeps perf's settings", "pmc has options and no settings file"),
-    (&["kallsyms"], "looks up a kernel symbol", "grep ' NAME$' /proc/kallsyms"),
 ];

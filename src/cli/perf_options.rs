@@ -154,6 +154,7 @@ pub const OPTIONS: &[PerfOption] = &[
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
+    row("kallsyms", "-v, --verbose", IsSo("a list that cannot be read is always said")),
     row("annotate, top", "--objdump <path>", NO_OBJDUMP),
     row("annotate, report, script, top", "--addr2line <path>", NO_ADDR2LINE),
     row("report", "--addr2line-style <style>", NO_ADDR2LINE),

@@ -287,7 +287,7 @@ pub struct Record {
     pub buildid_all: bool,
 
     /// As -N: mappings carry their build-id anyway, wherever the kernel can tell it
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub buildid_mmap: bool,
 
     /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or

@@ -3,13 +3,16 @@
 //! One file (or folder) a command; wires the layers, computes and formats nothing.
 
 mod annotate;
+mod archive;
 mod buildid_cache;
 mod buildid_list;
+mod config;
 mod data;
 mod diff;
 mod evlist;
 mod info;
 mod inject;
+mod kallsyms;
 mod list;
 mod perfalloc;
 mod plan;
@@ -36,16 +39,16 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 use crate::cli::perf_only::PERF_ONLY;
 use crate::cli::perf_options::{self, Answer};
 use crate::cli::{Cli, Command};
+use crate::config::{Config, Place};
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
-use crate::symbol::options;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
 pub fn main() -> Exit {
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;
     }
-    let (cli, matches) = match parse() {
+    let (mut cli, matches) = match parse() {
         Ok(typed) => typed,
         // Help, and the version, are no errors; the list of commands stands for want of one.
         Err(answer) if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand => {
@@ -57,10 +60,7 @@ pub fn main() -> Exit {
             return Exit::Usage;
         }
     };
-    if let Some(folder) = &cli.buildid_dir {
-        options::choose_build_id_folder(std::path::absolute(folder).unwrap_or_else(|_| folder.clone()));
-    }
-    match answer_perf_options(&matches).and_then(|()| run(cli)) {
+    match answer_perf_options(&matches).and_then(|()| heed(&mut cli, &matches)).and_then(|()| run(cli)) {
         Ok(exit) => exit,
         Err(error) => {
             say::error(&error);
@@ -128,6 +128,20 @@ fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
+/// Puts perf's settings where nothing was typed.
+///
+/// # Errors
+/// A value that its key cannot have.
+fn heed(cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
+    let settings = Config::load(Place::Usual);
+    settings.left_out.iter().for_each(|what| say::warn(&Warning::SettingLeftOut { what: what.clone() }));
+    match &cli.command {
+        // Whoever mends a setting must not stumble over it.
+        Command::Config(_) => Ok(()),
+        _ => config::heed(&settings, cli, matches),
+    }
+}
+
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?),
@@ -151,6 +165,9 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Data(typed) => data::run(&data::Plan::new(&typed)?),
         Command::Inject(typed) => inject::run(&inject::Plan::new(typed)?),
         Command::BuildidCache(typed) => buildid_cache::run(&buildid_cache::Plan::new(typed)?),
+        Command::Archive(typed) => archive::run(&archive::Plan::new(typed)?),
+        Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
+        Command::Config(typed) => config::run(&config::Plan::new(&typed)?),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),

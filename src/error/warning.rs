@@ -52,6 +52,7 @@ pub enum Warning {
     StacksCut { percent: f64 },
     RecordsLost,
     FilesNotKept { why: String },
+    SettingLeftOut { what: String },
     Recording { what: String },
     FieldMissing { event: String, field: &'static str },
     CommandFailed { name: String, status: u8 },
@@ -162,6 +163,7 @@ impl Warning {
             Self::FilesNotKept { why } => {
                 format!("the recording is whole, but its programs are not kept for later: {why}")
             }
+            Self::SettingLeftOut { what } => format!("left out of the settings: {what}"),
             Self::Recording { what } => what.clone(),
             Self::FieldMissing { event, field } => {
                 format!("{event} was recorded without {field}: the field is left out")
@@ -187,6 +189,7 @@ impl Warning {
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
             Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
+            Self::SettingLeftOut { .. } => "PERF_CONFIG=/dev/null does without settings",
             Self::FilesNotKept { .. } => "-N keeps none; pmc --buildid-dir DIR record keeps them elsewhere",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",

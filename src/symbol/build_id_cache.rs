@@ -50,8 +50,13 @@ impl BuildIdCache {
         options::build_id_folder().map(Self)
     }
 
-    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has another
-    /// build-id by now, is not kept; and nothing is in `/dev/null`.
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// Keeps the file of a module, unless it is kept already; whether it was not. What is gone, or has
+    /// another build-id by now, is not kept; and nothing is in `/dev/null`.
     ///
     /// # Errors
     /// What the kernel says of the cache's folders and files.
@@ -62,13 +67,13 @@ impl BuildIdCache {
         let name = module.path.to_string_lossy();
         if name == KERNEL {
             let Some(list) = running_kallsyms(id) else { return Ok(false) };
-            let folder = self.folder(Path::new(KERNEL), id)?;
+            let folder = self.entry_folder(Path::new(KERNEL), id)?;
             self.put(&folder.join("kallsyms"), |to| copy_into(&list[..], to, 0o644))?;
             return self.link(id, Path::new(KERNEL)).map(|()| true);
         }
         if name == VDSO {
             let Some(image) = locate::locate(module, options).binary else { return Ok(false) };
-            let folder = self.folder(Path::new(VDSO), id)?;
+            let folder = self.entry_folder(Path::new(VDSO), id)?;
             self.put(&folder.join("vdso"), |to| copy_into(&image[..], to, 0o600))?;
             return self.link(id, Path::new(VDSO)).map(|()| true);
         }
@@ -77,7 +82,7 @@ impl BuildIdCache {
         if name.components().any(|part| part == Component::ParentDir) {
             return Ok(false);
         }
-        let folder = self.folder(name, id)?;
+        let folder = self.entry_folder(name, id)?;
         self.put(&folder.join("elf"), |to| link_or_copy(is_ours.then_some(&path), &file, to))?;
         let binary = FileMap::of(&file).ok().map(|map| Image::mapped(&path, map));
         let mut found = locate::ModuleFiles { binary, ..Default::default() };
@@ -164,7 +169,7 @@ impl BuildIdCache {
     }
 
     /// The folder of an entry, made if it is not there.
-    fn folder(&self, name: &Path, id: BuildId) -> Result<PathBuf> {
+    fn entry_folder(&self, name: &Path, id: BuildId) -> Result<PathBuf> {
         let folder = locate::below(&self.0, name).join(id.to_string());
         let make = |folder: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
         // What others may not see in our home stays hidden: links keep their files' modes.

@@ -283,6 +283,118 @@ pub fn running_build_id() -> Option<BuildId> {
     BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?)
 }
 
+/// The build-id of a loaded module, by its file or its name in brackets: `/sys/module/NAME/notes` holds its
+/// notes, whatever its file is packed with.
+pub fn module_build_id(name: &str) -> Option<BuildId> {
+    let module = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).map(str::to_owned);
+    let module = module.or_else(|| module_name(Path::new(name)))?;
+    if module.contains('/') || module.starts_with('.') {
+        return None;
+    }
+    let notes = std::fs::read(format!("/sys/module/{module}/notes/.note.gnu.build-id")).ok()?;
+    BuildId::in_notes(&notes)
+}
+
+/// A symbol of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSymbol {
+    /// Its name.
+    pub name: String,
+    /// The module that it is of, in brackets, and where that begins; the kernel itself has none.
+    pub module: Option<(String, u64)>,
+    /// The module's file, where it is known.
+    pub file: Option<PathBuf>,
+    /// Where it begins.
+    pub start: u64,
+    /// Where it ends, as far as the next symbol tells; exclusive.
+    pub end: u64,
+}
+
+/// The symbols of the running kernel and its modules that have one of these names, by address.
+///
+/// # Errors
+/// As [`Kallsyms::read`].
+pub fn running_symbols(names: &[String]) -> Result<Vec<KernelSymbol>, KallsymsError> {
+    let text = std::fs::read(RUNNING).map_err(|error| KallsymsError::Unreadable {
+        path: RUNNING.into(),
+        said: crate::error::kernel_words(&error),
+    })?;
+    let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+    let mut symbols = symbols_named(&text, names, &loaded_modules(&modules))?;
+    if symbols.iter().any(|symbol| symbol.module.is_some()) {
+        let files = module_files(&rustix::system::uname().release().to_string_lossy());
+        for symbol in &mut symbols {
+            let name = symbol.module.as_ref().map(|(name, _)| name.trim_matches(['[', ']']));
+            symbol.file = name.and_then(|name| files.get(name).cloned());
+        }
+    }
+    Ok(symbols)
+}
+
+fn symbols_named(
+    text: &[u8],
+    names: &[String],
+    modules: &[LoadedModule],
+) -> Result<Vec<KernelSymbol>, KallsymsError> {
+    let lines = text.split(|byte| *byte == b'\n').filter_map(fields);
+    // Absolute values are no addresses.
+    let mut all: Vec<_> = lines.filter(|(_, kind, ..)| !matches!(kind, b'a' | b'A')).collect();
+    if all.iter().all(|(address, ..)| *address == 0) {
+        return Err(KallsymsError::Hidden);
+    }
+    all.sort_unstable();
+    let symbol = |(at, &(start, _, name, module)): (usize, &(u64, u8, &[u8], &[u8]))| {
+        let name = std::str::from_utf8(name).ok().filter(|name| names.iter().any(|asked| asked == name))?;
+        let next = all[at..].iter().find(|next| next.0 > start).filter(|next| next.3 == module);
+        let page_end = (start | (crate::sys::page_size() as u64 - 1)).saturating_add(1);
+        let module = (!module.is_empty()).then(|| String::from_utf8_lossy(module).into_owned());
+        let module = module.map(|module| {
+            let own = modules.iter().find(|loaded| loaded.name == module.trim_matches(['[', ']']));
+            (module, own.map_or(0, |loaded| loaded.start))
+        });
+        let end = next.map_or(page_end, |next| next.0);
+        Some(KernelSymbol { name: name.to_owned(), module, file: None, start, end })
+    };
+    Ok(all.iter().enumerate().filter_map(symbol).collect())
+}
+
+/// The running kernel or one of its modules, in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelMap {
+    /// The build-id, where it is known.
+    pub id: Option<BuildId>,
+    /// `[kernel.kallsyms]`, a module's file, or its name in brackets.
+    pub name: PathBuf,
+    /// Where it begins.
+    pub start: u64,
+    /// Where it ends; exclusive.
+    pub end: u64,
+}
+
+/// The running kernel, then its modules by address.
+///
+/// # Errors
+/// As [`Kallsyms::read`].
+pub fn running_maps() -> Result<Vec<KernelMap>, KallsymsError> {
+    let marks = running_symbols(&["_stext", "_etext"].map(str::to_owned))?;
+    let mark = |name: &str| marks.iter().find(|symbol| symbol.name == name).map_or(0, |symbol| symbol.start);
+    let (id, name) = (running_build_id(), PathBuf::from("[kernel.kallsyms]"));
+    let mut maps = vec![KernelMap { id, name, start: mark("_stext"), end: mark("_etext") }];
+    let mut modules = loaded_modules(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
+    modules.sort_by_key(|module| module.start);
+    let mut files = module_files(&rustix::system::uname().release().to_string_lossy());
+    maps.extend(modules.into_iter().map(|module| {
+        let in_brackets = format!("[{}]", module.name);
+        KernelMap {
+            id: module_build_id(&in_brackets),
+            name: files.remove(&module.name).unwrap_or_else(|| in_brackets.into()),
+            start: module.start,
+            end: module.start.saturating_add(module.size),
+        }
+    }));
+    Ok(maps)
+}
+
 /// Where a kernel's file with symbols usually lies.
 pub fn vmlinux_places(release: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
@@ -382,6 +494,25 @@ mod tests {
         assert_eq!(name(0xffff_ffff_c010_1000), "-");
         assert_eq!(whole.find(0xffff_ffff_c010_1000).unwrap().name, "probe");
         assert_eq!(name(0xffff_ffff_c020_0010), "-");
+    }
+
+    #[test]
+    fn symbols_end_where_the_next_begins() {
+        let names = ["_text", "do_two", "probe", "some_data", "gone"].map(str::to_owned);
+        let modules = loaded_modules("thing 40960 0 - Live 0xffffffffc0100000");
+        let found = symbols_named(TEXT, &names, &modules).unwrap();
+        let shown = |s: &KernelSymbol| format!("{} {:x}-{:x} {:?}", s.name, s.start, s.end, s.module);
+        assert_eq!(
+            found.iter().map(shown).collect::<Vec<_>>(),
+            [
+                "_text ffffffff81000000-ffffffff81000100 None",
+                "do_two ffffffff81000200-ffffffff81000280 None",
+                "some_data ffffffff81000280-ffffffff81000300 None",
+                "probe ffffffffc0100000-ffffffffc0101000 Some((\"[thing]\", 18446744072636268544))",
+            ]
+        );
+        let hidden = symbols_named(b"0000000000000000 T _text\n", &names, &[]);
+        assert_eq!(hidden, Err(KallsymsError::Hidden));
     }
 
     #[test]

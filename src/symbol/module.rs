@@ -127,6 +127,13 @@ impl Module {
         Self { kind: Kind::File, path: path.into(), build_id: None, pid: None, mapping: None, mount: None }
     }
 
+    /// What recordings call by this name, a path or a word in brackets.
+    pub fn of_name(name: impl Into<PathBuf>) -> Self {
+        let name = name.into();
+        let kind = if name.as_os_str() == "[vdso]" { Kind::Vdso } else { Kind::File };
+        Self { kind, ..Self::file(name) }
+    }
+
     /// The running kernel.
     pub fn kernel() -> Self {
         Self { kind: Kind::Kernel { reference: None }, ..Self::file("[kernel.kallsyms]") }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use crate::profile::header::{Count, Task};
+use crate::symbol::kernel::{KernelMap, KernelSymbol};
 use crate::text::clean;
 
 /// Records by kind, with their share.
@@ -22,6 +23,44 @@ pub fn stats(out: &mut dyn Write, kinds: &[(String, u64)], unknown: u64) -> io::
         writeln!(out, "{:>16} events: {unknown:10}  ({:4.1}%)", "UNKNOWN", share(unknown))?;
     }
     Ok(())
+}
+
+/// Where symbols of the kernel lie, name by name, as `perf kallsyms` shows them: in memory, and (for a
+/// module) from its beginning.
+///
+/// # Errors
+/// Those of `out`.
+pub fn kernel_symbols(out: &mut dyn Write, names: &[String], found: &[KernelSymbol]) -> io::Result<()> {
+    for name in names {
+        let mut own = found.iter().filter(|symbol| symbol.name == *name).peekable();
+        if own.peek().is_none() {
+            writeln!(out, "{}: not found", clean(name))?;
+        }
+        for KernelSymbol { module, file, start, end, .. } in own {
+            let (owner, base) =
+                module.as_ref().map_or(("[kernel]", 0), |(name, base)| (name.as_str(), *base));
+            let file = match (file, module) {
+                (Some(file), _) => file.to_string_lossy(),
+                (None, Some((name, _))) => name.into(),
+                (None, None) => "[kernel.kallsyms]".into(),
+            };
+            let (from, to) = (start.wrapping_sub(base), end.wrapping_sub(base));
+            let (name, owner, file) = (clean(name), clean(owner), clean(&file));
+            writeln!(out, "{name}: {owner} {file} {start:#x}-{end:#x} ({from:#x}-{to:#x})")?;
+        }
+    }
+    Ok(())
+}
+
+/// The kernel and its modules with their build-ids, as `perf buildid-list -m` shows them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn kernel_maps(out: &mut dyn Write, maps: &[KernelMap]) -> io::Result<()> {
+    maps.iter().try_for_each(|KernelMap { id, name, start, end }| {
+        let id = id.map_or(String::new(), |id| id.to_string());
+        writeln!(out, "{id} {start:16x} {end:16x} {}", clean(&name.to_string_lossy()))
+    })
 }
 
 /// Tasks below those that made them, with their mappings.

@@ -28,7 +28,7 @@ use sources::Tree;
 /// event                      session
 /// host                       perfdata
 ///           sys  record  abi
-///      error  terminal  units  text  address
+///      error  config  terminal  units  text  address
 /// ```
 const FLOORS: &[(&str, &[&str])] = &[
     // The top.
@@ -41,6 +41,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "view",
             "recording",
             "analysis",
+            "config",
             "profile",
             "counter",
             "event",
@@ -90,6 +91,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("record", &["abi", "units", "text"]),
     ("abi", &[]),
     ("error", &["sys", "terminal", "text"]),
+    ("config", &["error"]),
     ("terminal", &[]),
     ("units", &[]),
     ("text", &[]),
@@ -113,17 +115,32 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "symbol",
             "perfdata",
             "sys",
+            "config",
             "terminal",
         ],
     ),
     ("memmap2", &["sys"]),
     (
         "std::fs",
-        &["command", "recording", "analysis", "counter", "event", "host", "symbol", "perfdata", "sys"],
+        &[
+            "command",
+            "recording",
+            "analysis",
+            "counter",
+            "event",
+            "host",
+            "symbol",
+            "perfdata",
+            "sys",
+            "config",
+        ],
     ),
-    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error"]),
+    ("std::process", &["main", "command", "recording", "counter", "symbol", "perfdata", "error", "config"]),
     ("std::thread", &["command", "tui", "recording", "analysis", "counter"]),
-    ("std::env", &["command", "recording", "analysis", "counter", "symbol", "perfdata", "sys", "terminal"]),
+    (
+        "std::env",
+        &["command", "recording", "analysis", "counter", "symbol", "perfdata", "sys", "config", "terminal"],
+    ),
     ("std::net", &["command", "record"]),
     // What people type and see.
     ("clap", &["command", "cli"]),

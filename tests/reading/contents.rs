@@ -45,6 +45,20 @@ fn events_and_build_ids_are_those_that_perf_lists() {
 }
 
 #[test]
+fn the_kernel_is_looked_up_as_perf_does() {
+    if !(kit::need_program("perf") && kit::need_root()) {
+        return;
+    }
+    let perf = |words: &[&str]| {
+        String::from_utf8(Command::new("perf").args(words).output().unwrap().stdout).unwrap()
+    };
+    let words = ["kallsyms", "vfs_read", "vfs_write", "no_such_symbol"];
+    assert_eq!(kit::run(&words).expect(1).stdout, perf(&words));
+    kit::run(&["kallsyms", "_text,vfs_read"]).expect(0).prints(&["_text: [kernel] [kernel.kallsyms] 0xffff"]);
+    assert_eq!(kit::run(&["buildid-list", "-m"]).expect(0).stdout, perf(&["buildid-list", "-m"]));
+}
+
+#[test]
 fn a_recording_comes_on_standard_input_unasked() {
     let Some(lab) = Lab::new() else { return };
     let program = lab.build("spin", "int main(void) { for (volatile long i = 0; i < 100000000; i++); }", &[]);

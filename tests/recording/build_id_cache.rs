@@ -135,3 +135,39 @@ fn what_is_damaged_is_said_and_kept_anew() {
     let ran: Ran = homeless.args(["record", "-e", "cpu-clock:u", "./spin"]).output().unwrap().into();
     ran.expect(0).says(&["HOME is not set"]);
 }
+
+#[test]
+fn an_archive_holds_what_another_machine_needs() {
+    let Some(lab) = Lab::new() else { return };
+    if !(kit::need_program("tar") && kit::need_program("bzip2")) {
+        return;
+    }
+    let cache = Cache::new(&lab, "cache");
+    let program = lab.build("spin", SPIN, &[]);
+    // What was not kept is kept by the way.
+    cache.pmc(&["record", "-N", "-e", "cpu-clock:u", "./spin"]).expect(0);
+    let kept = |cache: &Cache<'_>| cache.list().lines().filter(|line| line.ends_with("/spin")).count();
+    cache.pmc(&["archive"]).expect(0).prints(&["$ tar xvf perf.data.tar.bz2 -C ~/.debug"]);
+    cache.pmc(&["archive", "--all"]).expect(0).prints(&["--unpack perf.all-"]);
+    assert_eq!(kept(&cache), 1);
+    std::fs::remove_file(&program).unwrap();
+    // As perf's users unpack it.
+    let plain = Cache::new(&lab, "plain");
+    std::fs::create_dir(&plain.folder).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("xf").arg(lab.path("perf.data.tar.bz2")).arg("-C").arg(&plain.folder);
+    assert!(tar.status().unwrap().success());
+    assert_eq!(kept(&plain), 1);
+    assert!(plain.perf(&["report", "-i", "perf.data", "--stdio", "-s", "sym"]).stdout.contains("] spin"));
+    let ours = Cache::new(&lab, "ours");
+    ours.pmc(&["archive", "--unpack"]).expect(2).says(&["2 archives", "try:"]);
+    std::fs::remove_file(lab.path("perf.data.tar.bz2")).unwrap();
+    std::fs::remove_file(lab.path("perf.data")).unwrap();
+    ours.pmc(&["archive", "--unpack"]).expect(0);
+    assert_eq!(kept(&ours), 1);
+    ours.pmc(&["report", "--stdio", "--no-cache"]).expect(0).prints(&["] spin"]);
+    let gone = Cache::new(&lab, "gone");
+    gone.pmc(&["archive", "--exclude-buildids", "no-file"]).expect(1).says(&["ENOENT"]);
+    // Libraries are still here; the program is named as missing.
+    gone.pmc(&["archive"]).says(&["/spin"]);
+}

@@ -4,7 +4,6 @@
 
 mod plan;
 
-use std::collections::HashSet;
 use std::io::{BufWriter, Write, stdout};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ pub(super) use plan::Plan;
 
 use crate::analysis::header;
 use crate::error::{Error, Exit, Result};
-use crate::perfdata::{Reader, RecordTally};
+use crate::perfdata::Reader;
 use crate::symbol::{Image, elf, kernel};
 use crate::text::hex;
 use crate::view;
@@ -22,7 +21,14 @@ use crate::view;
 /// # Errors
 /// A file that cannot be read, or has no build-id; and those of writing.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
+    let mut out = BufWriter::new(stdout().lock());
     let rows = match plan {
+        Plan::KernelMaps => {
+            let maps = kernel::running_maps().map_err(|error| {
+                Error::new(format!("looking up the kernel: {error}")).try_this("as root; -k needs no address")
+            })?;
+            return written(view::listings::kernel_maps(&mut out, &maps).and_then(|()| out.flush()));
+        }
         Plan::Kernel => {
             let id = kernel::running_build_id().ok_or_else(|| {
                 Error::new("the running kernel's build-id is not to be had")
@@ -32,14 +38,14 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         }
         Plan::File { path, with_hits } => match of_program(path) {
             Some(id) => vec![(id?, String::new())],
-            None => of_recording(&Reader::open(path)?, *with_hits)?,
+            None => header::build_ids(&Reader::open(path)?, *with_hits)?,
         },
     };
-    let mut out = BufWriter::new(stdout().lock());
-    view::header::build_ids(&mut out, &rows)
-        .and_then(|()| out.flush())
-        .map_err(|error| Error::output("the list of build-ids", error))?;
-    Ok(Exit::Done)
+    written(view::header::build_ids(&mut out, &rows).and_then(|()| out.flush()))
+}
+
+fn written(result: std::io::Result<()>) -> Result<Exit> {
+    result.map(|()| Exit::Done).map_err(|error| Error::output("the list of build-ids", error))
 }
 
 /// The build-id of an ELF file; `None` where the file is none.
@@ -50,18 +56,4 @@ fn of_program(path: &Path) -> Option<Result<String>> {
     Some(id.ok_or_else(|| {
         Error::new(format!("{} has no build-id", path.display())).why("it was linked without --build-id")
     }))
-}
-
-fn of_recording(reader: &Reader, with_hits: bool) -> Result<Vec<(String, String)>> {
-    let mut rows = header::of(reader).build_ids;
-    if with_hits {
-        let mut tally = RecordTally::new(true);
-        reader.scan(|record| tally.note(record, reader.layouts()))?;
-        let hit: HashSet<String> =
-            tally.files(false).iter().map(|file| String::from_utf8_lossy(&file.name).into_owned()).collect();
-        // The kernel's mapping has the name of the symbol behind it by which a moved kernel is recognised.
-        let marked = |name: &str| ["_text", "_stext"].map(|mark| format!("{name}{mark}"));
-        rows.retain(|(_, name)| hit.contains(name) || marked(name).iter().any(|name| hit.contains(name)));
-    }
-    Ok(rows)
 }

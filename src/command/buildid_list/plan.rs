@@ -9,6 +9,8 @@ use crate::command::plan::input;
 pub(in crate::command) enum Plan {
     /// The running kernel's.
     Kernel,
+    /// Those of the running kernel and its modules, with their places.
+    KernelMaps,
     /// Those of a recording's files, or that of a program.
     File {
         path: PathBuf,
@@ -22,6 +24,9 @@ impl Plan {
     pub(in crate::command) fn new(typed: &BuildidList) -> Self {
         if typed.kernel {
             return Self::Kernel;
+        }
+        if typed.kernel_maps {
+            return Self::KernelMaps;
         }
         let path = input(typed.file.as_ref().or(typed.input.as_ref()));
         Self::File { path, with_hits: typed.with_hits }

@@ -22,7 +22,7 @@ use crate::perfdata::tally::HitFile;
 use crate::perfdata::{Features, RecordTally, RecordedEvent};
 use crate::recording::plan::{BuildIdChoice, SamplePlan};
 use crate::symbol::build_id_cache::KERNEL;
-use crate::symbol::{BuildId, BuildIdCache, Kind, Module, Options, identify};
+use crate::symbol::{BuildId, BuildIdCache, Module, Options, identify};
 use crate::sys::clock;
 
 /// What is known at the start of any recording. `groups` holds the indices of each group's events.
@@ -154,9 +154,8 @@ pub(crate) fn keep(files: &[Identified]) -> Result<()> {
     let options = Options::from_environment();
     for Identified { file, id } in files {
         let path = Path::new(OsStr::from_bytes(&file.name));
-        let kind = if path == Path::new("[vdso]") { Kind::Vdso } else { Kind::File };
         let pid = u32::try_from(file.pid).ok();
-        cache.keep(&Module { kind, build_id: Some(*id), pid, ..Module::file(path) }, &options)?;
+        cache.keep(&Module { build_id: Some(*id), pid, ..Module::of_name(path) }, &options)?;
     }
     Ok(())
 }

@@ -17,13 +17,9 @@ const PERF: &str = include_str!("perf-options.txt");
 /// Options that have no answer yet, by command: the list must become empty.
 #[rustfmt::skip]
 const NOT_YET: &[(&str, &str)] = &[
-    ("buildid-cache", "--debuginfod --target-ns --missing --purge-all --add --force --kcore --list --purge --remove --update --verbose"),
-    ("buildid-list", "--kernel-maps"),
-    ("config", "--system --user --list"),
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
     ("diff", "--cycles-hist --stream"),
     ("help", "--all --info --man --web"),
-    ("kallsyms", "--verbose"),
     ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),
     ("report", "--addr2line --addr2line-style --latency --parallelism --tui --unwind-style"),
     ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),

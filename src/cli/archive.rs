@@ -1,0 +1,31 @@
+//! `pmc archive`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Pack up the files that a recording's names come from, to be analysed on another machine.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pmc archive                             perf.data.tar.bz2: unpack it with tar xvf … -C ~/.debug
+  pmc archive --all                       the recording and its files in one
+  pmc archive --unpack perf.all-….tar.bz2 the recording here, its files into the cache by build-id
+tar and bzip2 do the packing.")]
+pub struct Archive {
+    /// The recording [default: perf.data]; with --unpack the archive [default: the only perf*.tar.bz2 here]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Pack up the recording, too
+    #[arg(long)]
+    pub all: bool,
+
+    /// Unpack into the cache by build-id
+    #[arg(long, conflicts_with = "all")]
+    pub unpack: bool,
+
+    /// Leave out the build-ids that stand in this file, one a line
+    #[arg(long, value_name = "FILE", conflicts_with = "unpack")]
+    pub exclude_buildids: Option<PathBuf>,
+}

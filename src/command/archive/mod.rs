@@ -1,0 +1,141 @@
+//! `pmc archive`: what a recording's names come from, packed up for another machine in perf's form.
+//!
+//! Wires the reader, the cache by build-id and the system's tar, as perf's script of that name does.
+
+mod plan;
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub(super) use plan::Plan;
+
+use crate::analysis::header;
+use crate::error::{Error, Exit, Result, say};
+use crate::perfdata::Reader;
+use crate::symbol::{BuildId, BuildIdCache, Module, Options};
+use crate::sys::clock;
+
+/// The files' archive within that of `--all`.
+const SYMBOLS: &str = "perf.symbols.tar.bz2";
+/// How the archives of `--all` begin.
+const ALL: &str = "perf.all";
+
+/// Runs it.
+///
+/// # Errors
+/// A recording that cannot be read or has no build-ids, no cache, and what tar says.
+pub(super) fn run(plan: &Plan) -> Result<Exit> {
+    let cache = BuildIdCache::usual().ok_or_else(|| {
+        Error::new("there is no build-id cache")
+            .why("HOME is not set")
+            .try_this("pmc --buildid-dir DIR archive …")
+    })?;
+    match plan {
+        Plan::Pack { recording, all, excluded } => pack(recording, *all, excluded, &cache)?,
+        Plan::Unpack { archive } => unpack(archive, &cache)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn pack(recording: &Path, all: bool, excluded: &HashSet<String>, cache: &BuildIdCache) -> Result<()> {
+    let places = places(recording, excluded, cache)?;
+    let list = places.iter().flat_map(|place| [place.as_os_str().as_bytes(), b"\0"].concat());
+    let list: Vec<u8> = list.collect();
+    let from_cache =
+        ["-C".as_ref(), cache.folder().as_os_str(), "--null".as_ref(), "-T".as_ref(), "-".as_ref()];
+    let mut own = recording.as_os_str().to_owned();
+    own.push(".tar.bz2");
+    let made = if all {
+        let host = rustix::system::uname().nodename().to_string_lossy().replace('/', "_");
+        let name = format!("{ALL}-{host}-{}.tar.bz2", clock::local_stamp());
+        tar("-cjf", Path::new(SYMBOLS), &from_cache, &list)?;
+        let packed = tar("-cjf", Path::new(&name), &[recording.as_os_str(), SYMBOLS.as_ref()], &[]);
+        let _ = std::fs::remove_file(SYMBOLS);
+        packed?;
+        name.into()
+    } else {
+        tar("-cjf", Path::new(&own), &from_cache, &list)?;
+        own
+    };
+    let made = Path::new(&made).display();
+    let how =
+        if all { format!("pmc archive --unpack {made}") } else { format!("tar xvf {made} -C ~/.debug") };
+    let said =
+        format!("Now please run:\n\n$ {how}\n\nwherever you need to run 'pmc report' or 'perf report' on.\n");
+    std::io::stdout().write_all(said.as_bytes()).map_err(|error| Error::output("how to unpack it", error))
+}
+
+/// What goes into the archive, below the cache. What is not kept yet is kept first, if it is still there.
+fn places(recording: &Path, excluded: &HashSet<String>, cache: &BuildIdCache) -> Result<Vec<PathBuf>> {
+    let rows = header::build_ids(&Reader::open(recording)?, true)?;
+    if rows.is_empty() {
+        return Err(Error::new(format!("no build-ids found in {}", recording.display()))
+            .why("it was recorded without them (-B), or has no samples"));
+    }
+    let options = Options::from_environment();
+    let (mut places, mut missing) = (Vec::new(), Vec::new());
+    for (hex, name) in rows.iter().filter(|(hex, _)| !excluded.contains(hex)) {
+        let Some(id) = BuildId::parse(hex) else { continue };
+        cache.keep(&Module { build_id: Some(id), ..Module::of_name(name) }, &options)?;
+        match cache.of(id).filter(|_| cache.holds(id)) {
+            Some(entry) => places.extend(BuildIdCache::places(&entry)),
+            None => missing.push(name.as_str()),
+        }
+    }
+    if !missing.is_empty() {
+        say::note(format!(
+            "not in the archive, since they are gone or were built anew: {}",
+            missing.join(", ")
+        ));
+    }
+    if places.is_empty() {
+        return Err(Error::new(format!("none of the files of {} is there", recording.display()))
+            .try_this("pmc buildid-cache -M RECORDING, on the machine of the recording"));
+    }
+    Ok(places)
+}
+
+fn unpack(archive: &Path, cache: &BuildIdCache) -> Result<()> {
+    let folder = cache.folder();
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Error::io(format!("making {}", folder.display()), error))?;
+    let into_cache = ["-C".as_ref(), folder.as_os_str()];
+    let name = archive.file_name().unwrap_or_default();
+    if !name.as_bytes().starts_with(ALL.as_bytes()) {
+        return tar("-xvf", archive, &into_cache, &[]);
+    }
+    tar("-xvf", archive, &[], &[])?;
+    let unpacked = tar("-xvf", Path::new(SYMBOLS), &into_cache, &[]);
+    let _ = std::fs::remove_file(SYMBOLS);
+    unpacked
+}
+
+/// The system's tar on an archive; an archive that could not be made is not left behind.
+fn tar(what: &str, archive: &Path, words: &[&OsStr], input: &[u8]) -> Result<()> {
+    // A name such as host:file would be another machine's to tar.
+    let mut command = Command::new("tar");
+    command.arg("--force-local").arg(what).arg(archive).args(words).stdin(Stdio::piped());
+    let run = || -> std::io::Result<bool> {
+        let mut tar = command.spawn()?;
+        if let Some(mut pipe) = tar.stdin.take() {
+            // If it has gone, its status says so.
+            let _ = pipe.write_all(input);
+        }
+        tar.wait().map(|status| status.success())
+    };
+    let failed = |error: Error| {
+        if what == "-cjf" {
+            let _ = std::fs::remove_file(archive);
+        }
+        error.try_this("apt install tar bzip2, or your system's equivalent")
+    };
+    match { run }() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(failed(Error::new(format!("tar failed with {}", archive.display())))),
+        Err(error) => Err(failed(Error::io("starting tar", error))),
+    }
+}

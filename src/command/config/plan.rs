@@ -1,0 +1,193 @@
+//! What was typed for `pmc config`, and what it means; and what the settings mean for the other commands.
+//!
+//! Each setting stands for an option that was not typed: [`heed`] fills it in before a command makes its
+//! plan, which cannot tell the two apart.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use crate::cli::{Cli, Command, config as cli};
+use crate::config::{Config, Place};
+use crate::error::{Error, Result};
+use crate::symbol::options;
+
+/// What is done with a key.
+pub(in crate::command) enum Step {
+    List,
+    Show(String),
+    Set(String, String),
+}
+
+/// What `pmc config` does.
+pub(in crate::command) struct Plan {
+    pub(super) place: Place,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Plan {
+    /// What was typed, as what it means.
+    ///
+    /// # Errors
+    /// A key without section, or with no value behind its equals sign.
+    pub(in crate::command) fn new(typed: &cli::Config) -> Result<Self> {
+        let step = |text: &String| {
+            let (key, value) =
+                text.split_once('=').map_or((text.as_str(), None), |(key, value)| (key, Some(value)));
+            let is_name = |name: &str| {
+                let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+                !name.is_empty() && name.chars().all(plain)
+            };
+            let sound = key.rsplit_once('.').is_some_and(|(section, name)| is_name(section) && is_name(name));
+            match value {
+                _ if !sound => Err(Error::usage(format!("{text:?} is no setting: a key is SECTION.NAME"))
+                    .try_this("such as report.children=false")),
+                Some("") => Err(Error::usage(format!("{key}: no value behind the equals sign"))
+                    .try_this(format!("pmc config {key}=VALUE"))),
+                Some(value) => Ok(Step::Set(key.to_ascii_lowercase(), value.to_owned())),
+                None => Ok(Step::Show(key.to_ascii_lowercase())),
+            }
+        };
+        let mut steps: Vec<Step> = typed.keys.iter().map(step).collect::<Result<_>>()?;
+        if steps.is_empty() {
+            steps.push(Step::List);
+        }
+        let place = match (typed.system, typed.user) {
+            (true, _) => Place::System,
+            (_, true) => Place::User,
+            _ => Place::Usual,
+        };
+        Ok(Self { place, steps })
+    }
+}
+
+/// The keys that mean something here.
+pub(super) const HEEDED: &[&str] = &[
+    "annotate.disassembler_style",
+    "annotate.hide_src_code",
+    "annotate.show_nr_samples",
+    "buildid.dir",
+    "call-graph.dump-size",
+    "call-graph.order",
+    "call-graph.print-type",
+    "call-graph.record-mode",
+    "call-graph.threshold",
+    "diff.compute",
+    "diff.order",
+    "hist.percentage",
+    "record.build-id",
+    "record.call-graph",
+    "report.children",
+    "report.percent-limit",
+    "report.sort_order",
+    "stat.big-num",
+    "top.call-graph",
+    "top.children",
+];
+
+/// Puts the settings where nothing was typed.
+///
+/// # Errors
+/// A value that its key cannot have.
+pub(in crate::command) fn heed(config: &Config, cli: &mut Cli, matches: &ArgMatches) -> Result<()> {
+    let typed = |id: &str| {
+        let of = matches.subcommand().map(|(_, of)| of);
+        of.is_some_and(|of| of.value_source(id) == Some(ValueSource::CommandLine))
+    };
+    let word = |key: &str, words: &'static [&'static str]| {
+        config.read(key, &words.join(", "), |value| words.iter().find(|word| **word == value).copied())
+    };
+    let percent = |key: &str| {
+        let number = |text: &str| text.trim_end_matches('%').parse::<f64>().ok();
+        config.read(key, "a percentage", |text| number(text).filter(|limit| (0.0..=100.0).contains(limit)))
+    };
+    let percentage = || word("hist.percentage", &["absolute", "relative"]);
+    // How stacks are taken, once -g asks for them.
+    let stacks = |own: &str| {
+        let mode = config.get(own).or_else(|| config.get("call-graph.record-mode"))?.to_owned();
+        match config.get("call-graph.dump-size") {
+            Some(size) if mode == "dwarf" => Some(format!("dwarf,{size}")),
+            _ => Some(mode),
+        }
+    };
+    match &mut cli.command {
+        Command::Record(record) => {
+            if record.stacks && record.call_graph.is_none() {
+                record.call_graph = stacks("record.call-graph");
+            }
+            if record.call_graph.as_deref() == Some("dwarf")
+                && let Some(size) = config.get("call-graph.dump-size")
+            {
+                record.call_graph = Some(format!("dwarf,{size}"));
+            }
+            match word("record.build-id", &["cache", "no-cache", "skip", "mmap"])? {
+                Some("no-cache") => record.no_buildid_cache = true,
+                Some("skip") => record.no_buildid = true,
+                Some("mmap") => record.buildid_mmap = true,
+                _ => {}
+            }
+        }
+        Command::Report(report) => {
+            report.percent_limit = report.percent_limit.or(percent("report.percent-limit")?);
+            report.no_children |= config.is("report.children")? == Some(false) && !report.children;
+            if let Some(keys) = config.get("report.sort_order").filter(|_| report.sort.is_empty())
+                && report.fields.is_empty()
+            {
+                report.sort = keys.split(',').map(|key| key.trim().to_owned()).collect();
+            }
+            let words: Vec<String> = report.call_graph.take().unwrap_or_default();
+            let limit = percent("call-graph.threshold")?.map(|limit| limit.to_string());
+            let limit = limit.filter(|_| !words.iter().any(|word| word.trim().parse::<f64>().is_ok()));
+            let order = word("call-graph.order", &["caller", "callee"])?.map(str::to_owned);
+            let shape =
+                word("call-graph.print-type", &["graph", "fractal", "flat", "folded"])?.map(str::to_owned);
+            let set = [order, shape, limit].into_iter().flatten();
+            report.call_graph = Some(set.chain(words).collect::<Vec<_>>()).filter(|words| !words.is_empty());
+            if let Some(of) = percentage()?.filter(|_| !typed("percentage")) {
+                report.percentage = of.to_owned();
+            }
+        }
+        Command::Top(top) => {
+            top.no_children |= config.is("top.children")? == Some(false) && !top.children;
+            if top.stacks && top.call_graph.is_none() {
+                // top unwinds no copies of stacks.
+                top.call_graph = stacks("top.call-graph").filter(|mode| !mode.starts_with("dwarf"));
+            }
+        }
+        Command::Annotate(annotate) => {
+            let style =
+                config.get("annotate.disassembler_style").filter(|style| ["att", "intel"].contains(style));
+            if let Some(style) = style.filter(|_| !typed("disassembler_style")) {
+                annotate.disassembler_style = style.to_owned();
+            }
+            let hides = config.is("annotate.hide_src_code")? == Some(true);
+            annotate.no_source |= hides && !annotate.source && !annotate.source_only;
+            annotate.show_nr_samples |= config.is("annotate.show_nr_samples")? == Some(true);
+        }
+        Command::Diff(diff) => {
+            if let Some(how) = config.get("diff.compute").filter(|_| !typed("compute")) {
+                diff.compute = how.to_owned();
+            }
+            let order = config.read("diff.order", "a number", |text| text.parse().ok())?;
+            if let Some(order) = order.filter(|_| !typed("order")) {
+                diff.order = order;
+            }
+            if let Some(of) = percentage()?.filter(|_| !typed("percentage")) {
+                diff.percentage = of.to_owned();
+            }
+        }
+        Command::Stat(stat) => {
+            stat.shown.no_big_num |= config.is("stat.big-num")? == Some(false) && !stat.shown.big_num;
+        }
+        _ => {}
+    }
+    let is_set = cli.buildid_dir.is_some() || std::env::var_os("PERF_BUILDID_DIR").is_some();
+    let folder = cli.buildid_dir.take().or_else(|| {
+        let folder = config.get("buildid.dir").filter(|_| !is_set)?;
+        let home = folder.strip_prefix("~/").and_then(|rest| Some((std::env::home_dir()?, rest)));
+        Some(home.map_or_else(|| folder.into(), |(home, rest)| home.join(rest)))
+    });
+    if let Some(folder) = folder {
+        options::choose_build_id_folder(std::path::absolute(&folder).unwrap_or(folder));
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! `pmc kallsyms`: where symbols of the running kernel lie.
+//!
+//! Wires the kernel's list of symbols and the view.
+
+use std::io::{BufWriter, Write, stdout};
+
+use crate::error::{Error, Exit, Result};
+use crate::symbol::kernel;
+use crate::view;
+
+/// Runs it: done if every name was found.
+///
+/// # Errors
+/// A list that cannot be read or hides its addresses; and those of writing.
+pub(super) fn run(names: &[String]) -> Result<Exit> {
+    let found = kernel::running_symbols(names).map_err(|error| {
+        Error::new(format!("looking up {}: {error}", names.join(", ")))
+            .why("kernel.kptr_restrict or kernel.perf_event_paranoid keeps them from this user")
+            .try_this("as root")
+    })?;
+    let mut out = BufWriter::new(stdout().lock());
+    view::listings::kernel_symbols(&mut out, names, &found)
+        .and_then(|()| out.flush())
+        .map_err(|error| Error::output("the symbols", error))?;
+    let all = names.iter().all(|name| found.iter().any(|symbol| symbol.name == *name));
+    Ok(if all { Exit::Done } else { Exit::Failure })
+}

@@ -1,0 +1,382 @@
+//! perf's settings, as `perf config` keeps them: read, and written without loss of what else stands there.
+//!
+//! Receives the text of files that people write; hands on values by key (`section.name`, in small letters).
+//! Decides which files count: the one that `PERF_CONFIG` names, else the system's and, over it, the user's.
+//! Which keys mean something, commands know.
+//!
+//! ```text
+//!   # a remark                        ; so is this
+//!   [call-graph]
+//!       record-mode = dwarf           call-graph.record-mode=dwarf
+//!       order = "cal" \               quotes keep spaces and remarks; a backslash joins lines
+//!       children                      without a value: true
+//! ```
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// The system's file, as distributions build perf.
+const SYSTEM: &str = "/etc/perfconfig";
+/// More of a file is not read.
+const MOST: u64 = 1 << 20;
+
+/// What is set, each key once.
+#[derive(Debug, Default)]
+pub struct Config {
+    settings: Vec<Setting>,
+    /// What was left out: a line that is no setting, a file that is not ours.
+    pub left_out: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Setting {
+    key: String,
+    value: String,
+    file: PathBuf,
+}
+
+/// Which file is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// All that count; the user's is written.
+    Usual,
+    /// The user's alone.
+    User,
+    /// The system's alone.
+    System,
+}
+
+impl Place {
+    /// The files, those that count more last. The last is written.
+    pub fn files(self) -> Vec<PathBuf> {
+        let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let user = || home().map(|home| home.join(".perfconfig"));
+        match (self, std::env::var_os("PERF_CONFIG")) {
+            (Self::Usual, Some(file)) if !file.is_empty() => vec![file.into()],
+            (Self::Usual, _) => [SYSTEM.into()].into_iter().chain(user()).collect(),
+            (Self::User, _) => user().into_iter().collect(),
+            (Self::System, _) => vec![SYSTEM.into()],
+        }
+    }
+}
+
+impl Config {
+    /// Reads the files, as far as they are there.
+    pub fn load(place: Place) -> Self {
+        let mut config = Self::default();
+        for file in place.files() {
+            match read(&file) {
+                Ok(text) => config.add(&text, &file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    config.left_out.push(format!(
+                        "{}: {}",
+                        file.display(),
+                        crate::error::kernel_words(&error)
+                    ));
+                }
+            }
+        }
+        config
+    }
+
+    fn add(&mut self, text: &str, file: &Path) {
+        let mut section = None;
+        for line in lines(text) {
+            match parse(&line.text) {
+                Some(Line::Section(name)) => section = Some(name),
+                Some(Line::Value(name, value)) if section.is_some() => {
+                    let key = format!("{}.{name}", section.as_deref().unwrap_or_default());
+                    self.settings.retain(|setting| setting.key != key);
+                    self.settings.push(Setting { key, value, file: file.to_owned() });
+                }
+                Some(Line::Empty) => {}
+                _ => self.left_out.push(format!("{}, line {}: not a setting", file.display(), line.number)),
+            }
+        }
+    }
+
+    /// All keys with their values, sections together.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        let section =
+            |key: &str| key.rsplit_once('.').map_or(String::new(), |(section, _)| section.to_owned());
+        let mut sections: Vec<String> = Vec::new();
+        for name in self.settings.iter().map(|setting| section(&setting.key)) {
+            if !sections.contains(&name) {
+                sections.push(name);
+            }
+        }
+        sections.into_iter().flat_map(move |name| {
+            self.settings
+                .iter()
+                .filter(move |setting| section(&setting.key) == name)
+                .map(|setting| (setting.key.as_str(), setting.value.as_str()))
+        })
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.settings.iter().find(|setting| setting.key == key).map(|setting| setting.value.as_str())
+    }
+
+    /// A key that is on or off.
+    ///
+    /// # Errors
+    /// When its value is neither.
+    pub fn is(&self, key: &str) -> Result<Option<bool>> {
+        self.read(key, "true or false", |value| match value.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            number => number.parse::<i64>().ok().map(|number| number != 0),
+        })
+    }
+
+    /// The value of a key, as `parse` reads it.
+    ///
+    /// # Errors
+    /// When `parse` has no answer: names the file and what was `expected`.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(setting) = self.settings.iter().find(|setting| setting.key == key) else { return Ok(None) };
+        parse(&setting.value).map(Some).ok_or_else(|| {
+            Error::usage(format!("{key}={}: expected {expected}", setting.value))
+                .why(format!("so it stands in {}", setting.file.display()))
+                .try_this(format!("pmc config {key}=VALUE, or PERF_CONFIG=/dev/null for no settings at all"))
+        })
+    }
+}
+
+/// Sets a key in a file, which is made if it is not there.
+///
+/// # Errors
+/// A key without section, and what the kernel says of the file.
+pub fn set(file: &Path, key: &str, value: &str) -> Result<()> {
+    // What is a link to somewhere stays one.
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let doing = |error| Error::io(format!("writing {}", file.display()), error);
+    let text = match read(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text.map_err(|error| Error::io(format!("reading {}", file.display()), error))?,
+    };
+    let beside = file.with_extension(format!("{}.new", std::process::id()));
+    let mode = fs::metadata(&file).map_or(0o600, |meta| meta.mode() & 0o777);
+    let written = fs::File::options().write(true).create_new(true).mode(mode).open(&beside);
+    let written = written
+        .and_then(|mut to| to.write_all(changed(&text, key, value).as_bytes()))
+        .and_then(|()| fs::rename(&beside, &file));
+    let _ = fs::remove_file(&beside);
+    written.map_err(doing)
+}
+
+/// The text with the key set: where it stands, else at the end of its section, else in a section of its own.
+fn changed(text: &str, key: &str, value: &str) -> String {
+    let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let new = format!("\t{name} = {}", quoted(value));
+    let mut out: Vec<String> = Vec::new();
+    // Where the section's last line is, and the key's own.
+    let (mut inside, mut last, mut own) = (false, None, None);
+    for line in lines(text) {
+        match parse(&line.text) {
+            Some(Line::Section(found)) => inside = found == section,
+            Some(Line::Value(found, _)) if inside && found == name => own = Some(out.len()),
+            _ => {}
+        }
+        if inside && !line.text.trim().is_empty() {
+            last = Some(out.len());
+        }
+        out.push(line.text);
+    }
+    match (own, last) {
+        (Some(at), _) => out[at] = new,
+        (None, Some(at)) => out.insert(at + 1, new),
+        (None, None) => out.extend([format!("[{section}]"), new]),
+    }
+    out.join("\n") + "\n"
+}
+
+fn quoted(value: &str) -> String {
+    let plain =
+        value.trim() == value && !value.contains(['#', ';', '"', '\\', '\t', '\n']) && !value.contains("  ");
+    if plain {
+        return value.to_owned();
+    }
+    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t").replace('\n', "\\n");
+    format!("\"{escaped}\"")
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = Vec::new();
+    let file =
+        fs::File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
+    let owner = file.metadata()?.uid();
+    // Whoever else may write it would decide where our files go.
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+    }
+    file.take(MOST).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A line of the file, with those that a backslash joins to it.
+struct Joined {
+    number: usize,
+    text: String,
+}
+
+fn lines(text: &str) -> impl Iterator<Item = Joined> + '_ {
+    let mut rest = text.lines().enumerate();
+    std::iter::from_fn(move || {
+        let (number, line) = rest.next()?;
+        let mut text = line.to_owned();
+        // An even number of them are backslashes of the value.
+        while (text.len() - text.trim_end_matches('\\').len()) % 2 == 1 {
+            let Some((_, next)) = rest.next() else { break };
+            text = format!("{text}\n{next}");
+        }
+        Some(Joined { number: number + 1, text })
+    })
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Empty,
+    Section(String),
+    Value(String, String),
+}
+
+/// What a line says; `None` when it is not a setting.
+fn parse(line: &str) -> Option<Line> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with(['#', ';']) {
+        return Some(Line::Empty);
+    }
+    if let Some(section) = line.strip_prefix('[') {
+        let (name, rest) = section.split_once(']')?;
+        let is_end = matches!(parse(rest), Some(Line::Empty));
+        return match name.split_once(char::is_whitespace) {
+            Some((name, part)) => {
+                let part = part.trim().strip_prefix('"')?.strip_suffix('"')?;
+                is_end.then(|| Line::Section(format!("{}.{part}", name.to_ascii_lowercase())))
+            }
+            None => (is_end && !name.is_empty()).then(|| Line::Section(name.to_ascii_lowercase())),
+        };
+    }
+    let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
+    let (name, rest) = line.split_at(end.unwrap_or(line.len()));
+    let name = Some(name.to_ascii_lowercase()).filter(|name| !name.is_empty())?;
+    match rest.trim_start().strip_prefix('=') {
+        Some(text) => Some(Line::Value(name, value(text)?)),
+        None => matches!(parse(rest), Some(Line::Empty)).then(|| Line::Value(name, "true".to_owned())),
+    }
+}
+
+/// The value behind an equals sign; `None` where a quote does not end.
+fn value(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let (mut quoted, mut space) = (false, false);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            c if c.is_whitespace() && !quoted => space = !out.is_empty(),
+            _ => {
+                if std::mem::take(&mut space) {
+                    out.push(' ');
+                }
+                match (c, c == '\\') {
+                    (_, true) => match rest.next()? {
+                        't' => out.push('\t'),
+                        'n' => out.push('\n'),
+                        'b' => out.push('\u{8}'),
+                        '\n' => {}
+                        c @ ('"' | '\\') => out.push(c),
+                        _ => return None,
+                    },
+                    _ => out.push(c),
+                }
+            }
+        }
+    }
+    (!quoted).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let mut config = Config::default();
+        config.add(text, Path::new("file"));
+        config
+    }
+
+    #[test]
+    fn a_file_is_read_as_perf_reads_it() {
+        let text = "# mine\n[Report]\n percent-limit = 1 ; one\n\tsort_order = comm,  \"a # b\" \\\n  dso\nchildren\n\
+            [colors]\n top = red, default\n[report] # again\nPercent-Limit=2\n[tui \"X\"]\non=no\n";
+        let read = config(text);
+        let all: Vec<String> = read.all().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(
+            all,
+            [
+                "report.sort_order=comm, a # b dso",
+                "report.children=true",
+                "report.percent-limit=2",
+                "colors.top=red, default",
+                "tui.X.on=no"
+            ]
+        );
+        assert_eq!(read.left_out, [""; 0]);
+        assert_eq!(read.is("report.children").unwrap(), Some(true));
+        assert_eq!((read.is("tui.X.on").unwrap(), read.is("tui.report").unwrap()), (Some(false), None));
+        let error = read.is("colors.top").unwrap_err().to_string();
+        assert!(
+            error.contains("colors.top=red, default: expected true or false") && error.contains("in file")
+        );
+    }
+
+    #[test]
+    fn what_is_no_setting_is_left_out_and_said() {
+        let read = config("a = 1\n[b\n[c]\nd = \"e\nf = \\q\n= 3\ng h\nok = 1\n[]\n\\");
+        assert_eq!(read.all().collect::<Vec<_>>(), [("c.ok", "1")]);
+        let numbers: Vec<&str> = read.left_out.iter().map(|said| said.split(' ').nth(2).unwrap()).collect();
+        assert_eq!(numbers, ["1:", "2:", "4:", "5:", "6:", "7:", "9:", "10:"]);
+    }
+
+    #[test]
+    fn setting_a_key_leaves_the_rest_as_it_is() {
+        let text = "# mine\n[a]\n\tx = 1 \\\n  2  # why\n\n[b]\n\ty = 3\n";
+        assert_eq!(changed(text, "a.x", "4"), "# mine\n[a]\n\tx = 4\n\n[b]\n\ty = 3\n");
+        assert_eq!(
+            changed(text, "a.z", "4"),
+            "# mine\n[a]\n\tx = 1 \\\n  2  # why\n\tz = 4\n\n[b]\n\ty = 3\n"
+        );
+        assert_eq!(changed("", "c.z", "4"), "[c]\n\tz = 4\n");
+        for odd in ["a # b", " x ", "say \"no\"", "tab\there", "back\\slash", "two\nlines", "", "a  b"] {
+            assert_eq!(config(&changed(text, "b.y", odd)).get("b.y"), Some(odd));
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        set(&file, "a.b", "1").unwrap();
+        set(&link, "a.c", "2").unwrap();
+        assert_eq!(fs::read_to_string(&link).unwrap(), "[a]\n\tb = 1\n\tc = 2\n");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
+        let error = set(&folder.path().join("no/file"), "a.b", "1").unwrap_err().to_string();
+        assert!(error.contains("writing") && error.contains("ENOENT"), "{error}");
+    }
+}

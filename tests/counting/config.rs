@@ -1,0 +1,75 @@
+//! perf's settings: `pmc config`, and what they do to other commands.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::kit::{self, Ran};
+
+/// With this home, and no other settings.
+fn pmc(home: &Path, words: &[&str]) -> Ran {
+    let mut command = kit::pmc();
+    command.env_remove("PERF_CONFIG").env("HOME", home).current_dir(home).args(words);
+    command.output().unwrap().into()
+}
+
+#[test]
+fn settings_are_kept_where_perf_keeps_them() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let file = home.join(".perfconfig");
+    pmc(home, &["config", "--user", "-l"]).expect(0);
+    pmc(home, &["config", "report.children"]).expect(1).says(&["is not set"]);
+    pmc(home, &["config", "report.children=false", "Call-Graph.order=callee"]).expect(0);
+    pmc(home, &["config", "colors.top=red, default"]).expect(0).says(&["colors.top", "perf's alone"]);
+    let list = "report.children=false\ncall-graph.order=callee\ncolors.top=red, default\n";
+    assert_eq!(pmc(home, &["config", "--user", "-l"]).expect(0).stdout, list);
+    assert_eq!(pmc(home, &["config", "report.children"]).expect(0).stdout, "report.children=false\n");
+    if kit::need_program("perf") {
+        let said = Command::new("perf").args(["config", "--user", "-l"]).env("HOME", home).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), list);
+    }
+    for wrong in ["foo", "foo=1", "a.b=", ".=1", "a b.c=1", "a.=1"] {
+        pmc(home, &["config", wrong]).expect(2).says(&["try:"]);
+    }
+    std::fs::write(&file, "[report]\nno setting\npercent-limit = much\n").unwrap();
+    pmc(home, &["list", "sw"]).expect(0).says(&[".perfconfig, line 2"]);
+    pmc(home, &["report", "-i", "x"]).expect(2).says(&[
+        "report.percent-limit=much",
+        "percentage",
+        ".perfconfig",
+    ]);
+    let mut without = kit::pmc();
+    let ran: Ran = without.env("HOME", home).args(["list", "sw"]).output().unwrap().into();
+    assert!(!ran.expect(0).stderr.contains("line 2"));
+}
+
+#[test]
+fn what_is_set_stands_for_what_is_typed() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let fp = kit::data("perfdata/fp.data");
+    let report = |words: &[&str]| {
+        let words = [&["report", "-i", fp.to_str().unwrap(), "--stdio", "--no-cache"], words].concat();
+        pmc(home, &words).expect(0).stdout
+    };
+    let set = |key: &str| drop(pmc(home, &["config", key]).expect(0));
+    let typed = report(&["-s", "dso", "--percent-limit", "7", "-g", "callee,flat", "--no-children"]);
+    assert_ne!(typed, report(&[]));
+    set("report.sort_order=dso");
+    set("report.percent-limit=7");
+    set("report.children=false");
+    set("call-graph.order=callee");
+    set("call-graph.print-type=flat");
+    assert_eq!(report(&[]), typed);
+    // What is typed goes before it.
+    assert_ne!(report(&["--children"]), typed);
+    assert_ne!(report(&["-s", "sym"]), typed);
+    let refused = pmc(home, &["config", "call-graph.print-type=round"]).expect(0);
+    assert_eq!(refused.stderr, "");
+    pmc(home, &["report", "-i", "x"]).expect(2).says(&["call-graph.print-type=round", "fractal"]);
+    pmc(home, &["config", "diff.compute=odd"]).expect(0);
+    pmc(home, &["diff", "a", "b"]).expect(2).says(&["odd"]);
+    pmc(home, &["config", "record.build-id=sometimes"]).expect(0);
+    pmc(home, &["record", "--", "true"]).expect(2).says(&["record.build-id=sometimes", "no-cache"]);
+}
