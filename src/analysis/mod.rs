@@ -237,8 +237,8 @@ impl Analysis {
         NamedSamples { samples, code, texts, modules: Vec::new(), trust: DataQuality::default() }
     }
 
-    /// Asks debuginfod servers for what the modules lack that have been named; whether something came, so that
-    /// naming again tells more.
+    /// Asks debuginfod servers for what the modules lack that have been named; whether something came, so
+    /// that naming again tells more.
     pub fn ask_servers(&mut self, servers: Arc<Debuginfod>, progress: &dyn ProgressSink) -> bool {
         let meter = progress.begin("asking debuginfod servers", 0);
         let at = |p: crate::symbol::Progress| meter.at(p.done as u64, p.total as u64);
