@@ -39,7 +39,7 @@ use crate::profile::sampled::quality::Ends;
 use crate::profile::sampled::query::{self, EventTotals, Times};
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::{
-    Answer, Code, DataQuality, ModuleQuality, Profile, Query, StringTable, callers,
+    Answer, Code, DataQuality, ModuleQuality, Profile, Query, StackProfile, StringTable, callers,
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
@@ -308,6 +308,19 @@ impl NamedSamples {
         let answer = self.answer_with(&self.words(), query, self.texts.clone());
         let profile = Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..answer.profile };
         Answer { profile, ..answer }
+    }
+
+    /// What remains of the samples behind a query's filter, stack by stack, for whoever writes them down.
+    pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
+        let (words, of) = (self.words(), &*self.samples);
+        let modules = of.session.history.modules();
+        let totals = of.events_totals();
+        visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
+    }
+
+    /// What the data are worth, and what is known of the modules, once that was assessed.
+    pub fn quality(&self) -> (&DataQuality, &[ModuleQuality]) {
+        (&self.trust, &self.modules)
     }
 
     /// A function's periods in each of these slices of time, among the samples that a query asks for.

@@ -13,7 +13,7 @@ use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
-use crate::symbol::Options;
+use crate::symbol::{Depth, Options};
 
 /// Length of a slice for the sort key `time` by default, in nanoseconds.
 pub const SLICE: u64 = 100_000_000;
@@ -45,6 +45,8 @@ pub struct AnalysisRequest {
     /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
     /// keys are: a screen filters by them.
     pub facets: bool,
+    /// What rows are told apart by besides `keys`, such as threads and times: an export keeps them.
+    pub apart: Vec<SampleAttribute>,
     /// What names do to the stacks.
     pub stack_changes: StackChanges,
     /// Names are as the compiler wrote them.
@@ -68,6 +70,7 @@ impl AnalysisRequest {
             callers: true,
             max_stack: MAX_STACK,
             facets: false,
+            apart: Vec::new(),
             stack_changes: StackChanges::default(),
             raw_names: false,
             raw_traces: false,
@@ -118,6 +121,12 @@ impl AnalysisRequest {
         !self.counts_branches() && super::has_chains(reader)
     }
 
+    /// How deep names go by default: to inlined functions where there are callers, or lines are shown.
+    pub fn depth(&self, reader: &Reader) -> Depth {
+        let lines = self.keys.iter().any(|key| key.needs_lines());
+        if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
+    }
+
     /// A question to what this request brings: with its sort keys; without call chains there are neither
     /// totals nor a tree.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
@@ -139,6 +148,7 @@ impl AnalysisRequest {
         if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
             attributes.push(SampleAttribute::Parent);
         }
+        attributes.extend(self.apart.iter().filter(|one| !attributes.contains(one)).collect::<Vec<_>>());
         if self.facets {
             add_facets(&mut attributes, session);
         }

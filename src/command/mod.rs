@@ -6,6 +6,7 @@ mod annotate;
 mod buildid_list;
 mod diff;
 mod evlist;
+mod export;
 mod info;
 mod list;
 mod perfalloc;
@@ -91,6 +92,8 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
+        Command::Export(typed) => export::run(&export::Plan::new(&typed.source, typed.format.as_deref())?),
+        Command::Flamegraph(typed) => export::run(&export::Plan::flame_graph(&typed.source)?),
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
         Command::Version(typed) => version::run(typed.build_options),

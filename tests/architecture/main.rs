@@ -141,6 +141,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("serde_json", &["command", "view"]),
     ("zstd", &["perfdata"]),
     ("flate2", &["perfdata"]),
+    ("inferno", &["view"]),
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),
     // Programs and their debug information.
