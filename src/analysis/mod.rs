@@ -188,6 +188,11 @@ impl Analysis {
         &self.samples.samples.totals
     }
 
+    /// First and last time of the samples that count, in nanoseconds of the recording's clock.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.samples.samples.span
+    }
+
     /// Number of samples of all events.
     pub fn sample_count(&self) -> u64 {
         self.totals().iter().map(|total| total.samples).sum()
@@ -318,9 +323,9 @@ impl NamedSamples {
         visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
     }
 
-    /// What the data are worth, and what is known of the modules, once that was assessed.
-    pub fn quality(&self) -> (&DataQuality, &[ModuleQuality]) {
-        (&self.trust, &self.modules)
+    /// What the data are worth, and what is known of the modules, once that was assessed; nothing else.
+    pub fn quality(&self) -> Profile {
+        Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..Profile::default() }
     }
 
     /// A function's periods in each of these slices of time, among the samples that a query asks for.

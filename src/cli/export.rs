@@ -12,13 +12,14 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  pmc export -o perf.svg                       a flame graph
+  pmc export -o perf.html                      a page for any browser: flame graph, functions, code, time
+  pmc export -o perf.pb.gz                     for go tool pprof; .firefox.json, .speedscope.json, .callgrind
   pmc export -c make --time 10%-20% -o a.svg   of a part of the recording
   pmc export --diff old.data -o diff.svg       what grew is red, what shrank is blue
   pmc record -o - -g -- make | pmc export -o make.svg
 The formats: docs/export.md.")]
 pub struct Export {
-    /// Format, whatever the file is called: svg, folded, json, csv
+    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json, csv
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub format: Option<String>,
 

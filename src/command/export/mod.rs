@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::progress::Bars;
-use crate::analysis::{Analysis, NamedSamples, quality};
+use crate::analysis::{Analysis, NamedSamples, header, quality};
 use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::{Profile, Query, StackProfile, StringTable};
+use crate::profile::sampled::{Query, StackProfile, StringTable};
 use crate::session::Session;
-use crate::view::export::{self, Contents, folded};
+use crate::session::samples::SampleAttribute;
+use crate::view::export::{self, Circumstances, Contents, folded};
 pub(super) use plan::Plan;
 
 /// Runs it.
@@ -23,13 +24,17 @@ pub(super) use plan::Plan;
 /// When a recording cannot be read, or the file not be written.
 pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let before = plan.before.as_deref().map(|path| before(plan, path)).transpose()?;
-    let Loaded { analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
-    let answer = if plan.format.is_table() {
+    let Loaded { mut analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
+    if plan.format.is_table() || plan.format.is_whole() {
         analysis.assess(&mut named, true);
-        named.answer(&query).profile
-    } else {
-        Profile::default()
+    }
+    let answer = match plan.format.is_table() {
+        true => named.answer(&query).profile,
+        false => named.quality(),
     };
+    let code = if plan.format.is_whole() { analysis.annotate(&plan.code, &Bars).ok() } else { None };
+    let listings = code.map(|code| code.listings).unwrap_or_default();
+    let recording = circumstances(&analysis, &plan.input);
     named.with_stacks(&query, |stacks| {
         let contents = Contents {
             stacks,
@@ -37,12 +42,30 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
             answer: &answer,
             layout: &plan.layout,
             title: &plan.title,
+            recording: &recording,
+            listings: &listings,
             before: before.as_deref(),
         };
         destination::write(&plan.output, |out: &mut dyn Write| export::write(out, plan.format, &contents))
     })?;
     quality::warn(analysis.session());
     Ok(Exit::Done)
+}
+
+/// What the recording says of itself, and when it was made: its clocks say it, else its file does.
+fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
+    let reader = &analysis.session().reader;
+    let span = analysis.span();
+    let clock = reader.features().clock_data.as_ref();
+    let by_clock = clock.zip(span).map(|(clock, (first, _))| {
+        clock.wall_clock_ns.wrapping_add(first).wrapping_sub(clock.clockid_time_ns)
+    });
+    let by_file = || {
+        let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+        let ended = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos() as u64;
+        Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
+    };
+    Circumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
 }
 
 /// A recording, ready to be asked.
@@ -57,6 +80,8 @@ impl Loaded {
         let session = Arc::new(Session::open(Reader::open(path)?)?);
         let mut request = plan.request.clone();
         request.settle(&session.reader)?;
+        // Without times all would seem to be at once.
+        request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
         let question = request.question(&plan.query, &session.reader);
         let query = Query { event: plan.event(&session.reader)?, ..question };
         let depth = plan.depth.unwrap_or(request.depth(&session.reader));

@@ -3,16 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use crate::analysis::AnalysisRequest;
+use crate::analysis::annotate::AnnotationRequest;
+use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::request::Measure;
 use crate::cli::export::ExportSource;
 use crate::command::plan;
 use crate::error::{Error, Result, say};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Filter, Order, Query};
+use crate::session::samples::SampleAttribute;
 use crate::symbol::Depth;
 use crate::text::{clean, nearest};
-use crate::view::export::Format;
+use crate::view::export::{Detail, Format};
 use crate::view::report::Layout;
+
+/// Most functions whose code is shown, …
+const MOST_CODE: usize = 12;
+/// … and the least that each costs, in percent.
+const LEAST_CODE: f64 = 1.0;
 
 /// What `pmc export` does.
 #[derive(Debug)]
@@ -32,6 +40,8 @@ pub(in crate::command) struct Plan {
     pub(super) depth: Option<Depth>,
     /// How tables are shown.
     pub(super) layout: Layout,
+    /// Which functions' code is shown.
+    pub(super) code: AnnotationRequest,
     /// The name of the only event.
     event: Option<String>,
 }
@@ -94,6 +104,8 @@ impl Plan {
             max_stack: typed.stacks.max_stack,
             stack_changes: plan::stack_changes(&typed.stacks)?,
             raw_names: typed.stacks.no_demangle,
+            facets: format.detail() == Detail::Slices,
+            apart: apart(format.detail()),
             ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
         };
         let query = Query {
@@ -109,6 +121,17 @@ impl Plan {
             before: typed.diff.clone(),
             depth: typed.stacks.no_inline.then_some(Depth::Names),
             event: typed.event.clone(),
+            code: AnnotationRequest {
+                dsos: typed.stacks.dsos.clone(),
+                most: MOST_CODE,
+                limit: LEAST_CODE,
+                options: ListingOptions {
+                    with_source: true,
+                    symfs: typed.symbol_files.symfs.clone(),
+                    ..ListingOptions::default()
+                },
+                ..AnnotationRequest::default()
+            },
             input,
             output,
             format,
@@ -138,6 +161,18 @@ impl Plan {
             }
         }
     }
+}
+
+/// What rows are told apart by, besides what the facets of a request are.
+fn apart(detail: Detail) -> Vec<SampleAttribute> {
+    let all = [
+        (Detail::Threads, SampleAttribute::Pid),
+        (Detail::Threads, SampleAttribute::Tid),
+        (Detail::Times, SampleAttribute::Time(1)),
+        (Detail::Payloads, SampleAttribute::Payload),
+    ];
+    let least = |least: Detail| detail != Detail::Slices && detail >= least;
+    all.into_iter().filter(|(from, _)| least(*from)).map(|(_, attribute)| attribute).collect()
 }
 
 fn input(typed: &ExportSource) -> PathBuf {

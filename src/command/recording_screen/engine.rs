@@ -7,9 +7,9 @@ use std::sync::mpsc::Sender;
 use super::loader::Newest;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, FunctionRef, Profile, Query};
+use crate::profile::sampled::{Answer, FunctionRef, Query};
 use crate::tui::{Engine, ExportForm, LiveCommand};
-use crate::view::export::{Contents, Format};
+use crate::view::export::{Circumstances, Contents, Format};
 use crate::view::report::Layout;
 
 /// The engine.
@@ -59,7 +59,7 @@ impl Engine for RecordingEngine {
         };
         // Everything: what is too small for the screen is not too small for a file.
         let query = Query { limit: 0.0, ..query.clone() };
-        let answer = if format.is_table() { stage.answer(&query).profile } else { Profile::default() };
+        let answer = if format.is_table() { stage.answer(&query).profile } else { stage.quality() };
         stage.with_stacks(&query, |stacks| {
             let contents = Contents {
                 stacks,
@@ -67,6 +67,8 @@ impl Engine for RecordingEngine {
                 answer: &answer,
                 layout: &self.layout,
                 title: &self.title,
+                recording: &Circumstances::default(),
+                listings: &[],
                 before: None,
             };
             screen::export(&contents, format, path)

@@ -12,7 +12,7 @@ use crate::profile::sampled::{Profile, Query};
 use crate::record::encode::Encoder;
 use crate::recording::synthesize;
 use crate::tui::ExportForm;
-use crate::view::export::Contents;
+use crate::view::export::{Circumstances, Contents};
 
 /// Writes what a query shows of a snapshot.
 pub(super) fn write(
@@ -40,6 +40,8 @@ pub(super) fn write(
             answer: &answer,
             layout: &shown.layout,
             title: "pmc top",
+            recording: &Circumstances::default(),
+            listings: &[],
             before: None,
         };
         screen::export(&contents, format, path)

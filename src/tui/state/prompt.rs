@@ -66,7 +66,7 @@ impl State {
         let (text, before) = match kind {
             PromptKind::Search => (String::new(), self.search.clone()),
             PromptKind::Filter => (self.filter.text.clone(), self.filter.clone()),
-            PromptKind::Export => ("pmc-view.svg".to_owned(), Search::default()),
+            PromptKind::Export => ("pmc-view.html".to_owned(), Search::default()),
         };
         let node = if self.pane == Pane::Flame {
             self.flame.cursor

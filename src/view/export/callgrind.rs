@@ -8,8 +8,9 @@
 //!   14 900               … at this line, and what they cost
 //! ```
 //!
-//! A function's cost with what it calls is, to readers, its own and that of its calls. So of a function that a
-//! stack holds several times the outermost call counts, and none where its own cost does: nothing counts twice.
+//! A function's cost with what it calls is, to readers, its own and that of its calls. So of a function that
+//! a stack holds several times the outermost call counts, and none where its own cost does: nothing counts
+//! twice.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -38,7 +39,8 @@ type Identity = (StringId, Option<StringId>, StringId);
 /// Writes it.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
     let stacks = contents.stacks;
-    let used: Vec<usize> = (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
+    let used: Vec<usize> =
+        (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
     let (examples, functions) = add_up(stacks, &used);
     let word = |c: char| if c.is_alphanumeric() || "-_:".contains(c) { c } else { '_' };
     let name = |at: &usize| clean(&stacks.events[*at].name).chars().map(word).collect::<String>();

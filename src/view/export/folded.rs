@@ -1,7 +1,7 @@
 //! Folded stacks: one line a stack, as programs that draw flame graphs read it.
 //!
 //! ```text
-//!   grep;main;parse;read_line 17        the thread's name, the outermost caller, …, the number of samples
+//!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of the periods
 //! ```
 //!
 //! The lines are those of `perf script | inferno-collapse-perf`, in the order of their words.
@@ -11,25 +11,24 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::function_name;
-use crate::abi::CpuMode;
+use super::{CodeKind, function_name};
+use crate::profile::sampled::StackProfile;
 use crate::profile::sampled::stacks::Paths;
-use crate::profile::sampled::{StackProfile, Value};
 use crate::text::clean;
 
-/// Writes an event's stacks with their numbers of samples.
+/// Writes an event's stacks with their periods.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
-    each(stacks, event, |value| value.samples, false, &mut |path, samples| writeln!(out, "{path} {samples}"))
+    each(stacks, event, false, &mut |path, period| writeln!(out, "{path} {period}"))
 }
 
-/// An event's stacks with their periods; each function bears the mark that flame graphs tell the kernel's, the
+/// An event's stacks with their periods; functions bear the mark that flame graphs tell the kernel's, the
 /// inlined and generated code by.
 pub fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
     let mut lines = Vec::new();
-    let _ = each(stacks, event, |value| value.period, true, &mut |path, period| {
+    let _ = each(stacks, event, true, &mut |path, period| {
         lines.push((path.to_owned(), period));
         Ok(())
     });
@@ -40,7 +39,6 @@ pub fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)>
 fn each(
     stacks: &StackProfile<'_>,
     event: usize,
-    weight: fn(&Value) -> u64,
     marks: bool,
     visit: &mut dyn FnMut(&str, u64) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -48,11 +46,11 @@ fn each(
     let names: Vec<String> = (0..paths.functions.len() as u32)
         .map(|function| {
             let call = paths.call(function, stacks.code());
-            let mark = match call.level {
+            let mark = match CodeKind::of(call, stacks.texts) {
                 _ if !marks => "",
                 _ if call.inlined => "_[i]",
-                CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => "_[k]",
-                _ if stacks.texts.get(call.dso).starts_with("[JIT]") => "_[j]",
+                CodeKind::Kernel => "_[k]",
+                CodeKind::Generated => "_[j]",
                 _ => "",
             };
             // A name that cannot be taken for two.
@@ -71,7 +69,7 @@ fn each(
             Some(of_comm) => of_comm.entry(paths.end(row.stack)).or_default(),
             None => sums.entry(comm.clone()).or_default().entry(paths.end(row.stack)).or_default(),
         };
-        *sum += weight(&row.value);
+        *sum += row.value.period;
     }
     let ranks = ranks(&paths, &names);
     let (mut path, mut functions) = (String::new(), Vec::new());

@@ -10,15 +10,24 @@
 //!   answer of a report ── json, csv
 //! ```
 
+mod callgrind;
+mod firefox;
 pub mod folded;
+mod html;
+mod pprof;
+mod speedscope;
 mod svg;
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::report;
+use crate::abi::CpuMode;
 use crate::error::{Error, Result};
+use crate::profile::annotate::Listing;
+use crate::profile::header::Recording;
 use crate::profile::sampled::code::UNKNOWN;
+use crate::profile::sampled::stacks::StackThread;
 use crate::profile::sampled::{Call, Profile, StackProfile, StringTable};
 use crate::text::clean;
 
@@ -26,8 +35,13 @@ use crate::text::clean;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table below says what each is")]
 pub enum Format {
+    Html,
     Svg,
     Folded,
+    Firefox,
+    Speedscope,
+    Pprof,
+    Callgrind,
     Json,
     Csv,
 }
@@ -37,6 +51,14 @@ pub enum Format {
 pub enum Detail {
     /// Nothing.
     Names,
+    /// Threads.
+    Threads,
+    /// Threads, and slices of time.
+    Slices,
+    /// Threads, and each sample's time.
+    Times,
+    /// The same, and what tracepoints said.
+    Payloads,
 }
 
 /// What is known of a format.
@@ -51,16 +73,27 @@ struct About {
 
 /// Where one ending is part of another, the longer one counts.
 const FORMATS: &[About] = &[
-    About { format: Format::Svg, name: "svg", endings: &[".svg"], detail: Detail::Names },
-    About {
-        format: Format::Folded,
-        name: "folded",
-        endings: &[".folded", ".collapsed"],
-        detail: Detail::Names,
-    },
-    About { format: Format::Json, name: "json", endings: &[".json"], detail: Detail::Names },
-    About { format: Format::Csv, name: "csv", endings: &[".csv"], detail: Detail::Names },
+    About::new(Format::Html, "html", &[".html", ".htm"], Detail::Slices),
+    About::new(Format::Svg, "svg", &[".svg"], Detail::Names),
+    About::new(Format::Folded, "folded", &[".folded", ".collapsed"], Detail::Names),
+    About::new(Format::Firefox, "firefox", &[".firefox.json"], Detail::Payloads),
+    About::new(Format::Speedscope, "speedscope", &[".speedscope.json"], Detail::Times),
+    About::new(Format::Pprof, "pprof", &[".pb.gz", ".pprof"], Detail::Threads),
+    About::new(Format::Callgrind, "callgrind", &[".callgrind"], Detail::Names),
+    About::new(Format::Json, "json", &[".json"], Detail::Names),
+    About::new(Format::Csv, "csv", &[".csv"], Detail::Names),
 ];
+
+impl About {
+    const fn new(
+        format: Format,
+        name: &'static str,
+        endings: &'static [&'static str],
+        detail: Detail,
+    ) -> Self {
+        Self { format, name, endings, detail }
+    }
+}
 
 impl Format {
     fn about(self) -> &'static About {
@@ -114,6 +147,12 @@ impl Format {
         matches!(self, Self::Json | Self::Csv)
     }
 
+    /// Whether it says how far the data can be trusted, and shows code: [`Contents::answer`] has the quality
+    /// then, and [`Contents::listings`] some functions.
+    pub fn is_whole(self) -> bool {
+        self == Self::Html
+    }
+
     /// Whether it can show the difference to another recording: [`Contents::before`].
     pub fn is_differential(self) -> bool {
         self == Self::Svg
@@ -126,15 +165,38 @@ pub struct Contents<'a> {
     pub stacks: &'a StackProfile<'a>,
     /// The event that is meant where a format has room for one.
     pub event: usize,
-    /// Tables and trees, for [`Format::is_table`].
+    /// Tables and trees, for [`Format::is_table`]; what the data are worth, for [`Format::is_whole`].
     pub answer: &'a Profile,
     /// How these are shown.
     pub layout: &'a report::Layout,
     /// What it is of: a file's name.
     pub title: &'a str,
+    /// The circumstances.
+    pub recording: &'a Circumstances,
+    /// The code of the costliest functions.
+    pub listings: &'a [Listing],
     /// Folded stacks of another recording, of which the difference is shown: the path of each, and its
     /// periods.
     pub before: Option<&'a [(String, u64)]>,
+}
+
+/// How a recording came about.
+#[derive(Debug, Default)]
+pub struct Circumstances {
+    /// What it says of itself.
+    pub about: Recording,
+    /// First and last time of its samples, in nanoseconds of its clock.
+    pub span: Option<(u64, u64)>,
+    /// When the first was taken: nanoseconds since 1970.
+    pub started: Option<u64>,
+}
+
+impl Contents<'_> {
+    /// The command line that recorded; empty where nobody knows.
+    fn command(&self) -> &str {
+        let facts = &self.recording.about.facts;
+        facts.iter().find(|(label, _)| label == "cmdline").map_or("", |(_, words)| words)
+    }
 }
 
 /// Writes it.
@@ -144,8 +206,13 @@ pub struct Contents<'a> {
 pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io::Result<()> {
     let table = |form| report::Layout { form, rows: usize::MAX, ..contents.layout.clone() };
     match format {
+        Format::Html => html::write(out, contents),
         Format::Svg => svg::write(out, contents),
         Format::Folded => folded::write(out, contents.stacks, contents.event),
+        Format::Firefox => firefox::write(out, contents),
+        Format::Speedscope => speedscope::write(out, contents),
+        Format::Pprof => pprof::write(out, contents),
+        Format::Callgrind => callgrind::write(out, contents),
         Format::Json => report::write(out, contents.answer, &table(report::Form::Json)),
         Format::Csv => report::write(out, contents.answer, &table(report::Form::Csv)),
     }
@@ -159,6 +226,38 @@ fn function_name(call: &Call, texts: &StringTable) -> String {
     }
     let module = clean(texts.get(call.dso));
     if module.starts_with('[') { module.into_owned() } else { format!("[{module}]") }
+}
+
+/// A thread's name with its number, harmless for a terminal.
+fn thread_name(thread: &StackThread) -> String {
+    match thread.tid {
+        Some(tid) => format!("{} ({tid})", clean(&thread.comm)),
+        None => clean(&thread.comm).into_owned(),
+    }
+}
+
+/// Whose code a function is, as far as colours tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum CodeKind {
+    Program,
+    Library,
+    Kernel,
+    Generated,
+    Unknown,
+}
+
+impl CodeKind {
+    fn of(call: &Call, texts: &StringTable) -> Self {
+        let module = texts.get(call.dso);
+        let is_library = module.ends_with(".so") || module.contains(".so.") || module.starts_with("ld-");
+        match call.level {
+            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
+            _ if module.starts_with("[JIT]") => Self::Generated,
+            _ if module == "[vdso]" || is_library => Self::Library,
+            _ if module.starts_with('[') => Self::Unknown,
+            _ => Self::Program,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
             let period = ValueType { kind: self.string(&name), unit };
             if self.profile.sample_type.is_empty() {
                 self.profile.default_sample_type = period.kind;
-                self.profile.period_type = Some(period);
+                self.profile.period_type = Some(period.clone());
                 self.profile.period = (event.kept.period / event.kept.samples) as i64;
             }
             self.profile.sample_type.extend([samples, period]);
@@ -229,7 +229,9 @@ impl<'a> Builder<'a> {
         let stacks = self.stacks;
         let mut ends: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
         let mut seen = rustc_hash::FxHashSet::default();
-        for location in used.iter().filter(|stack| seen.insert(**stack)).flat_map(|stack| stacks.stack(*stack)) {
+        for location in
+            used.iter().filter(|stack| seen.insert(**stack)).flat_map(|stack| stacks.stack(*stack))
+        {
             if let Some(module) = stacks.location(location).module() {
                 let address = self.address(location);
                 let (first, last) = ends.entry(module).or_insert((address, address));
@@ -245,9 +247,8 @@ impl<'a> Builder<'a> {
             let mapped = module.mapping.filter(|_| module.kind == Kind::File);
             let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
             let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));
-            let offset = mapped.map_or(0, |mapping| {
-                mapping.offset.0.saturating_sub(mapping.start.0.saturating_sub(start))
-            });
+            let offset = mapped
+                .map_or(0, |mapping| mapping.offset.0.saturating_sub(mapping.start.0.saturating_sub(start)));
             let id = self.profile.mapping.len() as u64 + 1;
             let build_id = module.build_id.as_deref().map(|id| hex(id, "")).unwrap_or_default();
             let mapping = Mapping {

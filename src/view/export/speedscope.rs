@@ -1,4 +1,5 @@
-//! speedscope's own format: per thread the stacks one after the other, so that its time order means something.
+//! speedscope's own format: per thread the stacks one after the other, so that its time order means
+//! something.
 //!
 //! ```text
 //!   shared.frames  each function once: name, source file or module
@@ -25,15 +26,15 @@ pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<
         let file = call.file.unwrap_or(call.dso);
         json!({"name": function_name(call, stacks.texts), "file": clean(stacks.texts.get(file))})
     };
-    let head = json!({
-        "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "exporter": concat!("pmc ", env!("CARGO_PKG_VERSION")),
-        "name": clean(contents.title),
-        "shared": {"frames": (0..paths.functions.len() as u32).map(frame).collect::<Vec<_>>()},
-    });
-    let head = head.to_string();
-    write!(out, "{},\n\"profiles\": [", head.trim_end_matches('}'))?;
-    // `shared` was closed with the rest.
+    let frames: Vec<Json> = (0..paths.functions.len() as u32).map(frame).collect();
+    write!(
+        out,
+        "{{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\": \"pmc {}\",\n\
+         \"name\": {},\n\"shared\": {{\"frames\": {}}},\n\"profiles\": [",
+        env!("CARGO_PKG_VERSION"),
+        json!(clean(contents.title)),
+        Json::from(frames)
+    )?;
     let mut profiles: BTreeMap<(u32, u32), Vec<&StackRow>> = BTreeMap::new();
     for row in &stacks.rows {
         profiles.entry((row.event, row.thread)).or_default().push(row);

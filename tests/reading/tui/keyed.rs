@@ -341,7 +341,7 @@ fn the_view_is_written_in_the_form_of_its_name() {
     let mut desk = Desk::new(100, 30);
     let written = |form, name| Effect::Export(form, PathBuf::from(name));
     desk.press("x<Enter>");
-    assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Svg), "pmc-view.svg")));
+    assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Html), "pmc-view.html")));
     desk.press("x<^u>a.json<Enter>");
     assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Json), "a.json")));
     desk.press("P<^w>data<Enter>");
@@ -350,7 +350,7 @@ fn the_view_is_written_in_the_form_of_its_name() {
     desk.press("x<^w>sgv<Enter>");
     assert_eq!(desk.effects.len(), count);
     let screen = desk.screen();
-    assert!(screen.contains("a file's end says what it is: .svg, ") && screen.contains(".data"), "{screen}");
+    assert!(screen.contains("a file's end says what it is: .html, ") && screen.contains(".data"), "{screen}");
     desk.press("x<Esc>");
     assert_eq!(desk.effects.len(), count);
 }
