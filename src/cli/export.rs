@@ -19,7 +19,8 @@ Examples:
   pmc record -o - -g -- make | pmc export -o make.svg
 The formats: docs/export.md.")]
 pub struct Export {
-    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json, csv
+    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or
+    /// csv
     #[arg(long, visible_alias = "type", value_name = "FORMAT")]
     pub format: Option<String>,
 

@@ -88,8 +88,21 @@ fn a_flame_graph_holds_functions_and_differences() {
     let file = recorded(&lab);
     let svg = export(&lab, &file, "a.svg", &[]);
     assert!(svg.contains("<svg") && svg.contains("<title>twice (") && svg.ends_with("</svg>\n"), "{svg}");
-    let other = export(&lab, &file, "b.svg", &["--diff", file.to_str().unwrap(), "-c", "a worker"]);
-    assert!(other.contains("red: more than before") && !other.contains("%; -"), "{other}");
+    let titles = |svg: &str| -> Vec<String> {
+        svg.lines().flat_map(|line| line.split("<title>").skip(1)).map(str::to_owned).collect()
+    };
+    let same = export(&lab, &file, "b.svg", &["--diff", file.to_str().unwrap(), "-c", "a worker"]);
+    let same = titles(&same);
+    assert!(
+        same.iter().filter(|title| title.contains("; ")).all(|title| title.contains("; 0.00%)")),
+        "{same:?}"
+    );
+    let source =
+        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let fresh = lab.build("fresh", &source, &["-O0", "-fno-omit-frame-pointer"]);
+    let fresh = lab.record("fresh.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &fresh);
+    let grown = titles(&export(&lab, &fresh, "c.svg", &["--diff", file.to_str().unwrap()]));
+    assert!(grown.iter().any(|title| title.starts_with("fresh (") && title.contains("%; +")), "{grown:?}");
     let said = kit::run(&["export", "x.data", "--diff", "y.data", "-o", "a.folded"]).expect(2);
     said.says(&["only a flame graph", "try: pmc diff"]);
 }
@@ -208,7 +221,8 @@ fn callgrind_annotate_reads_costs_of_functions_and_lines() {
         return;
     }
     let file = recorded(&lab);
-    let text = export(&lab, &file, "a.callgrind", &[]);
+    // The report counts what is inlined as its caller's own.
+    let text = export(&lab, &file, "a.callgrind", &["--no-inline"]);
     let path = lab.path("a.callgrind");
     let annotate =
         |more: &str| said("callgrind_annotate", &["--threshold=100", more, path.to_str().unwrap()]);
@@ -217,12 +231,16 @@ fn callgrind_annotate_reads_costs_of_functions_and_lines() {
         for function in ["leaf", "twice", "work"] {
             let (own, total) = shares(&file, function);
             let want = [own, total][which];
-            let line = shown.lines().find(|line| line.contains(&format!("walk.c:{function} ")));
-            let got = line.map_or(0.0, |line| percent(line, 0));
+            let line = shown.lines().find(|line| line.contains(&format!(":{function} [walk]"))).unwrap();
+            let got = if line.contains('%') { percent(line, 0) } else { 0.0 };
             assert!((got - want).abs() < 0.02, "{option} {function}: {got} {want}\n{shown}");
         }
     }
     assert!(text.contains("cmd: ") && text.contains("events: cpu-clock\n"), "{text}");
+    // Lines, and inlined functions as functions of their own.
+    export(&lab, &file, "b.callgrind", &[]);
+    let lines = said("callgrind_annotate", &["--threshold=100", lab.path("b.callgrind").to_str().unwrap()]);
+    assert!(lines.contains("walk.c:chain [walk]") && lines.contains("__asm__ volatile"), "{lines}");
 }
 
 #[test]
@@ -356,13 +374,13 @@ fn a_page_is_searched_and_zoomed_and_asks_nobody() {
     assert!(text("tip").contains("twice") && text("tip").contains("walk · program"), "{results}");
     assert!(text("zoomed").contains("twice: ") && results["wide"].as_f64().unwrap() > 0.99, "{results}");
     assert!(text("link").contains("search=") && text("link").contains("zoom="), "{results}");
-    assert_eq!(text("first"), "leaf", "{results}");
+    assert_eq!(text("first"), "chain", "{results}");
     let report = ["report", "--json", "--no-cache", "-s", "comm", file.to_str().unwrap()];
     let report: serde_json::Value = serde_json::from_str(&kit::run(&report).expect(0).stdout).unwrap();
     let comms = report["events"][0]["rows"].as_array().unwrap();
     let worker = comms.iter().find(|row| row["comm"] == "a worker").unwrap();
     assert_eq!(results["part"], worker["self"]["samples"], "{results}");
-    assert!(results["rows"].as_array().unwrap()[0].as_str().unwrap().contains("leaf"), "{results}");
+    assert!(results["rows"].as_array().unwrap()[0].as_str().unwrap().contains("chain"), "{results}");
     assert!(text("code").contains("leaf") && text("code").contains("imul"), "{results}");
     assert!(text("facts").contains("Trust: ") && text("facts").contains("hostname"), "{results}");
     assert!(text("about").contains("samples of cpu-clock"), "{results}");

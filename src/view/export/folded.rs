@@ -1,7 +1,7 @@
 //! Folded stacks: one line a stack, as programs that draw flame graphs read it.
 //!
 //! ```text
-//!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of the periods
+//!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of periods
 //! ```
 //!
 //! The lines are those of `perf script | inferno-collapse-perf`, in the order of their words.

@@ -236,6 +236,11 @@ fn thread_name(thread: &StackThread) -> String {
     }
 }
 
+/// Whether a file's name is one that libraries have.
+fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.")
+}
+
 /// Whose code a function is, as far as colours tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum CodeKind {
@@ -249,11 +254,10 @@ enum CodeKind {
 impl CodeKind {
     fn of(call: &Call, texts: &StringTable) -> Self {
         let module = texts.get(call.dso);
-        let is_library = module.ends_with(".so") || module.contains(".so.") || module.starts_with("ld-");
         match call.level {
             CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
             _ if module.starts_with("[JIT]") => Self::Generated,
-            _ if module == "[vdso]" || is_library => Self::Library,
+            _ if module == "[vdso]" || is_library(module) => Self::Library,
             _ if module.starts_with('[') => Self::Unknown,
             _ => Self::Program,
         }

@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use super::{Contents, function_name};
+use super::{Contents, function_name, is_library};
 use crate::profile::sampled::{StackProfile, StringId};
 use crate::session::Kind;
 use crate::text::{clean, hex};
@@ -239,7 +239,10 @@ impl<'a> Builder<'a> {
             }
         }
         let mut modules: Vec<u32> = ends.keys().copied().collect();
-        modules.sort_by_key(|number| (stacks.modules[*number as usize].kind != Kind::File, *number));
+        modules.sort_by_key(|number| {
+            let module = &stacks.modules[*number as usize];
+            (module.kind != Kind::File || is_library(&module.short_name()), *number)
+        });
         for number in modules {
             let module = &stacks.modules[number as usize];
             let (first, last) = ends[&number];

@@ -336,7 +336,7 @@ function drawTable() {
     element("td", { class: "number", title: amount(row.total) }, percent(row.total, sums.whole)),
     element("td", { class: "number" }, grouped(row.samples)),
     element("td", {}, data.names[row.fn]),
-    element("td", { class: "dim" }, data.modules[data.module[row.fn]])));
+    element("td", { class: "dim module", title: data.modules[data.module[row.fn]] }, data.modules[data.module[row.fn]])));
   document.querySelector("#functions thead").replaceChildren(element("tr", {}, ...heads));
   document.querySelector("#functions tbody").replaceChildren(...lines);
   const more = rows.length - lines.length;
