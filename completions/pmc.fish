@@ -104,7 +104,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
@@ -115,6 +115,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record a
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s o -l output -d 'Write to this file; `-`: to standard output, as a stream' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s r -l realtime -d 'Record with this real-time priority (SCHED_FIFO)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s D -l delay -d 'Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timeout -l duration -d 'End recording after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s j -l branch-filter -d 'Record branches of these kinds: any, any_call, any_ret, ind_call, cond, u, k, …' -r
@@ -125,21 +126,29 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Sta
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'What is told of those who run already: task, mmap (and task), cgroup, all, no' -r -f -a "no\t''
+all\t''
+task\t''
+mmap\t''
+cgroup\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l control -d 'Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -d 'One thread empties all rings' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l synth -d 'Tasks and mappings are told of whatever is recorded' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -d 'Rings are written straight from memory' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -d 'Rings are emptied from wherever pmc runs' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -d 'Rings are written as they are found' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize -d 'What runs is told by one thread' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -d 'Reading mappings has no time limit' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -d 'Symbols are looked for when a report is made' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -d 'Symbols are looked for when a report is made' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
 check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l threads -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aio -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l affinity -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l mmap-flush -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l num-thread-synthesize -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l proc-map-timeout -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l vmlinux -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l debuginfod -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l aux-sample -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu-thresh -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
@@ -148,11 +157,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'T
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s i -l no-inherit -d 'Do not record children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l per-thread -d 'One ring for each thread instead of one for each CPU; no children'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-buffering -d 'Take each record out of its ring at once'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s n -l no-samples -d 'Record no samples, only what is mapped and started'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s T -l timestamp -d 'Record the time of each sample (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s P -l period -d 'Record the period of each sample (the default where it varies)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-period -d 'Do not record the period of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s d -l data -d 'Record data addresses and where data came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-mem-info -d 'Record where the data of memory accesses came from'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-mmap -d 'Record mappings of data too'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l phys-data -d 'Record physical addresses of data'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l data-page-size -d 'Record the size of the page that data lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l code-page-size -d 'Record the size of the page that code lies in'
@@ -172,18 +184,20 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep th
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Accepted for perf\'s sake: pmc keeps no cache of recorded files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'Accepted for perf\'s sake: mappings carry their build-id wherever the kernel can tell it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-filename -d 'Put date and time behind the file\'s name'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize -d 'What runs is told at the beginning'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event -d 'The kernel tells of BPF programs as they are loaded'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary -d 'First and last time are always in the file'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l dry-run -d 'Open everything, record nothing'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l json -d 'In the end print on standard output what the recording came to, as a JSON object'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l tail-synthesize
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
@@ -212,6 +226,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
@@ -220,9 +237,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l prefix-strip -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-type -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s G -l inverted -d 'The call tree from the caller down'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count what functions called as theirs too (default with call chains)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
@@ -241,6 +255,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the n
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Show how many records of each kind there are, and nothing else'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Print all records, byte by byte and field by field, and how many there are of each kind'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
@@ -258,22 +273,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not k
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l asm-raw
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l filter -d 'Keep only the tracepoint\'s samples for which this expression holds; the filters belong to the last -e, in order' -r
@@ -404,18 +418,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this ti
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr-range -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s G -l hide-call-graph -d 'Leave out callers'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l reltime -d 'Times since the first line'
@@ -429,6 +441,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-cgroup-events -d
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-bpf-events -d 'Show BPF programs that came and went too, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events -d 'Show changes of the kernel\'s code too, if recorded'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Show where the recorder\'s rounds end too'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace -d 'Show all records too, byte by byte and field by field'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace -d 'The same, records in the order of the file, not of time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
@@ -440,21 +454,21 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print o
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format, whatever the file is called: svg, folded, json, csv' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
@@ -520,13 +534,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show frequency or period'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s g -l group -d 'Show groups in braces'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -l trace-fields -d 'Show the fields of tracepoints'
-complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force -d 'Changes nothing: whose file it is does not matter'
+complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'Only files that samples lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'The running kernel\'s build-id'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force -d 'Changes nothing: whose file it is does not matter'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose -d 'Changes nothing: what is wrong is always said'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'

@@ -96,6 +96,8 @@ flags! {
     InheritThread = 35 "inherit_thread",
     RemoveOnExec = 36 "remove_on_exec",
     Sigtrap = 37 "sigtrap",
+    DeferCallchain = 38 "defer_callchain",
+    DeferOutput = 39 "defer_output",
 }
 
 /// `attr.type`: which PMU driver takes the request.
@@ -407,6 +409,7 @@ mod tests {
             Namespaces set_namespaces Ksymbol set_ksymbol BpfEvent set_bpf_event
             AuxOutput set_aux_output Cgroup set_cgroup TextPoke set_text_poke BuildId set_build_id
             InheritThread set_inherit_thread RemoveOnExec set_remove_on_exec Sigtrap set_sigtrap
+            DeferCallchain set_defer_callchain DeferOutput set_defer_output
         );
         assert_eq!(seen, Flag::ALL);
         let mut theirs = perf_event_attr::default();

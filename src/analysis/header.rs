@@ -1,7 +1,7 @@
 //! Gathers what a recording says of itself, under perf's labels.
 
 use crate::abi::attr::{Flag, kind};
-use crate::abi::{names_of, read_format, sample_type};
+use crate::abi::{Attr, names_of, read_format, sample_type};
 use crate::perfdata::{Feature, Form, Reader, RecordedEvent};
 use crate::profile::header::{EventAsked, Recording, VERSION};
 use crate::record::tracepoint::TracingData;
@@ -103,8 +103,13 @@ fn events(reader: &Reader) -> Vec<EventAsked> {
     events
 }
 
-fn event(event: &RecordedEvent) -> EventAsked {
-    let attr = &event.attr;
+/// A request to the kernel, on one line.
+pub fn attr_words(attr: &Attr) -> String {
+    let words = attr_fields(attr).into_iter().map(|(name, value)| format!("{name} = {value}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn attr_fields(attr: &Attr) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut say = |name: &str, value: String| fields.push((name.to_owned(), value));
     say("type", attr.kind().to_string());
@@ -123,10 +128,15 @@ fn event(event: &RecordedEvent) -> EventAsked {
     if attr.precise_ip() > 0 {
         say("precise_ip", attr.precise_ip().to_string());
     }
+    fields
+}
+
+fn event(event: &RecordedEvent) -> EventAsked {
+    let attr = &event.attr;
     EventAsked {
         name: event.name(),
         ids: event.ids.clone(),
-        attr: fields,
+        attr: attr_fields(attr),
         period: attr.period(),
         is_freq: attr.get(Flag::Freq),
         members: 1,

@@ -23,12 +23,4 @@ pub struct BuildidList {
     /// The running kernel's build-id
     #[arg(short, long, conflicts_with_all = ["file", "input", "with_hits"])]
     pub kernel: bool,
-
-    /// Changes nothing: whose file it is does not matter
-    #[arg(short, long, hide = true)]
-    pub force: bool,
-
-    /// Changes nothing: what is wrong is always said
-    #[arg(short, long, hide = true)]
-    pub verbose: bool,
 }

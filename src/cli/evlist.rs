@@ -30,8 +30,4 @@ pub struct Evlist {
     /// Show the fields of tracepoints
     #[arg(long, group = "shown")]
     pub trace_fields: bool,
-
-    /// Changes nothing: whose file it is does not matter
-    #[arg(short, long, hide = true)]
-    pub force: bool,
 }

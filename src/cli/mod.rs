@@ -13,7 +13,6 @@ pub mod perf_only;
 pub mod perf_options;
 pub mod perfalloc;
 pub mod record;
-pub mod record_ignored;
 pub mod report;
 pub mod reserve;
 pub mod sample_filter;
@@ -80,10 +79,10 @@ macro_rules! commands {
     };
 }
 
-/// A command with its options, once it is needed; what the list of commands says about it stays.
+/// A command with its options, perf's too, once it is needed; what the list of commands says about it stays.
 fn filled<A: Args>(command: clap::Command) -> clap::Command {
     let about = command.get_about().cloned();
-    let filled = A::augment_args(command);
+    let filled = perf_options::add(A::augment_args(command));
     match about {
         Some(about) => filled.about(about).long_about(None::<&str>),
         None => filled,

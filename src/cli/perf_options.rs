@@ -1,128 +1,253 @@
-//! Options of perf's that `pmc report` and `pmc script` take without showing them: those that ask for nothing
-//! here, and those that are answered with words.
+//! Options of perf's that pmc takes without having them: what each is answered. One table, from which the
+//! parser takes the options, [`answered`] the answers, and docs/perf-options.md its lines.
+//!
+//! An option leaves this table when a command gets it for itself: clap refuses to know one twice.
 
-use clap::Args;
+use clap::builder::ValueParser;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches};
 
-/// Of `perf report`.
-#[allow(missing_docs, reason = "perf's names")]
-#[derive(Debug, Clone, Default, Args)]
-pub struct OfReport {
-    #[arg(short, long, hide = true)]
-    pub force: bool,
-    #[arg(short = 'I', long, hide = true)]
-    pub show_info: bool,
-    #[arg(short, long, hide = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    #[arg(short, long, hide = true)]
-    pub modules: bool,
-    #[arg(long, hide = true)]
-    pub skip_empty: bool,
-    #[arg(long, hide = true)]
-    pub demangle_kernel: bool,
-    #[arg(long, hide = true)]
-    pub disable_order: bool,
-    #[arg(long, hide = true)]
-    pub stdio_color: Option<String>,
-    #[arg(long, hide = true)]
-    pub pretty: Option<String>,
-    #[arg(long, hide = true)]
-    pub samples: Option<String>,
-    #[arg(short = 'M', long, hide = true)]
-    pub disassembler_style: Option<String>,
-    #[arg(long, hide = true)]
-    pub asm_raw: bool,
-    #[arg(long, hide = true)]
-    pub source: bool,
-    #[arg(long, hide = true)]
-    pub objdump: Option<String>,
-    #[arg(long, hide = true)]
-    pub prefix: Option<String>,
-    #[arg(long, hide = true)]
-    pub prefix_strip: Option<String>,
-    #[arg(long, hide = true)]
-    pub percent_type: Option<String>,
-    #[arg(long, hide = true)]
-    pub ignore_vmlinux: bool,
-    #[arg(long, hide = true)]
-    pub total_cycles: bool,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    pub itrace: Option<Option<String>>,
-    #[arg(long, hide = true)]
-    pub switch_on: Option<String>,
-    #[arg(long, hide = true)]
-    pub switch_off: Option<String>,
-    #[arg(long, hide = true)]
-    pub show_on_off_events: bool,
-    #[arg(long, hide = true)]
-    pub show_cpu_utilization: bool,
-    #[arg(long, hide = true)]
-    pub branch_history: bool,
-    #[arg(long, hide = true)]
-    pub show_ref_call_graph: bool,
-    #[arg(long, hide = true)]
-    pub stitch_lbr: bool,
-    #[arg(short = 'D', long, hide = true)]
-    pub dump_raw_trace: bool,
+/// What becomes of such an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Taken in silence: what it asks for is so anyway, for this reason.
+    IsSo(&'static str),
+    /// Taken, and said to change nothing, for this reason.
+    Ignored(&'static str),
+    /// Refused: why, and what to do instead.
+    Refused(&'static str, &'static str),
 }
 
-/// Of `perf script`.
-#[allow(missing_docs, reason = "perf's names")]
-#[derive(Debug, Clone, Default, Args)]
-pub struct OfScript {
-    #[arg(short, long, hide = true)]
-    pub force: bool,
-    #[arg(short = 'I', long, hide = true)]
-    pub show_info: bool,
-    #[arg(short, long, hide = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    #[arg(short, long, hide = true)]
-    pub all_cpus: bool,
-    #[arg(long, hide = true)]
-    pub demangle_kernel: bool,
-    #[arg(long, hide = true)]
-    pub show_kernel_path: bool,
-    #[arg(short, long, hide = true)]
-    pub script: Option<String>,
-    #[arg(short, long, hide = true)]
-    pub gen_script: Option<String>,
-    #[arg(short, long, hide = true)]
-    pub list: bool,
-    #[arg(short = 'L', long = "Latency", hide = true)]
-    pub latency: bool,
-    #[arg(short, long, hide = true)]
-    pub debug_mode: bool,
-    #[arg(short = 'D', long, hide = true)]
-    pub dump_raw_trace: bool,
-    #[arg(long, hide = true)]
-    pub dump_unsorted_raw_trace: bool,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    pub itrace: Option<Option<String>>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    pub insn_trace: Option<Option<String>>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    pub call_trace: Option<Option<String>>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    pub call_ret_trace: Option<Option<String>>,
-    #[arg(long, hide = true)]
-    pub graph_function: Option<String>,
-    #[arg(long, hide = true)]
-    pub xed: bool,
-    #[arg(long, hide = true)]
-    pub dlfilter: Option<String>,
-    #[arg(long, hide = true)]
-    pub list_dlfilters: bool,
-    #[arg(long, hide = true)]
-    pub max_blocks: Option<u32>,
-    #[arg(long, hide = true)]
-    pub per_event_dump: bool,
-    #[arg(long, hide = true)]
-    pub addr_range: Option<String>,
-    #[arg(long, hide = true)]
-    pub switch_on: Option<String>,
-    #[arg(long, hide = true)]
-    pub switch_off: Option<String>,
-    #[arg(long, hide = true)]
-    pub show_on_off_events: bool,
-    #[arg(long, hide = true)]
-    pub stitch_lbr: bool,
+use Answer::{Ignored, IsSo, Refused};
+
+/// An option as `perf -h` writes it: `-f, --force`, `--objdump <path>`, `--itrace[=<opts>]`.
+#[derive(Debug, Clone, Copy)]
+pub struct PerfOption {
+    /// The commands that it is an option of, with commas between.
+    commands: &'static str,
+    spelling: &'static str,
+    /// What is answered.
+    pub answer: Answer,
 }
+
+impl PerfOption {
+    /// Whose option it is.
+    pub fn commands(&self) -> impl Iterator<Item = &'static str> {
+        self.commands.split(", ")
+    }
+
+    /// Whether it is an option of this command.
+    pub fn is_of(&self, command: &str) -> bool {
+        self.commands().any(|name| name == command)
+    }
+
+    /// `-f`'s letter, where there is one.
+    pub fn short(&self) -> Option<char> {
+        self.spelling.strip_prefix('-')?.chars().next().filter(|letter| *letter != '-')
+    }
+
+    /// `force`, where it has a long name.
+    pub fn long(&self) -> Option<&'static str> {
+        self.typed().strip_prefix("--")
+    }
+
+    /// As it is typed: `--force`.
+    pub fn typed(&self) -> &'static str {
+        let typed = &self.spelling[self.spelling.find("--").unwrap_or(0)..];
+        &typed[..typed.find([' ', '[']).unwrap_or(typed.len())]
+    }
+
+    /// Whether it takes a value, which it may do without if there is a `[=`.
+    pub fn takes_value(&self) -> bool {
+        self.spelling.contains('<')
+    }
+
+    fn argument(&self) -> Arg {
+        let argument = Arg::new(self.spelling).hide(true).value_parser(ValueParser::os_string());
+        let argument = self.short().into_iter().fold(argument, Arg::short);
+        let argument = self.long().into_iter().fold(argument, Arg::long);
+        match (self.takes_value(), self.spelling.contains("[=")) {
+            (true, true) => argument.num_args(0..=1).require_equals(true).action(ArgAction::Append),
+            (true, false) => argument.allow_hyphen_values(true).action(ArgAction::Append),
+            (false, _) => argument.value_parser(clap::value_parser!(u8)).action(ArgAction::Count),
+        }
+    }
+}
+
+/// The command with what it takes for perf's sake.
+pub fn add(command: clap::Command) -> clap::Command {
+    let name = command.get_name().to_owned();
+    let all = OPTIONS.iter().filter(|option| option.is_of(&name));
+    all.fold(command, |command, option| command.arg(option.argument()))
+}
+
+/// Those that were typed.
+pub fn typed<'a>(
+    command: &'a str,
+    matches: &'a ArgMatches,
+) -> impl Iterator<Item = &'static PerfOption> + 'a {
+    let is_typed =
+        |option: &&PerfOption| matches.value_source(option.spelling) == Some(ValueSource::CommandLine);
+    OPTIONS.iter().filter(|option| option.is_of(command)).filter(is_typed)
+}
+
+const fn row(commands: &'static str, spelling: &'static str, answer: Answer) -> PerfOption {
+    PerfOption { commands, spelling, answer }
+}
+
+const NO_TRACES: Answer = Refused(
+    "pmc reads no traces of instructions (Intel PT, CoreSight)",
+    "the same with perf, which reads the same file",
+);
+const NO_OFF_CPU: Answer = Refused(
+    "it needs a program in the kernel that measures how long tasks wait (perf: built with BUILD_BPF_SKEL=1)",
+    "-e sched:sched_switch -g for where they begin to wait, or --switch-events",
+);
+const NO_SWITCH: Answer = Refused("samples are read in any order", "a span of time: --time FROM,TO");
+const NO_STITCHING: Answer = Refused(
+    "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
+    "pmc record --call-graph dwarf",
+);
+const FOR_CODE: Answer = Ignored("a report shows no code: pmc annotate does");
+const NO_SCRIPTS: Answer = Refused(
+    "it embeds neither Python nor Perl, and loads no code",
+    "pmc script --json prints an object a line, for any language",
+);
+const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
+
+/// The table, command by command.
+pub const OPTIONS: &[PerfOption] = &[
+    // Of several commands.
+    row("buildid-list, evlist, report, script", "-f, --force", IsSo("a recording is read whoever owns it")),
+    row(
+        "buildid-list, report, script",
+        "-v, --verbose",
+        IsSo("what is wrong with a recording is always said"),
+    ),
+    row("report", "-m, --modules", IsSo("the kernel's modules are always among the symbols")),
+    row("report, script", "--demangle-kernel", IsSo("names of the kernel are demangled as all are")),
+    row("report, script", "-I, --show-info", IsSo("--header shows everything at once")),
+    row("report, script", "--itrace[=<opts>]", NO_TRACES),
+    row("report, script", "--switch-on <event>", NO_SWITCH),
+    row("report, script", "--switch-off <event>", NO_SWITCH),
+    row("report, script", "--show-on-off-events", NO_SWITCH),
+    row("report, script", "--stitch-lbr", NO_STITCHING),
+    // record
+    row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
+    row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),
+    row(
+        "record",
+        "--no-bpf-event",
+        Ignored("the kernel tells of BPF programs as they are loaded, at no cost"),
+    ),
+    row("record", "--aio[=<n>]", Ignored("rings are written straight from their memory")),
+    row("record", "--affinity <node|cpu>", Ignored("rings are emptied from wherever pmc runs")),
+    row("record", "--mmap-flush <number>", Ignored("rings are written as they are found")),
+    row("record", "--num-thread-synthesize <n>", Ignored("one thread tells what runs")),
+    row("record", "--proc-map-timeout <n>", Ignored("mappings are read to their end")),
+    row("record", "--vmlinux <file>", Ignored("symbols are looked for when a report is made")),
+    row(
+        "record",
+        "--debuginfod[=<debuginfod urls>]",
+        Ignored("symbols are looked for when a report is made"),
+    ),
+    row("record", "--timestamp-boundary", IsSo("the first and last time are always in the file")),
+    row("record", "--aux-sample[=<opts>]", NO_TRACES),
+    row("record", "--off-cpu", NO_OFF_CPU),
+    row("record", "--off-cpu-thresh <ms>", NO_OFF_CPU),
+    row(
+        "record",
+        "--setup-filter <pin|unpin>",
+        Refused(
+            "pmc filters without BPF programs",
+            "--filter for tracepoints; -p, -u or -G for whom to record",
+        ),
+    ),
+    row(
+        "record",
+        "--kcore",
+        Refused(
+            "a recording of pmc's is one file, without the kernel's memory",
+            "pmc annotate on this machine, which reads the running kernel's code",
+        ),
+    ),
+    row("record", "--buildid-mmap", IsSo("mappings carry their build-id wherever the kernel can tell it")),
+    // report
+    row("report", "--skip-empty", IsSo("events without samples have no table")),
+    row("report", "--disable-order", IsSo("samples need no order here")),
+    row("report", "--stdio-color <mode>", IsSo("text has no colours")),
+    row("report", "--pretty <key>", IsSo("there is one form of the text for all of perf's")),
+    row("report", "--samples <n>", IsSo("the screen's timeline shows any sample")),
+    row(
+        "report",
+        "--ignore-vmlinux",
+        IsSo("a vmlinux is believed only where its build-id is the recorded kernel's"),
+    ),
+    row("report", "-M, --disassembler-style <disassembler style>", FOR_CODE),
+    row("report", "--asm-raw", FOR_CODE),
+    row("report", "--source", FOR_CODE),
+    row("report", "--objdump <path>", FOR_CODE),
+    row("report", "--prefix <prefix>", FOR_CODE),
+    row("report", "--prefix-strip <N>", FOR_CODE),
+    row("report", "--percent-type <local-period>", FOR_CODE),
+    row(
+        "report",
+        "--total-cycles",
+        Refused(
+            "it adds up cycles of basic blocks, which needs their code and a branch stack",
+            "pmc report -b -s symbol_from,symbol_to,cycles",
+        ),
+    ),
+    row(
+        "report",
+        "--show-cpu-utilization",
+        Refused(
+            "its columns are a sort key here",
+            "-s comm,sym: the letter before a function says where it ran",
+        ),
+    ),
+    row(
+        "report",
+        "--branch-history",
+        Refused("branches are not joined to call chains", "pmc report -b, or pmc script -F +brstacksym"),
+    ),
+    row(
+        "report",
+        "--show-ref-call-graph",
+        Refused("each event shows the chains that were recorded with it", "pmc record -g with all events"),
+    ),
+    // script
+    row("script", "-a, --all-cpus", IsSo("all CPUs of the recording are printed unless -C says otherwise")),
+    row("script", "--show-kernel-path", IsSo("the path of the kernel's file is what its samples say")),
+    row("script", "-s, --script <name>", NO_SCRIPTS),
+    row("script", "-g, --gen-script <lang>", NO_SCRIPTS),
+    row("script", "-l, --list", NO_SCRIPTS),
+    row("script", "--dlfilter <file>", NO_SCRIPTS),
+    row("script", "--list-dlfilters", NO_SCRIPTS),
+    row(
+        "script",
+        "-L, --Latency",
+        Refused("the columns of latency were never recorded by perf record", "pmc script -F +misc"),
+    ),
+    row(
+        "script",
+        "-d, --debug-mode",
+        Refused("it checks the order while it prints", "pmc info FILE counts the records"),
+    ),
+    row("script", "--insn-trace[=<raw|disasm>]", NO_TRACES),
+    row("script", "--call-trace", NO_TRACES),
+    row("script", "--call-ret-trace", NO_TRACES),
+    row("script", "--graph-function <symbol[,symbol...]>", NO_TRACES),
+    row("script", "--xed", NO_CODE),
+    row("script", "--max-blocks <n>", NO_CODE),
+    row(
+        "script",
+        "--per-event-dump",
+        Refused("it writes one stream", "pmc script --json, and a filter by .event"),
+    ),
+    row(
+        "script",
+        "--addr-range <addr[,addr...]>",
+        Refused("-S takes names", "pmc script -F +addr, and a filter"),
+    ),
+];

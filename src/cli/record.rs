@@ -28,6 +28,10 @@ pub struct Record {
     #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
     pub filter: Vec<String>,
 
+    /// Leave out, of tracepoints, what pmc itself does
+    #[arg(long)]
+    pub exclude_perf: bool,
+
     /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
     /// its matches fills them in.
     #[arg(skip)]
@@ -53,7 +57,8 @@ pub struct Record {
     #[arg(short = 'g')]
     pub stacks: bool,
 
-    /// Record call chains: fp (frame pointers), lbr (branch records), dwarf[,BYTES] (copies of the stack)
+    /// Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch
+    /// records), dwarf[,BYTES] (copies of the stack)
     #[arg(long, value_name = "MODE")]
     pub call_graph: Option<String>,
 
@@ -114,6 +119,14 @@ pub struct Record {
     #[arg(short = 'm', long, value_name = "SIZE")]
     pub mmap_pages: Option<String>,
 
+    /// Take each record out of its ring at once
+    #[arg(long)]
+    pub no_buffering: bool,
+
+    /// Record with this real-time priority (SCHED_FIFO)
+    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99))]
+    pub realtime: Option<i32>,
+
     /// Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control
     /// says so
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
@@ -142,6 +155,14 @@ pub struct Record {
     /// Record data addresses and where data came from
     #[arg(short = 'd', long)]
     pub data: bool,
+
+    /// Record where the data of memory accesses came from
+    #[arg(long)]
+    pub sample_mem_info: bool,
+
+    /// Record mappings of data too
+    #[arg(long)]
+    pub data_mmap: bool,
 
     /// Record physical addresses of data
     #[arg(long)]
@@ -240,6 +261,11 @@ pub struct Record {
           value_parser = clap::value_parser!(i32).range(0..=22))]
     pub compression_level: Option<i32>,
 
+    /// What is told of those who run already: task, mmap (and task), cgroup, all, no
+    #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "all",
+          value_parser = ["no", "all", "task", "mmap", "cgroup"])]
+    pub synth: Vec<String>,
+
     /// Do not look for the build-ids of files
     #[arg(short = 'B', long)]
     pub no_buildid: bool,
@@ -251,10 +277,6 @@ pub struct Record {
     /// Build-ids of all mapped files, not only of those with samples
     #[arg(long)]
     pub buildid_all: bool,
-
-    /// Accepted for perf's sake: mappings carry their build-id wherever the kernel can tell it
-    #[arg(long, hide = true)]
-    pub buildid_mmap: bool,
 
     /// Take orders (enable, disable, snapshot, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or
     /// fifo:CTL[,ACK]
@@ -276,10 +298,6 @@ pub struct Record {
     /// Put date and time behind the file's name
     #[arg(long)]
     pub timestamp_filename: bool,
-
-    /// Options of perf's that change nothing here.
-    #[command(flatten)]
-    pub accepted: super::record_ignored::Accepted,
 
     /// What to do about a hardware reservation: auto, check, require, yield, off
     #[arg(long, value_name = "POLICY", default_value = "auto", value_parser = ["auto", "check", "require", "yield", "off"])]

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::perf_options::OfReport;
 use super::sample_filter::SampleFilter;
 use super::stack_options::StackOptions;
 use super::symbol_files::SymbolFiles;
@@ -115,6 +114,10 @@ pub struct Report {
     #[arg(long)]
     pub stats: bool,
 
+    /// Print all records, byte by byte and field by field, and how many there are of each kind
+    #[arg(short = 'D', long)]
+    pub dump_raw_trace: bool,
+
     /// Show the processes and threads, and nothing else
     #[arg(long)]
     pub tasks: bool,
@@ -186,8 +189,4 @@ pub struct Report {
     /// Do not say what is not an error
     #[arg(short, long)]
     pub quiet: bool,
-
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "explained there")]
-    pub theirs: OfReport,
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::perf_options::OfScript;
 use super::sample_filter::SampleFilter;
 use super::symbol_files::SymbolFiles;
 
@@ -106,6 +105,14 @@ pub struct Script {
     #[arg(long)]
     pub show_round_events: bool,
 
+    /// Show all records too, byte by byte and field by field
+    #[arg(short = 'D', long, conflicts_with = "json")]
+    pub dump_raw_trace: bool,
+
+    /// The same, records in the order of the file, not of time
+    #[arg(long, conflicts_with = "json")]
+    pub dump_unsorted_raw_trace: bool,
+
     /// Show what the recording says of itself first
     #[arg(long)]
     pub header: bool,
@@ -141,8 +148,4 @@ pub struct Script {
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub symbol_files: SymbolFiles,
-
-    #[command(flatten)]
-    #[allow(missing_docs, reason = "explained there")]
-    pub theirs: OfScript,
 }

@@ -26,11 +26,12 @@ mod usage;
 mod version;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::perf_only::PERF_ONLY;
+use crate::cli::perf_options::{self, Answer};
 use crate::cli::{Cli, Command};
-use crate::error::{Exit, Result, say};
+use crate::error::{Error, Exit, Result, Warning, say};
 use crate::host::Host;
 
 /// Parses the command line, runs one command, prints its error, and says how the process ends.
@@ -38,8 +39,8 @@ pub fn main() -> Exit {
     if let Some(exit) = perfalloc::main_if_named() {
         return exit;
     }
-    let cli = match parse() {
-        Ok(cli) => cli,
+    let (cli, matches) = match parse() {
+        Ok(typed) => typed,
         // Help, and the version, are no errors; the list of commands stands for want of one.
         Err(answer) if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand => {
             let _ = answer.print();
@@ -50,7 +51,7 @@ pub fn main() -> Exit {
             return Exit::Usage;
         }
     };
-    match run(cli) {
+    match answer_perf_options(&matches).and_then(|()| run(cli)) {
         Ok(exit) => exit,
         Err(error) => {
             say::error(&error);
@@ -60,7 +61,7 @@ pub fn main() -> Exit {
 }
 
 /// The command line, with what a value alone does not tell: where it stood among others.
-fn parse() -> std::result::Result<Cli, clap::Error> {
+fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
     let matches = Cli::command().try_get_matches()?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     if let (Command::Record(record), Some(matches)) = (&mut cli.command, matches.subcommand_matches("record"))
@@ -70,25 +71,36 @@ fn parse() -> std::result::Result<Cli, clap::Error> {
         let before = |place: usize| events.iter().filter(|event| **event < place).count();
         record.filter_places = places("filter").into_iter().map(before).collect();
     }
-    Ok(cli)
+    Ok((cli, matches))
+}
+
+/// Says what becomes of options that only perf has.
+///
+/// # Errors
+/// When one asks for something that pmc does not do.
+fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
+    let Some((command, typed)) = matches.subcommand() else { return Ok(()) };
+    say::be_quiet(matches!(typed.try_get_one("quiet"), Ok(Some(true))));
+    for option in perf_options::typed(command, typed) {
+        match option.answer {
+            Answer::IsSo(_) => {}
+            Answer::Ignored(why) => say::warn(&Warning::OptionIgnored { option: option.typed(), why }),
+            Answer::Refused(why, instead) => {
+                let refused = Error::usage(format!("pmc {command} has no {}", option.typed()));
+                return Err(refused.why(why).try_this(instead));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
-        Command::Stat(typed) => {
-            say::be_quiet(typed.quiet);
-            stat::run(stat::Plan::new(*typed, &Host::live())?)
-        }
-        Command::Record(typed) => {
-            say::be_quiet(typed.quiet);
-            record::run(record::Plan::new(*typed, &Host::live())?)
-        }
+        Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?),
+        Command::Record(typed) => record::run(record::Plan::new(*typed, &Host::live())?),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(report::Plan::new(&typed)?),
-        Command::Top(typed) => {
-            say::be_quiet(typed.quiet);
-            top::run(top::Plan::new(&typed, &Host::live())?)
-        }
+        Command::Top(typed) => top::run(top::Plan::new(&typed, &Host::live())?),
         Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),

@@ -1,5 +1,4 @@
-//! What options mean that several commands share: which samples count, where symbols are looked for, perf's
-//! options that pmc has not.
+//! What options mean that several commands share: which samples count, where symbols are looked for.
 
 use std::path::PathBuf;
 
@@ -167,24 +166,3 @@ pub(super) fn rows(typed: Option<usize>, is_text: bool, usual: usize) -> usize {
         None => usual,
     }
 }
-
-/// An option of perf's that pmc has not: whether it was typed, its name, why not, what to try.
-pub(super) type Absent<'a> = (bool, &'a str, &'a str, &'a str);
-
-/// Refuses the first of these options that was typed.
-///
-/// # Errors
-/// When one was.
-pub(super) fn refuse(list: &[Absent<'_>]) -> Result<()> {
-    match list.iter().find(|(is_typed, ..)| *is_typed) {
-        Some((_, name, why, instead)) => {
-            Err(Error::usage(format!("pmc has no {name}")).why(*why).try_this(*instead))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Why options for traces of instructions are refused.
-pub(super) const NO_TRACES: &str = "pmc reads no traces of instructions (Intel PT, CoreSight)";
-/// What may stand for options that begin and end with an event.
-pub(super) const SPANS: &str = "a span of time: --time FROM,TO";

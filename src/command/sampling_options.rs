@@ -99,11 +99,12 @@ pub(super) fn call_graph(text: Option<&str>, stacks: bool) -> Result<Option<Call
     };
     let (mode, size) = text.split_once(',').map_or((text, None), |(mode, size)| (mode, Some(size)));
     let wrong = || {
-        Error::usage(format!("--call-graph {text}: expected fp, lbr or dwarf[,BYTES]"))
+        Error::usage(format!("--call-graph {text}: expected fp[,defer], lbr or dwarf[,BYTES]"))
             .try_this("--call-graph dwarf,16384: copies of up to 16 KiB of stack (at most 65528 bytes)")
     };
     match (mode, size) {
         ("fp", None) => Ok(Some(CallGraph::Fp)),
+        ("fp", Some("defer")) => Ok(Some(CallGraph::FpDeferred)),
         ("lbr", None) => Ok(Some(CallGraph::Lbr)),
         ("dwarf", None) => Ok(Some(CallGraph::Dwarf(DEFAULT_STACK))),
         ("dwarf", Some(size)) => {

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! request ──► EACCES ──► without the kernel's part ──► EINVAL ──► host and guests together ──► taken
-//!                             FALLBACKS[0]                            FALLBACKS[3]
+//!                             FALLBACKS[0]                            FALLBACKS[4]
 //! ```
 //! [`OpenCache`] opens for trial: what `pmc list` shows, and whether there are cycles at all.
 
@@ -40,7 +40,7 @@ const fn newer(what: Fallback, give_up: fn(&mut Attr)) -> FallbackRow {
 
 /// What may be given up, in this order; a row that changes nothing is skipped. What pmc asks for of its own
 /// accord comes last, the newest features first.
-const FALLBACKS: [FallbackRow; 8] = [
+const FALLBACKS: [FallbackRow; 9] = [
     FallbackRow {
         what: Fallback::UserOnly,
         after: &[errno::EACCES],
@@ -50,6 +50,10 @@ const FALLBACKS: [FallbackRow; 8] = [
             attr.set(Flag::ExcludeHv, true);
         },
     },
+    newer(Fallback::DeferredChains, |attr| {
+        attr.set(Flag::DeferCallchain, false);
+        attr.set(Flag::DeferOutput, false);
+    }),
     FallbackRow {
         what: Fallback::Precision,
         after: &[errno::EINVAL, errno::EOPNOTSUPP, errno::E2BIG, errno::ENOENT, errno::ENODEV],

@@ -99,6 +99,7 @@ pub struct Rings {
     rings: Vec<MappedRing>,
     on_exec: bool,
     keeps_contexts: bool,
+    per_thread: bool,
     /// See [`RingOptions::keeps_contexts`].
     guards: Vec<(u32, EventFd)>,
     /// Dropped after the events.
@@ -114,10 +115,10 @@ pub struct RingOptions {
     pub on_exec: bool,
     /// Samples begin with their event's id, even where there is one event only.
     pub with_id: bool,
+    /// Slots are threads on any CPU; only events that are bound to a CPU have slots on it.
+    pub per_thread: bool,
     /// An event of its own tells of mappings, names and tasks, from the moment that it is open.
     pub tracker: bool,
-    /// Bytes of waiting records at which the recorder is woken.
-    pub watermark: u32,
     /// Threads keep their events. Where all events of a thread are inherited, the kernel swaps them with a
     /// child's at a context switch instead of taking both off the counters, so that any of them may end with
     /// those that were opened here, of which it writes no `READ`. One event that is not inherited prevents it
@@ -138,12 +139,7 @@ impl Rings {
         let several = setting.with_id
             || setting.tracker
             || groups.iter().map(|(group, _)| group.events.len()).sum::<usize>() > 1;
-        let base = SampleRole {
-            with_id: several,
-            system: setting.system,
-            watermark: setting.watermark,
-            ..SampleRole::default()
-        };
+        let base = SampleRole { with_id: several, system: setting.system, ..SampleRole::default() };
         let mut rings = Self {
             events: Vec::new(),
             groups: Vec::new(),
@@ -151,6 +147,7 @@ impl Rings {
             rings: Vec::new(),
             on_exec: setting.on_exec,
             keeps_contexts: setting.keeps_contexts,
+            per_thread: setting.per_thread,
             guards: Vec::new(),
             probes: Vec::new(),
         };
@@ -183,6 +180,12 @@ impl Rings {
             rings.add(spec, None, request, true);
         }
         Ok(rings)
+    }
+
+    /// The CPUs that any event's text names.
+    pub fn named_cpus(&self) -> CpuList {
+        let named = self.events.iter().filter_map(|event| event.spec.cpus.as_ref());
+        named.flat_map(CpuList::iter).collect()
     }
 
     /// Keeps what the events were defined by for as long as they are open.
@@ -219,7 +222,7 @@ impl Rings {
             let mut leader = None;
             for position in 0..self.groups[group].len() {
                 let event = self.groups[group][position];
-                if !self.events[event].takes(slot) {
+                if !self.events[event].takes(slot, self.per_thread) {
                     continue;
                 }
                 let lead = leader.map(|at: usize| &self.open[at].fd);
@@ -568,13 +571,15 @@ impl Rings {
 }
 
 impl SampledEvent {
-    /// Whether the event can be in this slot at all.
-    fn takes(&self, slot: TargetSlot) -> bool {
-        let has = |cpus: &Option<CpuList>| match (cpus, slot.cpu) {
-            (Some(cpus), Some(cpu)) => cpus.contains(cpu),
-            _ => true,
-        };
-        has(&self.spec.cpus) && has(&self.spec.core_cpus)
+    /// Whether the event can be in this slot at all. Where threads have slots on any CPU (`per_thread`),
+    /// those on single CPUs are for the events that are bound to one.
+    fn takes(&self, slot: TargetSlot, per_thread: bool) -> bool {
+        let has = |cpus: &Option<CpuList>, cpu| cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
+        match slot.cpu {
+            None => self.spec.cpus.is_none(),
+            Some(_) if per_thread && self.spec.cpus.is_none() => false,
+            Some(cpu) => has(&self.spec.cpus, cpu) && has(&self.spec.core_cpus, cpu),
+        }
     }
 
     fn direction(&self) -> Direction {

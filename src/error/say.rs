@@ -2,8 +2,10 @@
 //! prefix.
 //!
 //! Receives values and finished sentences; decides whether they are printed (`--quiet`) and cleans them of
-//! control characters, since a command name, a path or a comm may be part of them. Nothing here can
-//! fail: a stderr that nobody reads must not end a measurement.
+//! control characters, since a command name, a path or a comm may be part of them. Keeps out of what others
+//! show on the same terminal: a line that tells how things go is wiped before anything else is said, and what
+//! is to be said while a command runs [waits](hold). Nothing here can fail: a stderr that nobody reads must
+//! not end a measurement.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -11,10 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
 use super::warning::{Loudness, Warning};
+use crate::terminal::Stream;
 use crate::text;
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// What waits for the end of a command.
+static HELD: Mutex<Option<String>> = Mutex::new(None);
+/// Whether the cursor stands behind a [`status`] line.
+static LINE: AtomicBool = AtomicBool::new(false);
 
 /// Silences [`note`] and [`warn`]; errors are still printed.
 pub fn be_quiet(quiet: bool) {
@@ -52,6 +59,45 @@ pub fn note(text: impl AsRef<str>) {
     }
 }
 
+/// Until the answer is dropped a command has the terminal for itself: errors, warnings and notes wait.
+/// Elsewhere than on a terminal nothing needs to.
+pub fn hold() -> Option<Hold> {
+    Stream::Error.is_terminal().then(Hold::begin)
+}
+
+/// What is said waits while this is there.
+#[derive(Debug)]
+pub struct Hold(());
+
+impl Hold {
+    fn begin() -> Self {
+        if let Ok(mut held) = HELD.lock() {
+            held.get_or_insert_default();
+        }
+        Self(())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let held = HELD.lock().ok().and_then(|mut held| held.take());
+        let _ = std::io::stderr().write_all(held.unwrap_or_default().as_bytes());
+    }
+}
+
+/// Shows how things go, on the terminal's last line, instead of what stands there.
+pub fn status(line: &str) {
+    let _ = std::io::stderr().write_all(format!("\r\x1b[K{}", text::clean(line)).as_bytes());
+    LINE.store(true, Ordering::Relaxed);
+}
+
+/// Wipes the [`status`] line, if it is there.
+pub fn wipe_status() {
+    if LINE.swap(false, Ordering::Relaxed) {
+        let _ = std::io::stderr().write_all(b"\r\x1b[K");
+    }
+}
+
 /// Prints a line without our name in front: for a personality that has its own.
 pub fn plainly(line: impl AsRef<str>) {
     let _ = std::io::stderr().write_all(format!("{}\n", text::clean(line.as_ref())).as_bytes());
@@ -67,5 +113,12 @@ fn print(kind: &str, message: &str) {
         out.push_str(&text::clean(line));
         out.push('\n');
     }
+    if let Ok(mut held) = HELD.lock()
+        && let Some(held) = &mut *held
+    {
+        held.push_str(&out);
+        return;
+    }
+    wipe_status();
     let _ = std::io::stderr().write_all(out.as_bytes());
 }

@@ -23,7 +23,6 @@ pub enum Loudness {
 pub enum Warning {
     BackgroundIgnored,
     OptionIgnored { option: &'static str, why: &'static str },
-    OptionsForCode,
     UnknownOrder { word: String },
     CountersShared { holders: String },
     CountersReserved { holders: String },
@@ -39,6 +38,7 @@ pub enum Warning {
     GuestsTogether { event: String },
     TargetOverridden { option: &'static str, by: &'static str },
     ChildrenNotRead { event: String },
+    ChainsNotDeferred,
     ProbeNotInherited { event: String, why: String },
     FrequencyLowered { asked: u64, most: String },
     RingsSmaller { bytes: String, asked: String },
@@ -69,8 +69,8 @@ impl Warning {
             | Self::TargetOverridden { .. }
             | Self::RecordsLost
             | Self::CommandFailed { .. } => Loudness::Warning,
-            Self::OptionsForCode
-            | Self::CountersLeftAlone
+            Self::CountersLeftAlone
+            | Self::ChainsNotDeferred
             | Self::NoCycles { .. }
             | Self::UserModeOnly { .. }
             | Self::OwnProcessesOnly
@@ -87,7 +87,6 @@ impl Warning {
                 "-d has no effect with a command: it runs in the foreground".to_owned()
             }
             Self::OptionIgnored { option, why } => format!("{option} changes nothing: {why}"),
-            Self::OptionsForCode => "options for showing code change nothing in a report".to_owned(),
             Self::UnknownOrder { word } => format!("--control: `{word}` is no order"),
             Self::CountersShared { holders } => format!(
                 "the hardware counters are also reserved by {holders}: both count, so events may have to share the \
@@ -127,6 +126,9 @@ impl Warning {
                     "{event} leaves out what is started from now on: this kernel reads groups (:S) of one thread"
                 )
             }
+            Self::ChainsNotDeferred => {
+                "--call-graph fp,defer: this kernel follows user mode's frame pointers at once".to_owned()
+            }
             Self::ProbeNotInherited { event, why } => {
                 format!("{event} leaves out what is started from now on: no probe in tracefs: {why}")
             }
@@ -165,7 +167,6 @@ impl Warning {
     /// What to do about it, or what decides it; empty where nothing can be done.
     pub fn advice(&self) -> &'static str {
         match self {
-            Self::OptionsForCode => "pmc annotate shows code",
             Self::UnknownOrder { .. } => "orders are enable, disable, ping, snapshot, stop",
             Self::CountersReserved { .. } => "--reserve=yield gives way",
             Self::TimeShared { .. } => "--exact runs the command again for each part instead",
@@ -178,6 +179,7 @@ impl Warning {
             Self::CopiesKept { .. } => "-F with fewer samples a second leaves more time",
             Self::TargetOverridden { .. } => "leave out one of them",
             Self::ChildrenNotRead { .. } => "record without :S, or take Linux 6.13",
+            Self::ChainsNotDeferred => "Linux 6.19 can do it later, and once for several samples",
             Self::ProbeNotInherited { .. } => "root can mount tracefs on /sys/kernel/tracing and write there",
             Self::RecordsLost => "record less often (-F), or with larger rings (-m)",
             Self::CommandFailed { .. } => "make sure that it is what should be compared",

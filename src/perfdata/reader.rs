@@ -327,6 +327,15 @@ impl Reader {
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
+    /// The name of a file that chunks lie in, and where its offsets are counted from as perf counts them: a
+    /// stream's from behind its header.
+    pub fn file(&self, number: u32) -> (&Path, u64) {
+        let path = self.segments.get(number as usize).map_or(&*self.path, |segment| segment.source.path());
+        match self.form {
+            Form::Pipe => (Path::new("pipe"), self.data_offset),
+            _ => (path, 0),
+        }
+    }
     /// Where records begin in the file.
     pub fn data_offset(&self) -> u64 {
         self.data_offset

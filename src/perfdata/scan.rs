@@ -47,6 +47,10 @@ impl Chunk {
     pub fn offset(&self) -> u64 {
         self.offset
     }
+    /// Its file: see [`super::Reader::file`].
+    pub fn file(&self) -> u32 {
+        self.segment
+    }
     /// Bytes of its records.
     pub fn bytes(&self) -> u64 {
         self.len.into()

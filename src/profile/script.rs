@@ -5,7 +5,8 @@
 
 /// What samples and other records hold, for those who print it.
 use crate::record::decode::{BranchFlags, DataSource};
-use crate::record::sample::{Registers, Weight};
+use crate::record::sample::{ReadValues, Registers, Weight};
+use crate::record::{RawRecord, Record, Sample};
 
 /// A function at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -127,6 +128,48 @@ pub struct Entry<'a> {
     pub places: &'a [u32],
     /// Whether the places are a call chain.
     pub has_chain: bool,
+}
+
+/// A record as it lies in the file, with whose it is.
+#[derive(Debug, Clone)]
+pub struct Dumped<'a> {
+    /// Its bytes.
+    pub raw: RawRecord<'a>,
+    /// The file; foreign text.
+    pub file: &'a str,
+    /// Its offset in it.
+    pub offset: u64,
+    /// The CPU, where the recording has CPUs: `Some(None)` where such a record has none.
+    pub cpu: Option<Option<u64>>,
+    /// When, in nanoseconds; likewise.
+    pub time: Option<Option<u64>>,
+    /// Its fields; `None` when it is too short for them.
+    pub record: Option<Record<'a>>,
+    /// What it holds that has no fields, in words.
+    pub words: Option<String>,
+    /// The event of a sample or of counts; foreign text.
+    pub event: Option<&'a str>,
+    /// The counts of a `READ`.
+    pub values: Option<ReadValues<'a>>,
+    /// A sample's fields; `None` for other records, and where the event is not known.
+    pub sample: Option<Sample<'a>>,
+    /// Occurrences that it stands for: its own, or its event's.
+    pub period: u64,
+    /// Its branches are its callers (LBR call stacks).
+    pub calls_are_branches: bool,
+    /// Whose sample it is.
+    pub owner: Option<Owner>,
+    /// The machine's registers are those of `aarch64`, not of `x86_64`.
+    pub is_aarch64: bool,
+}
+
+/// Whose a sample is; foreign text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The thread's name.
+    pub comm: String,
+    /// What was running.
+    pub dso: Option<String>,
 }
 
 /// A field of a line, by perf's name.

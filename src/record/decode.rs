@@ -61,6 +61,10 @@ impl BranchFlags {
     pub fn speculation(self) -> &'static str {
         ["", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"][self.field(24, 2) as usize]
     }
+    /// Bits without meaning yet.
+    pub fn reserved(self) -> u64 {
+        self.field(33, 31)
+    }
     /// The privilege of its target: 1 user, 2 kernel, 3 hypervisor, 0 unknown.
     pub fn privilege(self) -> u8 {
         self.field(30, 3) as u8

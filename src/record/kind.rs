@@ -9,7 +9,8 @@ macro_rules! kinds {
 
         /// The name of a record, such as `MMAP2`; `None` for numbers that Linux 6.18 does not know.
         pub fn name(kind: u32) -> Option<&'static str> {
-            match kind { $($number => Some(stringify!($name)),)* _ => None }
+            let name = match kind { $($number => stringify!($name),)* _ => return None };
+            Some(name.strip_prefix("HEADER_").unwrap_or(name))
         }
     };
 }

@@ -272,6 +272,11 @@ impl<'a> ReadValues<'a> {
         Some(Self { format: read_format, words: c.words(count)? })
     }
 
+    /// The `read_format` bits they follow.
+    pub fn format(&self) -> u64 {
+        self.format
+    }
+
     /// Words before the times: the number of members, or the one value.
     fn time(&self, wanted: u64) -> Option<u64> {
         if self.format & wanted == 0 {

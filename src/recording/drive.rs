@@ -27,7 +27,7 @@ use super::reservation::{Activity, EventSwitch};
 use crate::counter::reservation::{State, Watcher};
 use crate::counter::rings::Rings;
 use crate::counter::target::any_lives;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, say};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::sys::clock::monotonic_ns;
@@ -125,6 +125,7 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     measurement.activity.begin(driven, at_once, reserved == Some(true), monotonic_ns())?;
     let start = monotonic_ns();
     (measurement.start, measurement.now) = (start, start);
+    let _others_terminal = held.as_ref().and_then(|_| say::hold());
     let command = held.map(|held| launch::release(held, &course.command)).transpose()?;
     driven.started(&mut measurement)?;
 

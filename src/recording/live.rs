@@ -22,7 +22,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
 use super::open;
-use super::plan::{SamplePlan, Scope};
+use super::plan::{SamplePlan, Scope, Synthesis};
 use super::reservation::{EventChoice, EventSwitch, reserve};
 use super::synthesize::{self, Extent};
 use crate::counter::reservation::Prepared;
@@ -222,7 +222,7 @@ impl<'a> Sampling<'a> {
             Scope::Cpus(_) => host.processes(),
             _ => synthesize::pids(&self.threads),
         };
-        let extent = Extent { data_mappings: false, namespaces: false };
+        let extent = Extent { what: Synthesis::ALL, data_mappings: false, namespaces: false };
         let done = synthesize::processes(host, pids, extent, &mut out, |out| {
             self.state.live().take_synthesized(out.bytes());
             // This takes its time where there are many processes, and the events run.

@@ -44,7 +44,7 @@ pub(super) fn attach(
         }
         for thread in new {
             if !inherited.contains(&thread.tid) {
-                let places = slots(plan, host, std::slice::from_ref(&thread), None);
+                let places = slots(plan, host, std::slice::from_ref(&thread), None, rings);
                 opened += 1;
                 make_room_for_events(rings.descriptors(opened * places.len()))?;
                 for slot in places {

@@ -112,12 +112,10 @@ pub(crate) fn open(
     held: Option<&Held>,
 ) -> Result<(Rings, Vec<Alive>)> {
     let mut threads = threads(&plan.scope, host)?;
-    let slots = slots(plan, host, &threads, held);
     // Who gives way must be able to start with the counters off.
     let on_exec = matches!(plan.scope, Scope::Command)
         && plan.course.delay == Delay::None
         && plan.reserve != Policy::Yield;
-    let size = ring_bytes(plan, host, &slots);
     let setting = RingOptions {
         system: matches!(plan.scope, Scope::Cpus(_)),
         on_exec,
@@ -125,13 +123,15 @@ pub(crate) fn open(
         tracker: !on_exec || plan.options.backward,
         with_id: plan.with_id || unwinds(plan, &groups),
         keeps_contexts: plan.options.stat,
-        watermark: (size / plan.wakes_at).min(1 << 20) as u32,
+        per_thread: plan.per_thread,
     };
     let filters = filters(plan, host)?;
     let refused = |refusal: Box<Refusal>| explain(*refusal, host);
     let probes = inheritable_probes(&mut groups, plan.options.inherit, &plan.scope, host);
     let mut rings = Rings::new(groups, &plan.options, setting).map_err(refused)?;
     rings.keep(probes);
+    let slots = slots(plan, host, &threads, held, &rings);
+    let size = ring_bytes(plan, host, &slots);
     let sampled = match &plan.scope {
         Scope::Cpus(cpus) => Some(cpus),
         _ => None,
@@ -253,24 +253,33 @@ fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut first = 0;
     for (index, text) in plan.events.iter().enumerate() {
-        let mut typed = plan.filters.iter().filter(|(event, _)| *event == index).map(|(_, filter)| filter);
-        // Several for one event must all hold.
         let typed =
-            typed.next().map(|one| typed.fold(one.clone(), |all, more| format!("({all}) && ({more})")));
+            plan.filters.iter().filter(|(event, _)| *event == index).map(|(_, filter)| filter.clone());
+        let typed: Vec<String> = typed.collect();
         for spec in parser.parse(text)?.into_iter().flat_map(|group| group.events) {
             let is_tracepoint = spec.attr().is_some_and(|attr| attr.kind() == kind::TRACEPOINT);
-            if typed.is_some() && !is_tracepoint {
+            if !typed.is_empty() && !is_tracepoint {
                 return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
                     .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
             }
-            match (spec.filter, &typed) {
-                (Some(own), Some(typed)) => all.push((first, format!("({own}) && ({typed})"))),
-                (Some(one), None) => all.push((first, one)),
-                (None, Some(typed)) => all.push((first, typed.clone())),
-                (None, None) => {}
+            let not_ours = (plan.excludes_self && is_tracepoint)
+                .then(|| format!("common_pid != {}", std::process::id()));
+            // All of them must hold.
+            let mut parts = typed.clone();
+            parts.splice(0..0, spec.filter);
+            parts.extend(not_ours);
+            match parts.as_slice() {
+                [] => {}
+                [one] => all.push((first, one.clone())),
+                several => all.push((first, format!("({})", several.join(") && (")))),
             }
             first += 1;
         }
+    }
+    if plan.excludes_self && !all.iter().any(|(_, filter)| filter.contains("common_pid")) {
+        return Err(Error::usage("--exclude-perf: there is no tracepoint among the events")
+            .why("the kernel tells processes apart for tracepoints only")
+            .try_this("-p, -t or -u, which record nobody else"));
     }
     let c = |(event, filter): (usize, String)| {
         let filter = CString::new(filter).map_err(|_| Error::usage("--filter: a NUL in an expression"))?;
@@ -284,6 +293,9 @@ fn say_fallbacks(rings: &Rings) {
     for (spec, given_up) in rings.given_up() {
         if given_up.has(Fallback::UserOnly) {
             say::warn(&Warning::UserModeOnly { doing: "sampling" });
+        }
+        if given_up.has(Fallback::DeferredChains) {
+            say::warn(&Warning::ChainsNotDeferred);
         }
         if given_up.has(Fallback::InheritedReads) {
             say::warn(&Warning::ChildrenNotRead { event: spec.name.clone() });

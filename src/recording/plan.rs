@@ -51,6 +51,22 @@ pub(crate) struct Course {
     pub(crate) timeout_ns: Option<u64>,
 }
 
+/// What is told of tasks that run before the recording begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Synthesis {
+    /// Threads with their names.
+    pub(crate) tasks: bool,
+    /// What they have mapped.
+    pub(crate) mappings: bool,
+    /// Cgroups, where these are recorded.
+    pub(crate) cgroups: bool,
+}
+
+impl Synthesis {
+    /// Everything.
+    pub(crate) const ALL: Self = Self { tasks: true, mappings: true, cgroups: true };
+}
+
 /// What is sampled, on whom, how.
 #[derive(Debug, Clone)]
 pub(crate) struct SamplePlan {
@@ -64,6 +80,10 @@ pub(crate) struct SamplePlan {
     pub(crate) cgroups: Vec<String>,
     /// How the kernel takes samples.
     pub(crate) options: SampleOptions,
+    /// Tracepoints leave out pmc itself.
+    pub(crate) excludes_self: bool,
+    /// What is told of those who run already.
+    pub(crate) synthesis: Synthesis,
     /// What `options` says is the kernel's limit itself (`-F max`).
     pub(crate) freq_max: bool,
     /// A frequency above the kernel's limit is an error, not a warning.
@@ -78,8 +98,6 @@ pub(crate) struct SamplePlan {
     pub(crate) per_thread: bool,
     /// Pages of a ring; `None`: as many as are useful and allowed.
     pub(crate) ring_pages: Option<usize>,
-    /// Whoever drains is woken when one part in so many of a ring is full.
-    pub(crate) wakes_at: u64,
     /// What to do about other people's use of the hardware counters.
     pub(crate) reserve: Policy,
     /// When.
@@ -97,6 +115,8 @@ impl SamplePlan {
             scope,
             cgroups: Vec::new(),
             options,
+            excludes_self: false,
+            synthesis: Synthesis::ALL,
             freq_max: false,
             strict_freq: false,
             strict: false,
@@ -104,7 +124,6 @@ impl SamplePlan {
             unwinds: false,
             per_thread: false,
             ring_pages: None,
-            wakes_at: 4,
             reserve: Policy::default(),
             course: Course::default(),
             verbose: false,

@@ -9,6 +9,7 @@ use crate::host::process::Thread as Alive;
 use crate::host::{CpuList, Host};
 use crate::record::encode::Encoder;
 use crate::record::{FileId, Mmap, Mmap2, Namespaces, Task, Thread, Words};
+use crate::recording::plan::Synthesis;
 use crate::symbol::kernel::{loaded_modules, module_files};
 use crate::units::PerfTime;
 
@@ -18,6 +19,7 @@ const ENOUGH: usize = 1 << 16;
 /// What else is synthesized.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
+    pub(crate) what: Synthesis,
     pub(crate) data_mappings: bool,
     pub(crate) namespaces: bool,
 }
@@ -120,6 +122,7 @@ pub(crate) fn processes<E>(
     out: &mut Encoder,
     mut full: impl FnMut(&Encoder) -> Result<(), E>,
 ) -> Result<(), E> {
+    let pids = if extent.what.tasks || extent.what.mappings { pids } else { Vec::new() };
     for pid in pids {
         if let Some(threads) = host.threads(pid) {
             process(host, pid, &threads, extent, out);
@@ -136,7 +139,7 @@ pub(crate) fn processes<E>(
 fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut Encoder) {
     let parent = host.parent(pid).unwrap_or(0) as i32;
     let main = Thread { pid: pid as i32, tid: pid as i32 };
-    for thread in threads {
+    for thread in threads.iter().filter(|_| extent.what.tasks) {
         let this = Thread { pid: pid as i32, tid: thread.tid as i32 };
         let by = if thread.tid == pid { Thread { pid: parent, tid: parent } } else { main };
         out.fork(&Task { thread: this, parent: by, time: PerfTime(0) });
@@ -145,7 +148,7 @@ fn process(host: &Host, pid: u32, threads: &[Alive], extent: Extent, out: &mut E
         }
         out.comm(this, thread.comm.as_bytes());
     }
-    let text = host.maps(pid).unwrap_or_default();
+    let text = host.maps(pid).filter(|_| extent.what.mappings).unwrap_or_default();
     for map in mappings(&text) {
         let is_data = map.prot & 4 == 0;
         // Without a name it is memory of the process itself, which matters where code is (a JIT's).

@@ -7,6 +7,7 @@ use super::launch;
 use super::plan::{SamplePlan, Scope};
 use crate::counter::facts::Facts;
 use crate::counter::refusal::Refusal;
+use crate::counter::rings::Rings;
 use crate::counter::target::{self, TargetSlot};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -26,15 +27,17 @@ pub(super) fn threads(scope: &Scope, host: &Host) -> Result<Vec<Alive>> {
     threads.map_err(launch::no_target)
 }
 
+/// A slot for each of these threads, or the held command, and each CPU where `rings` have events for it.
 pub(super) fn slots(
     plan: &SamplePlan,
     host: &Host,
     threads: &[Alive],
     held: Option<&Held>,
+    rings: &Rings,
 ) -> Vec<TargetSlot> {
     let cpus: Vec<Option<u32>> = match &plan.scope {
         Scope::Cpus(cpus) => cpus.iter().map(Some).collect(),
-        _ if plan.per_thread => vec![None],
+        _ if plan.per_thread => [None].into_iter().chain(rings.named_cpus().iter().map(Some)).collect(),
         _ => host.online_cpus().iter().map(Some).collect(),
     };
     let tids: Vec<Option<u32>> = match &plan.scope {

@@ -1,4 +1,4 @@
-//! User parts of call chains that came later (`CALLCHAIN_DEFERRED`, Linux 6.18).
+//! User parts of call chains that came later (`CALLCHAIN_DEFERRED`, Linux 6.19).
 //!
 //! The kernel unwinds a process's stack when the process goes on running, so that it may touch memory that is
 //! not there yet. A sample then ends in a marker and a number, and a record with that number brings the rest,

@@ -12,20 +12,42 @@
 //! the order of the file, or all at once.
 
 use super::{Session, Timestamp};
-use crate::perfdata::{Buffer, Error};
+use crate::perfdata::{Buffer, Chunk, Error};
 use crate::record::{RawRecord, kind};
+
+/// Where a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Bytes of records before it: its timestamp, where there are no times.
+    pub position: Timestamp,
+    /// Its offset in its file.
+    pub offset: u64,
+    /// Its file: see [`crate::perfdata::Reader::file`].
+    pub file: u32,
+}
+
+impl Place {
+    fn new(chunk: &Chunk, position: Timestamp) -> Self {
+        Self { position, offset: chunk.offset(), file: chunk.file() }
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.position += bytes as u64;
+        self.offset += bytes as u64;
+    }
+}
 
 /// What is held back.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
-    /// Time, place in the file, start in `bytes`.
-    order: Vec<(u64, Timestamp, usize)>,
+    /// Time, place, start in `bytes`.
+    order: Vec<(u64, Place, usize)>,
 }
 
 impl Held {
-    fn add(&mut self, time: u64, position: Timestamp, raw: &[u8]) {
-        self.order.push((time, position, self.bytes.len()));
+    fn add(&mut self, time: u64, place: Place, raw: &[u8]) {
+        self.order.push((time, place, self.bytes.len()));
         self.bytes.extend_from_slice(raw);
     }
 
@@ -33,17 +55,17 @@ impl Held {
     fn release<E>(
         &mut self,
         limit: u64,
-        visit: &mut impl FnMut(&RawRecord<'_>, Timestamp) -> Result<(), E>,
+        visit: &mut impl FnMut(&RawRecord<'_>, Place) -> Result<(), E>,
     ) -> Result<(), E> {
         self.order.sort_unstable();
         let ripe = self.order.partition_point(|(time, ..)| *time <= limit);
         let mut rest = Self::default();
-        for (at, &(time, position, start)) in self.order.iter().enumerate() {
+        for (at, &(time, place, start)) in self.order.iter().enumerate() {
             let Some(raw) = RawRecord::first(&self.bytes[start..]) else { continue };
             if at < ripe {
-                visit(&raw, position)?;
+                visit(&raw, place)?;
             } else {
-                rest.add(time, position, raw.bytes);
+                rest.add(time, place, raw.bytes);
             }
         }
         *self = rest;
@@ -51,7 +73,8 @@ impl Held {
     }
 }
 
-/// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time.
+/// Shows every record of the kinds that `wants` names, with its place in the file, in the order of time (or,
+/// unless `by_time`, of the file).
 ///
 /// Records that are no samples and have no time are shown where they stand in the file: what a recorder made
 /// up itself (the threads and mappings that were there before it began) has none.
@@ -60,27 +83,29 @@ impl Held {
 /// When the file cannot be read, or what `visit` says.
 pub fn records<E: From<Error>>(
     session: &Session,
+    by_time: bool,
     wants: impl Fn(u32) -> bool,
-    mut visit: impl FnMut(&RawRecord<'_>, Timestamp) -> Result<(), E>,
+    mut visit: impl FnMut(&RawRecord<'_>, Place) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut held = Held::default();
     let (mut limit, mut youngest) = (0, 0);
     let mut buffer = Buffer::default();
     let mut position = 0;
     let layouts = session.reader.layouts();
+    let has_time = session.has_time && by_time;
     for chunk in &session.index.chunks {
-        let mut at = position;
+        let mut at = Place::new(chunk, position);
         position += chunk.bytes();
         for raw in session.reader.load(chunk, &mut buffer)? {
             let is_sample = raw.kind == kind::SAMPLE;
             if wants(raw.kind) {
-                let time = if session.has_time { layouts.time(&raw).map(|time| time.0) } else { None };
+                let time = if has_time { layouts.time(&raw).map(|time| time.0) } else { None };
                 match time {
                     Some(time) if is_sample || time != 0 && time != u64::MAX => {
                         youngest = youngest.max(time);
                         held.add(time, at, raw.bytes);
                     }
-                    None if is_sample && session.has_time => held.add(0, at, raw.bytes),
+                    None if is_sample && has_time => held.add(0, at, raw.bytes),
                     _ => visit(&raw, at)?,
                 }
             }
@@ -88,7 +113,7 @@ pub fn records<E: From<Error>>(
                 held.release(limit, &mut visit)?;
                 limit = youngest;
             }
-            at += raw.bytes.len() as u64;
+            at.advance(raw.bytes.len());
         }
     }
     held.release(u64::MAX, &mut visit)

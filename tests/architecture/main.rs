@@ -89,7 +89,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("sys", &["abi"]),
     ("record", &["abi", "units", "text"]),
     ("abi", &[]),
-    ("error", &["sys", "text"]),
+    ("error", &["sys", "terminal", "text"]),
     ("terminal", &[]),
     ("units", &[]),
     ("text", &[]),

@@ -4,6 +4,8 @@
 //! the terms of its PMUs, what runs now) is written by hand in `tests/counting/generated/values.*`, one file a shell, and
 //! joined to clap's script here: `@EVENT@`, `@PID@` and `@TID@` become the options of the parser that take such values.
 
+mod options;
+
 use crate::kit;
 
 use std::fs;
@@ -132,6 +134,7 @@ fn generated() -> Vec<(PathBuf, String)> {
     .map(|(shell, name)| (completions().join(name), script(shell)))
     .collect();
     let parser = parser();
+    files.push((root.join("docs/perf-options.md"), options::page(&parser)));
     files.push((root.join("docs/man/pmc.1"), man(&parser)));
     for command in parser.get_subcommands() {
         files.push((root.join(format!("docs/man/pmc-{}.1", command.get_name())), man(command)));

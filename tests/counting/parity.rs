@@ -54,6 +54,9 @@ const FIELDS: &[&str] = &[
     "exclude_callchain_user",
     "mmap_data",
     "inherit_stat",
+    "watermark",
+    "wakeup_events",
+    "wakeup_watermark",
 ];
 
 /// Parts of a sample that cost or tell something; the rest is each tool's own way to lay it out.

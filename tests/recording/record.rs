@@ -5,6 +5,7 @@ use crate::kit;
 
 mod files;
 mod losses;
+mod options;
 mod runs;
 mod stacks;
 

@@ -1,6 +1,7 @@
 //! From a record to an entry: who it was, what it passed, what else it holds; then it is the visitor's.
 
-use super::{ScriptLine, Transcript};
+use super::dump::Dumper;
+use super::{DumpOrder, ScriptLine, Transcript};
 use crate::abi::attr::kind;
 use crate::abi::generic::{BPF_OUTPUT, MAJOR_FAULTS, MINOR_FAULTS, PAGE_FAULTS};
 use crate::abi::sample_type;
@@ -53,14 +54,25 @@ impl Transcript<'_> {
             numbers: Vec::new(),
             branches: Vec::new(),
         };
-        let wants = |kind| kind == record::kind::SAMPLE || request.records.contains(&kind);
-        order::records(session, wants, |raw, position| {
-            if raw.kind == record::kind::SAMPLE {
-                maker.sample(raw, position, visit)
-            } else {
-                maker.record(raw, position, visit)
-            }
-        })
+        let dumper = request.dump.map(|_| Dumper::new(session));
+        let is_line = |kind| kind == record::kind::SAMPLE || request.records.contains(&kind);
+        let by_time = request.dump != Some(DumpOrder::File);
+        order::records(
+            session,
+            by_time,
+            |kind| dumper.is_some() || is_line(kind),
+            |raw, place| {
+                if let Some(dumper) = &dumper {
+                    dumper.show(raw, place, visit)?;
+                }
+                match raw.kind {
+                    record::kind::SAMPLE => maker.sample(raw, place.position, visit),
+                    kind if is_line(kind) => maker.record(raw, place.position, visit),
+                    _ => Ok(()),
+                }
+            },
+        )?;
+        dumper.map_or(Ok(()), |dumper| dumper.tears(visit))
     }
 }
 

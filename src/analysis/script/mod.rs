@@ -4,11 +4,14 @@
 //! [`Transcript::entries`] then goes through the records and hands each on as a [`ScriptLine`]. Decides which
 //! fields an event has. Printing is left to `view::script`.
 
+mod dump;
 mod entries;
 mod fields;
 mod places;
 
 use std::sync::Arc;
+
+pub use dump::{DumpOrder, dump};
 
 use super::request::SampleSelection;
 use super::symbols::Symbols;
@@ -16,7 +19,7 @@ use super::unwinding::RecordingUnwinder;
 use super::{ProgressSink, symbols_of};
 use crate::abi::sample_type;
 use crate::error::Result;
-use crate::profile::script::{Entry, Field, Fields, Places};
+use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
 use crate::record::{Record, kind};
 use crate::session::distinct_addresses::{self, Addresses, Kinds};
 use crate::session::{SampleQuery, Session};
@@ -45,6 +48,8 @@ pub struct ScriptRequest {
     pub raw_names: bool,
     /// Kinds of records besides samples.
     pub records: Vec<u32>,
+    /// All records, byte by byte, too.
+    pub dump: Option<DumpOrder>,
     /// Where symbols are looked for. Whether the recording is from this machine is found out.
     pub symbols: Options,
 }
@@ -56,6 +61,17 @@ pub enum ScriptLine<'a> {
     Sample(&'a Entry<'a>),
     /// A record of another kind: whose it is and when, its kind, what it says.
     Record(&'a Entry<'a>, u32, &'a Record<'a>),
+    /// Any record, as it lies there.
+    Dumped(&'a Dumped<'a>),
+    /// No more records can be read from here on.
+    Torn {
+        /// Offset in the file.
+        offset: u64,
+        /// The file.
+        file: &'a str,
+        /// What is wrong.
+        words: &'a str,
+    },
 }
 
 /// A recording whose addresses have names.

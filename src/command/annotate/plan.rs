@@ -9,7 +9,7 @@ use crate::analysis::request::Measure;
 use crate::cli::annotate::Annotate;
 use crate::command::plan;
 use crate::command::recording_screen::ScreenPlan;
-use crate::error::{Result, say};
+use crate::error::Result;
 use crate::profile::annotate::Basis;
 use crate::symbol::disassemble::Syntax;
 use crate::terminal::Stream;
@@ -33,7 +33,6 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Annotate) -> Result<Self> {
-        say::be_quiet(typed.quiet);
         let function = typed.function.clone().or_else(|| typed.symbol.clone());
         let of_text = typed.stdio || typed.json || typed.source_only || typed.print_line || typed.full_paths;
         let of_columns = typed.show_nr_samples || typed.asm_raw || typed.percent_type != "local-period";

@@ -5,7 +5,7 @@ use crate::analysis::diff::DiffRequest;
 use crate::cli::diff::Diff;
 use crate::cli::sample_filter::SampleFilter;
 use crate::command::plan::{self, listed, sort_key};
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result};
 use crate::profile::diff::Compute;
 use crate::profile::sampled::table::Only;
 use crate::profile::sampled::{Filter, Query, SortKey};
@@ -28,7 +28,6 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Diff) -> Result<Self> {
-        say::be_quiet(typed.quiet);
         let files = match typed.files.as_slice() {
             [] => vec!["perf.data.old".into(), "perf.data".into()],
             [one] => vec!["perf.data.old".into(), one.clone()],

@@ -19,10 +19,10 @@ use crate::perfdata::RecordedEvent;
 use crate::recording::control::Control;
 use crate::recording::file::features;
 use crate::recording::file::output::{Events, Output};
-use crate::recording::file::recorder::{Recording, Run, StatusLine};
+use crate::recording::file::recorder::{Recording, Run};
 use crate::recording::reservation::reserve;
 use crate::recording::{launch, no_samples, open};
-use crate::sys::process::Stdout;
+use crate::sys::process::{self, Stdout};
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
 use crate::text::clean_json;
@@ -62,6 +62,14 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let features = features::at_the_start(&host, &plan.sample, &rings, &events.written);
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
+    // The command, its gate passed, and the thread that unwinds run as they would.
+    if let Some(priority) = plan.realtime {
+        process::run_in_real_time(priority).map_err(|error| {
+            Error::io(format!("--realtime {priority}"), error)
+                .why("real-time priorities need CAP_SYS_NICE, or a limit that allows them")
+                .try_this("sudo, or raise ulimit -r")
+        })?;
+    }
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         host: &host,
@@ -77,7 +85,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         status: &mut status,
     };
     let run = recording.run();
-    status.clear();
+    say::wipe_status();
     report(&plan, &sampled, run?)
 }
 

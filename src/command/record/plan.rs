@@ -5,14 +5,13 @@
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
-use crate::cli::record_ignored::Accepted;
 use crate::command::plan::{delay, duration};
 use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
 use crate::error::{Error, Result, Warning};
 use crate::host::Host;
-use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope};
+use crate::recording::plan::{BuildIdChoice, Course, FilePlan, Rotation, SamplePlan, Scope, Synthesis};
 use crate::sys::arch::{REGISTER_NAMES, REGISTERS};
 use crate::sys::clock;
 use crate::units::{MS, parse_duration};
@@ -24,6 +23,8 @@ pub(in crate::command) struct Plan {
     /// What is said of options that change nothing.
     pub(super) ignored: Vec<Warning>,
     pub(super) control: Option<String>,
+    /// The real-time priority of the thread that empties the rings.
+    pub(super) realtime: Option<i32>,
     pub(super) dry_run: bool,
     pub(super) quiet: bool,
     /// What it came to is printed as JSON.
@@ -76,7 +77,7 @@ impl Plan {
                 (_, true) => Some(false),
                 _ => None,
             },
-            data_mappings: typed.data,
+            data_mappings: typed.data || typed.data_mmap,
             branches,
             intr_regs: typed.intr_regs.as_deref().map(|text| registers("--intr-regs", text)).transpose()?,
             user_regs: typed.user_regs.as_deref().map(|text| registers("--user-regs", text)).transpose()?,
@@ -94,6 +95,7 @@ impl Plan {
             },
             inherit,
             backward,
+            wakes_always: typed.no_buffering,
             time: true,
         };
         let is_stream = typed.output.as_os_str() == "-";
@@ -117,6 +119,8 @@ impl Plan {
             },
             filters: tracepoint_filters(typed.filter_places, typed.filter)?,
             cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
+            excludes_self: typed.exclude_perf,
+            synthesis: synthesis(&typed.synth),
             freq_max: typed.freq.as_deref() == Some("max"),
             strict_freq: typed.strict_freq,
             strict: typed.strict,
@@ -151,8 +155,9 @@ impl Plan {
         Ok(Self {
             sample,
             file,
-            ignored: overridden.into_iter().chain(accepted(&typed.accepted)).collect(),
+            ignored: overridden.into_iter().collect(),
             control: typed.control,
+            realtime: typed.realtime,
             dry_run: typed.dry_run,
             quiet: typed.quiet,
             json: typed.json,
@@ -174,29 +179,14 @@ fn rotation(text: &str) -> Result<Rotation> {
     }
 }
 
-/// What is said of perf's options that change nothing here.
-fn accepted(typed: &Accepted) -> Vec<Warning> {
-    let all = [
-        (typed.threads.is_some(), "--threads", "one thread empties all rings, and is seldom busy"),
-        (typed.tail_synthesize, "--tail-synthesize", "what runs is told at the beginning of every file"),
-        (typed.synth.is_some(), "--synth", "tasks and mappings are told of whatever is recorded"),
-        (
-            typed.no_bpf_event,
-            "--no-bpf-event",
-            "the kernel tells of BPF programs as they are loaded, at no cost",
-        ),
-        (typed.aio.is_some(), "--aio", "rings are written straight from their memory"),
-        (typed.affinity.is_some(), "--affinity", "rings are emptied from wherever pmc runs"),
-        (typed.mmap_flush.is_some(), "--mmap-flush", "rings are written as they are found"),
-        (typed.num_thread_synthesize.is_some(), "--num-thread-synthesize", "one thread tells what runs"),
-        (typed.proc_map_timeout.is_some(), "--proc-map-timeout", "mappings are read to their end"),
-        (typed.vmlinux.is_some(), "--vmlinux", "symbols are looked for when a report is made"),
-        (typed.debuginfod.is_some(), "--debuginfod", "symbols are looked for when a report is made"),
-    ];
-    all.into_iter()
-        .filter(|(is_typed, ..)| *is_typed)
-        .map(|(_, option, why)| Warning::OptionIgnored { option, why })
-        .collect()
+/// `--synth`. Without tasks perf tells of no mappings either.
+fn synthesis(words: &[String]) -> Synthesis {
+    let has = |what: &[&str]| words.iter().any(|word| what.contains(&word.as_str()));
+    Synthesis {
+        tasks: has(&["all", "task", "mmap"]),
+        mappings: has(&["all", "mmap"]),
+        cgroups: has(&["all", "cgroup"]),
+    }
 }
 
 /// A filter belongs to the `-e` before it.
@@ -215,6 +205,7 @@ fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(u
 fn fields(typed: &Record) -> u64 {
     let chosen = [
         (typed.data, sample_type::ADDR | sample_type::DATA_SRC),
+        (typed.sample_mem_info, sample_type::DATA_SRC),
         (typed.phys_data, sample_type::PHYS_ADDR),
         (typed.data_page_size, sample_type::DATA_PAGE_SIZE),
         (typed.code_page_size, sample_type::CODE_PAGE_SIZE),

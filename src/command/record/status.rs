@@ -1,15 +1,12 @@
 //! The line that is shown while recording, and the line of truth at the end.
 //!
-//! Receives totals; decides whether there is a terminal to show them on. The line stands on stderr and is
-//! wiped before anything else is said. A command that is run has our stderr, and may draw on the terminal or
-//! ask there: beside one there is no line.
-
-use std::io::{Write, stderr};
+//! Receives totals; decides whether there is a terminal to show them on. A command that is run has our
+//! stderr, and may draw on the terminal or ask there: beside one there is no line.
 
 use serde_json::{Value as Json, json};
 
 use crate::counter::rings::Reading;
-use crate::error::{Error, Exit, Warning};
+use crate::error::{Error, Exit, Warning, say};
 use crate::perfdata::RecordedEvent;
 use crate::recording::file::output::Totals;
 use crate::recording::file::recorder::{Run, StatusLine};
@@ -27,7 +24,6 @@ pub(super) struct Status {
     last: u64,
     /// Samples at the last line.
     samples: u64,
-    is_shown: bool,
 }
 
 impl Status {
@@ -35,7 +31,7 @@ impl Status {
     pub(super) fn new(may_show: bool) -> Self {
         let now = monotonic_ns();
         let is_on = may_show && Stream::Error.is_screen();
-        Self { is_on, start: now, last: now, samples: 0, is_shown: false }
+        Self { is_on, start: now, last: now, samples: 0 }
     }
 }
 
@@ -47,7 +43,7 @@ impl StatusLine for Status {
         }
         let rate = (totals.samples - self.samples) as f64 * 1e9 / since as f64;
         let line = format!(
-            "\r\x1b[Krecording {}: {} samples, {}/s, {} lost, {}, own CPU {:.1}%",
+            "recording {}: {} samples, {}/s, {} lost, {}, own CPU {:.1}%",
             units::duration((now - self.start) as f64),
             units::thousands(totals.samples),
             units::thousands(rate as u64),
@@ -55,15 +51,8 @@ impl StatusLine for Status {
             units::bytes(totals.bytes),
             100.0 * process_cpu_ns() as f64 / (now - self.start).max(1) as f64,
         );
-        let _ = stderr().write_all(line.as_bytes());
-        (self.last, self.samples, self.is_shown) = (now, totals.samples, true);
-    }
-
-    fn clear(&mut self) {
-        if self.is_shown {
-            let _ = stderr().write_all(b"\r\x1b[K");
-            self.is_shown = false;
-        }
+        say::status(&line);
+        (self.last, self.samples) = (now, totals.samples);
     }
 }
 

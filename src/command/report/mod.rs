@@ -2,11 +2,12 @@
 
 mod plan;
 
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{BufWriter, Write, stdout};
 use std::sync::Arc;
 
 use super::progress::Bars;
 use super::{recording_screen, screen};
+use crate::analysis::script::{self, DumpOrder, ScriptLine};
 use crate::analysis::{Analysis, header, quality, tasks};
 use crate::error::{Error, Exit, Result};
 use crate::perfdata::Reader;
@@ -33,7 +34,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     if plan.header != HeaderChoice::Only {
         let session = Arc::new(Session::open(reader)?);
         if let Some(listing) = plan.listing {
-            list(&mut out, &session, listing).map_err(written)?;
+            list(&mut out, &session, listing)?;
             quality::warn(&session);
         } else {
             let profile = profile(&mut plan, session.clone())?;
@@ -50,13 +51,24 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> io::Result<()> {
+fn list(out: &mut dyn Write, session: &Session, listing: ListKind) -> Result<()> {
+    let written = |error| Error::output("the list", error);
+    if listing == ListKind::Dump {
+        script::dump(session, DumpOrder::Time, &mut |line| match line {
+            ScriptLine::Dumped(record) => view::script::dump_record(out, record).map_err(written),
+            ScriptLine::Torn { offset, file, words } => {
+                view::script::dump_torn(out, offset, file, words).map_err(written)
+            }
+            ScriptLine::Sample(_) | ScriptLine::Record(..) => Ok(()),
+        })?;
+    }
     match listing {
-        ListKind::Records => {
+        ListKind::Records | ListKind::Dump => {
             view::listings::stats(out, &tasks::record_counts(session), session.index.unknown)
         }
         ListKind::Tasks { maps } => view::listings::tasks(out, &tasks::tasks(session, maps)),
     }
+    .map_err(written)
 }
 
 fn profile(plan: &mut Plan, session: Arc<Session>) -> Result<Profile> {

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
 use crate::analysis::request::{Measure, USUAL_KEYS};
-use crate::cli::perf_options::OfReport;
 use crate::cli::report::Report;
-use crate::command::plan::{self, NO_TRACES, SPANS, duration, sort_key};
+use crate::command::plan::{self, duration, sort_key};
 use crate::command::recording_screen::ScreenPlan;
-use crate::error::{Error, Result, Warning, say};
+use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::table::Rank;
 use crate::profile::sampled::{Filter, Order, Query, SortKey};
@@ -46,6 +45,8 @@ pub(super) enum HeaderChoice {
 pub(super) enum ListKind {
     /// The number of records of each kind.
     Records,
+    /// The records, byte by byte, then their number.
+    Dump,
     /// Tasks, with their mappings or without.
     Tasks { maps: bool },
 }
@@ -54,8 +55,6 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        say::be_quiet(typed.quiet);
-        refuse_absent(&typed.theirs)?;
         let Rows { mut keys, columns, ranks, are_usual } = rows(typed)?;
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
@@ -135,9 +134,10 @@ impl Plan {
                 (_, true) => HeaderChoice::First,
                 _ => HeaderChoice::No,
             },
-            listing: match (typed.stats, typed.tasks || typed.mmaps) {
-                (true, _) => Some(ListKind::Records),
-                (_, true) => Some(ListKind::Tasks { maps: typed.mmaps }),
+            listing: match (typed.dump_raw_trace, typed.stats, typed.tasks || typed.mmaps) {
+                (true, ..) => Some(ListKind::Dump),
+                (_, true, _) => Some(ListKind::Records),
+                (.., true) => Some(ListKind::Tasks { maps: typed.mmaps }),
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,
@@ -147,7 +147,12 @@ impl Plan {
                 || typed.header_only
                 || typed.group
                 || typed.no_group)
-                && !(typed.stats || typed.tasks || typed.mmaps || typed.threads || typed.hierarchy)
+                && !(typed.dump_raw_trace
+                    || typed.stats
+                    || typed.tasks
+                    || typed.mmaps
+                    || typed.threads
+                    || typed.hierarchy)
                 && typed.max_rows.is_none()
                 && typed.fields.is_empty()
                 && typed.column_widths.is_empty(),
@@ -289,64 +294,4 @@ fn call_graph(typed: &Report) -> Result<Graph> {
         graph.order = Some(Order::Caller);
     }
     Ok(graph)
-}
-
-/// perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing
-/// are passed over.
-///
-/// # Errors
-/// When an option asks for something that pmc does not do.
-fn refuse_absent(typed: &OfReport) -> Result<()> {
-    let for_annotate = typed.disassembler_style.is_some()
-        || typed.asm_raw
-        || typed.source
-        || typed.objdump.is_some()
-        || typed.prefix.is_some()
-        || typed.prefix_strip.is_some()
-        || typed.percent_type.is_some();
-    if for_annotate {
-        say::warn(&Warning::OptionsForCode);
-    }
-    plan::refuse(&[
-        (
-            typed.total_cycles,
-            "--total-cycles",
-            "it adds up cycles of basic blocks, which needs their code and a branch stack",
-            "pmc report -b -s symbol_from,symbol_to,cycles",
-        ),
-        (typed.itrace.is_some(), "--itrace", NO_TRACES, "perf report --itrace"),
-        (typed.switch_on.is_some(), "--switch-on", "samples are read in any order", SPANS),
-        (typed.switch_off.is_some(), "--switch-off", "samples are read in any order", SPANS),
-        (typed.show_on_off_events, "--show-on-off-events", "it has no --switch-on", SPANS),
-        (
-            typed.show_cpu_utilization,
-            "--show-cpu-utilization",
-            "its columns are a sort key here",
-            "-s comm,sym: the letter before a function says where it ran",
-        ),
-        (
-            typed.branch_history,
-            "--branch-history",
-            "branches are not joined to call chains",
-            "pmc report -b, or pmc script -F +brstacksym",
-        ),
-        (
-            typed.show_ref_call_graph,
-            "--show-ref-call-graph",
-            "each event shows the chains that were recorded with it",
-            "pmc record -g with all events",
-        ),
-        (
-            typed.stitch_lbr,
-            "--stitch-lbr",
-            "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
-            "pmc record --call-graph dwarf",
-        ),
-        (
-            typed.dump_raw_trace,
-            "-D",
-            "it does not print the bytes of records",
-            "pmc script --show-task-events --show-mmap-events, or pmc info FILE for counts",
-        ),
-    ])
 }

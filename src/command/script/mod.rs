@@ -24,7 +24,7 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let reader = Reader::open(&plan.input)?;
     // The writer of samples gathers lines itself.
     let mut out = stdout().lock();
-    let written = |error| Error::output("the samples", error);
+    let written = |error| Error::output("the samples and records", error);
     if plan.header {
         let mut header = BufWriter::new(&mut out);
         view::header::write(&mut header, &header::of(&reader)).map_err(written)?;
@@ -40,9 +40,13 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),
-        ScriptLine::Record(entry, kind, record) => writer
-            .write_record(&mut out, entry, kind, record)
-            .map_err(|error| Error::output("the records", error)),
+        ScriptLine::Record(entry, kind, record) => {
+            writer.write_record(&mut out, entry, kind, record).map_err(written)
+        }
+        ScriptLine::Dumped(record) => writer.write_dumped(&mut out, record).map_err(written),
+        ScriptLine::Torn { offset, file, words } => {
+            writer.write_torn(&mut out, offset, file, words).map_err(written)
+        }
     })?;
     writer.finish(&mut out).and_then(|()| out.flush()).map_err(written)?;
     quality::warn(&session);

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::script::{ScriptRequest, Transcript};
-use crate::cli::perf_options::OfScript;
+use crate::analysis::script::{DumpOrder, ScriptRequest, Transcript};
 use crate::cli::script::Script;
-use crate::command::plan::{self, NO_TRACES, SPANS};
+use crate::command::plan;
 use crate::error::Result;
 use crate::perfdata::Reader;
 use crate::record::kind;
@@ -28,7 +27,6 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Script) -> Result<Self> {
-        refuse_absent(&typed.theirs)?;
         let request = ScriptRequest {
             selection: plan::selection(&typed.filter)?,
             fields: typed.fields.clone(),
@@ -44,6 +42,11 @@ impl Plan {
             },
             raw_names: typed.no_demangle,
             records: records(typed),
+            dump: match (typed.dump_unsorted_raw_trace, typed.dump_raw_trace) {
+                (true, _) => Some(DumpOrder::File),
+                (_, true) => Some(DumpOrder::Time),
+                _ => None,
+            },
             symbols: plan::symbol_options(&typed.symbol_files),
         };
         let layout = Layout {
@@ -95,50 +98,4 @@ fn records(typed: &Script) -> Vec<u32> {
         (typed.show_round_events, &[kind::FINISHED_ROUND]),
     ];
     choices.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, kinds)| *kinds).copied().collect()
-}
-
-/// perf's options that pmc has not: said in words, with what to do instead. Those that would change nothing
-/// are passed over.
-///
-/// # Errors
-/// When an option asks for something that pmc does not do.
-fn refuse_absent(typed: &OfScript) -> Result<()> {
-    let scripts = "pmc script --json prints an object a line, for any language";
-    let needs_traces = typed.itrace.is_some()
-        || typed.insn_trace.is_some()
-        || typed.call_trace.is_some()
-        || typed.call_ret_trace.is_some()
-        || typed.graph_function.is_some();
-    let branches = "pmc script -F +brstacksym";
-    plan::refuse(&[
-        (typed.script.is_some(), "scripts inside", "it embeds neither Python nor Perl", scripts),
-        (typed.gen_script.is_some(), "generator of scripts", "it embeds neither Python nor Perl", scripts),
-        (typed.list, "scripts inside", "it embeds neither Python nor Perl", scripts),
-        (typed.dlfilter.is_some() || typed.list_dlfilters, "--dlfilter", "it loads no code", scripts),
-        (needs_traces, "--itrace and its kin", NO_TRACES, "perf script --itrace"),
-        (typed.xed || typed.max_blocks.is_some(), "field brstackinsn", "it shows no code here", branches),
-        (typed.latency, "-L", "the columns of latency were never recorded by perf record", "-F +misc"),
-        (typed.debug_mode, "-d", "it checks the order while it prints", "pmc info FILE counts the records"),
-        (
-            typed.dump_raw_trace || typed.dump_unsorted_raw_trace,
-            "-D",
-            "it does not print the bytes of records",
-            "--show-task-events --show-mmap-events, or pmc info FILE for counts",
-        ),
-        (typed.per_event_dump, "--per-event-dump", "it writes one stream", "--json, and a filter by .event"),
-        (typed.addr_range.is_some(), "--addr-range", "-S takes names", "-F +addr, and a filter"),
-        (
-            typed.switch_on.is_some() || typed.switch_off.is_some(),
-            "--switch-on, --switch-off",
-            "it has --time",
-            SPANS,
-        ),
-        (typed.show_on_off_events, "--show-on-off-events", "it has no --switch-on", SPANS),
-        (
-            typed.stitch_lbr,
-            "--stitch-lbr",
-            "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
-            "pmc record --call-graph dwarf",
-        ),
-    ])
 }

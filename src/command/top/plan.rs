@@ -232,6 +232,10 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         return Err(Error::usage("--call-graph dwarf: copies of stacks are not unwound on the fly")
             .try_this("pmc top -g (frame pointers), or pmc record --call-graph dwarf and pmc report"));
     }
+    if call_graph == Some(CallGraph::FpDeferred) {
+        return Err(Error::usage("--call-graph fp,defer: chains that come later are not joined on the fly")
+            .try_this("pmc top -g, or pmc record --call-graph fp,defer and pmc report"));
+    }
     let has = |key: SortKey| keys.contains(&key);
     let mut fields = 0;
     if has(SortKey::Cpu) || has(SortKey::Socket) {
@@ -266,6 +270,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         levels: Levels::AsWritten,
         inherit,
         backward: false,
+        wakes_always: false,
         time: true,
         running_time: false,
     };
@@ -279,8 +284,6 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
             .collect(),
         cgroups: typed.cgroups.iter().flat_map(|names| names.split(',')).map(str::to_owned).collect(),
         freq_max: typed.freq.as_deref() == Some("max"),
-        // Few rounds are cheaper than many, and the other half of a ring holds as much again.
-        wakes_at: 2,
         ring_pages: Some(match &typed.mmap_pages {
             Some(text) => sampling_options::ring_pages(text)?,
             None => crate::counter::rings::pages_of(RING),

@@ -7,6 +7,8 @@
 pub enum Fallback {
     /// The kernel's levels, which this user may not see: user mode only.
     UserOnly,
+    /// That the user part of call chains comes later (Linux 6.19).
+    DeferredChains,
     /// A step of `precise_ip`, where the text wants the highest that there is.
     Precision,
     /// Children of an event whose counts are read with samples (Linux 6.13).

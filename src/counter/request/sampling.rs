@@ -38,6 +38,9 @@ pub const DEFAULT_FREQUENCY: u64 = 4000;
 pub enum CallGraph {
     /// The kernel follows frame pointers.
     Fp,
+    /// The same, the user part when the thread returns to user mode: once for all samples until then
+    /// (Linux 6.19).
+    FpDeferred,
     /// The processor's last branches, as a stack.
     Lbr,
     /// Registers and so many bytes of the stack, to be unwound later.
@@ -92,6 +95,8 @@ pub struct SampleOptions {
     pub inherit: bool,
     /// The ring keeps the newest (`--overwrite`).
     pub backward: bool,
+    /// The recorder is woken by each sample.
+    pub wakes_always: bool,
     /// Timestamps; perf leaves them out only where there is one ring a thread.
     pub time: bool,
 }
@@ -121,6 +126,7 @@ impl Default for SampleOptions {
             levels: Levels::AsWritten,
             inherit: true,
             backward: false,
+            wakes_always: false,
             time: true,
         }
     }
@@ -143,8 +149,6 @@ pub struct SampleRole {
     pub system: bool,
     /// The kernel starts it when the held task executes its command.
     pub on_exec: bool,
-    /// Bytes of waiting records at which the recorder is woken.
-    pub watermark: u32,
 }
 
 /// Makes the request for an event.
@@ -167,8 +171,8 @@ pub fn request(spec: &EventSpec, options: &SampleOptions, role: SampleRole) -> R
         },
     );
     attr.set(Flag::SampleIdAll, true);
-    attr.set(Flag::Watermark, true);
-    attr.set_wakeup(role.watermark.max(1));
+    // Otherwise the recorder is woken when half of a ring is full.
+    attr.set_wakeup(u32::from(options.wakes_always));
     let mut fields = attr.sample_type() | sample_type::IP | sample_type::TID | options.fields;
     let mut reads = read_format::ID | read_format::LOST;
     rate(options, attr, &mut fields);
@@ -329,6 +333,7 @@ fn call_graph(
     attr.set(Flag::ExcludeCallchainKernel, options.user_callchains);
     match chosen {
         CallGraph::Fp => {}
+        CallGraph::FpDeferred => attr.set(Flag::DeferCallchain, !options.kernel_callchains),
         CallGraph::Lbr if options.branches.is_none() => {
             *fields |= sample_type::BRANCH_STACK;
             let how = branch_sample_type::USER
@@ -388,6 +393,10 @@ fn track(options: &SampleOptions, attr: &mut Attr, data_mappings: bool) {
     attr.set(Flag::Namespaces, options.namespaces);
     attr.set(Flag::Cgroup, options.cgroups);
     attr.set(Flag::ContextSwitch, options.switches);
+    attr.set(
+        Flag::DeferOutput,
+        options.call_graph == Some(CallGraph::FpDeferred) && !options.kernel_callchains,
+    );
 }
 
 #[cfg(test)]

@@ -43,8 +43,6 @@ const DRAIN_UNWINDING_NS: u64 = 200_000_000;
 pub(crate) trait StatusLine {
     /// So much has been recorded by `now`, in nanoseconds of the monotonic clock.
     fn show(&mut self, now: u64, totals: &Totals);
-    /// What was shown is wiped.
-    fn clear(&mut self);
 }
 
 /// What is recorded, ready to start.
@@ -225,7 +223,7 @@ impl Driven for Recorder<'_> {
     }
 
     fn stop(&mut self, _: &Ending) -> Result<()> {
-        self.status.clear();
+        say::wipe_status();
         let _ = self.rings.disable_where(|_| true);
         Ok(())
     }
@@ -359,9 +357,12 @@ impl Recorder<'_> {
         self.synthesize_machine(&mut out);
         let pids = match (&self.plan.scope, self.command) {
             (Scope::Cpus(cpus), _) => {
-                synthesize::idle(cpus, &mut out);
+                if self.plan.synthesis.tasks {
+                    synthesize::idle(cpus, &mut out);
+                }
                 self.host.processes()
             }
+            (Scope::Command, Some(_)) if !self.plan.synthesis.tasks => Vec::new(),
             (Scope::Command, Some(command)) => {
                 // What it maps, the kernel tells from its exec on.
                 let [parent, thread] =
@@ -389,13 +390,14 @@ impl Recorder<'_> {
             .map(|one| [one.id, one.ring as u64, any(one.slot.cpu), any(one.slot.tid)])
             .collect();
         out.id_index(&rows);
-        synthesize::machine(self.host, self.plan.options.cgroups, out);
+        synthesize::machine(self.host, self.plan.options.cgroups && self.plan.synthesis.cgroups, out);
     }
 
     fn extent(&self) -> Extent {
         let options = &self.plan.options;
         let copies = matches!(options.call_graph, Some(CallGraph::Dwarf(_)));
         Extent {
+            what: self.plan.synthesis,
             // Whoever unwinds copies of stacks wants to know of data, too.
             data_mappings: options.data_mappings || !self.plan.unwinds && copies,
             namespaces: options.namespaces,

@@ -12,6 +12,7 @@
 //! ```
 
 mod digits;
+mod dump;
 mod json;
 mod parts;
 mod places;
@@ -20,10 +21,11 @@ mod records;
 use std::io::{self, Write};
 
 use crate::abi::misc;
-use crate::profile::script::{Entry, Field, Fields, Places};
+use crate::profile::script::{Dumped, Entry, Field, Fields, Places};
 use crate::record::Record;
 use crate::text::clean;
 use digits::{decimal, padded, signed};
+pub use dump::{record as dump_record, torn as dump_torn};
 pub use parts::ReadSource;
 use places::Lines;
 
@@ -145,6 +147,30 @@ impl<'a> Writer<'a> {
             self.start(entry, fields, Some(kind));
             records::text(&mut self.out, kind, entry.misc, record);
         }
+        self.flush_full(out)
+    }
+
+    /// Prints a record byte by byte.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_dumped(&mut self, out: &mut dyn Write, dumped: &Dumped<'_>) -> io::Result<()> {
+        dump::record(&mut self.out, dumped)?;
+        self.flush_full(out)
+    }
+
+    /// Says where records end too early.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_torn(
+        &mut self,
+        out: &mut dyn Write,
+        offset: u64,
+        file: &str,
+        words: &str,
+    ) -> io::Result<()> {
+        dump::torn(&mut self.out, offset, file, words)?;
         self.flush_full(out)
     }
 

@@ -1,9 +1,9 @@
 //! Records that are no samples, in perf's words.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use crate::abi::misc;
-use crate::record::{FileId, Record, kind};
+use crate::record::{CpuMap, FileId, Record, Update, kind};
 use crate::text::clean;
 
 /// Names of the namespaces in their order.
@@ -14,7 +14,7 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 /// `%#lx`: zero has no prefix.
-fn hex(number: u64) -> String {
+pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".to_owned() } else { format!("{number:#x}") }
 }
 
@@ -107,6 +107,121 @@ pub(super) fn text(out: &mut Vec<u8>, number: u32, flags: u16, record: &Record<'
             let _ = writeln!(out, " {:x} old len {} new len {}", poke.addr, old.len(), new.len());
             writeln!(out, "    old bytes:{}\n    new bytes:{}", bytes(old), bytes(new))
         }
-        _ => writeln!(out),
+        Record::Read(read) => writeln!(out, " {} {}", read.thread.pid, read.thread.tid),
+        Record::Throttle(throttle) | Record::Unthrottle(throttle) => writeln!(out, " id {}", throttle.id),
+        Record::Aux(aux) => {
+            let (offset, size, flags) = (hex(aux.offset), hex(aux.size), hex(aux.flags));
+            let mark = |bit: u64, letter: &'static str| if aux.flags & bit != 0 { letter } else { "" };
+            let marks = [mark(1, "T"), mark(2, "O"), mark(4, "P"), mark(8, "C")].concat();
+            writeln!(out, " offset: {offset} size: {size} flags: {flags} [{marks}]")
+        }
+        Record::ItraceStart(thread) => writeln!(out, " pid: {} tid: {}", thread.pid, thread.tid),
+        Record::AuxOutputHwId(id) => writeln!(out, " hw_id: {id:#x}"),
+        Record::CallchainDeferred(part) => {
+            let (cookie, entries) = (part.cookie, part.chain.len());
+            let _ = writeln!(out, ": cookie {cookie:#x}, nr:{entries}");
+            let mut entries = part.chain.iter().enumerate();
+            entries.try_for_each(|(number, entry)| writeln!(out, "..... {number:2}: {entry:016x}"))
+        }
+        _ => users(out, record),
     };
+}
+
+/// perf's own records.
+fn users(out: &mut Vec<u8>, record: &Record<'_>) -> io::Result<()> {
+    match record {
+        Record::EventType(event) => writeln!(out, " id: {} name: {}", event.id, text_of(event.name)),
+        Record::TracingData(size) => writeln!(out, " size: {size}"),
+        Record::BuildId(file) => {
+            writeln!(out, " {} {}", crate::text::hex(file.id, ""), text_of(file.name))
+        }
+        Record::IdIndex(index) => {
+            let rows: Vec<_> = index.iter().collect();
+            writeln!(out, " nr: {}", rows.len())?;
+            rows.iter().try_for_each(|row| {
+                writeln!(out, " ... id: {}  idx: {}  cpu: {}  tid: {}", row.id, row.idx, row.cpu, row.tid)
+            })
+        }
+        Record::AuxtraceInfo(info) => writeln!(out, " type: {}", info.kind),
+        Record::Auxtrace(aux) => {
+            let (size, offset, reference) = (hex(aux.size), hex(aux.offset), hex(aux.reference));
+            let (idx, tid, cpu) = (aux.idx, aux.tid as i32, aux.cpu as i32);
+            write!(out, " size: {size}  offset: {offset}  ref: {reference}  ")?;
+            writeln!(out, "idx: {idx}  tid: {tid}  cpu: {cpu}")
+        }
+        Record::AuxtraceError(error) => {
+            let (pid, tid, ip) = (error.thread.pid, error.thread.tid, hex(error.ip));
+            write!(out, " type {} cpu {} pid {pid} tid {tid} ip {ip} ", error.kind, error.cpu)?;
+            writeln!(out, "code {}: {}", error.code, text_of(error.message))
+        }
+        Record::ThreadMap(threads) => {
+            let threads: Vec<_> = threads.iter().collect();
+            write!(out, " nr: {}", threads.len())?;
+            threads.iter().try_for_each(|(pid, comm)| {
+                let comm = if comm.is_empty() { String::new() } else { format!("({})", text_of(comm)) };
+                write!(out, " thread: {pid}{comm}")
+            })?;
+            writeln!(out)
+        }
+        Record::CpuMap(cpus) => writeln!(out, ": {}", ranges(cpus)),
+        Record::StatConfig(pairs) => {
+            const NAMES: [&str; 4] = ["aggr_mode", "interval", "scale", "aggr_level"];
+            writeln!(out)?;
+            pairs.rows().try_for_each(|[tag, value]| {
+                writeln!(out, "... {}: {value}", NAMES.get(tag as usize).unwrap_or(&"unknown"))
+            })
+        }
+        Record::Stat(stat) => {
+            let (cpu, thread) = (stat.cpu as i32, stat.thread as i32);
+            writeln!(out, "\n... id {}, cpu {cpu}, thread {thread}", stat.id)?;
+            writeln!(out, "... value {}, enabled {}, running {}", stat.value, stat.enabled, stat.running)
+        }
+        Record::StatRound(round) => {
+            writeln!(
+                out,
+                "\n... time {}, type {}",
+                round.time,
+                if round.is_final { "FINAL" } else { "INTERVAL" }
+            )
+        }
+        Record::EventUpdate(update) => {
+            writeln!(out, "\n... id:    {}", update.id)?;
+            match &update.what {
+                Update::Unit(unit) => writeln!(out, "... unit:  {}", text_of(unit)),
+                Update::Scale(scale) => writeln!(out, "... scale: {scale}"),
+                Update::Name(name) => writeln!(out, "... name:  {}", text_of(name)),
+                Update::Cpus(cpus) => writeln!(out, "... cpus:  {}", ranges(cpus)),
+            }
+        }
+        Record::TimeConv(conv) => {
+            let (shift, mult, zero) = (conv.shift, conv.mult, conv.zero);
+            writeln!(
+                out,
+                "\n... Time Shift      {shift}\n... Time Muliplier  {mult}\n... Time Zero       {zero}"
+            )
+        }
+        Record::BpfMetadata(metadata) => {
+            writeln!(out, " prog {}", text_of(metadata.program))?;
+            metadata.iter().enumerate().try_for_each(|(number, (key, value))| {
+                writeln!(out, "  entry {number}: {:>20} = {}", text_of(key), text_of(value))
+            })
+        }
+        _ => writeln!(out),
+    }
+}
+
+/// CPUs as a list: `0-3,8`.
+fn ranges(cpus: &CpuMap<'_>) -> String {
+    let mut ranges: Vec<(i32, i32)> = Vec::new();
+    for cpu in cpus.cpus() {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let shown = |(first, last): &(i32, i32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
 }

@@ -6,6 +6,7 @@ use crate::kit;
 
 mod against;
 mod branches;
+mod dump;
 mod everywhere;
 mod hostile;
 mod lab;

@@ -9,7 +9,7 @@ use pmc::perfdata::{Features, Options, RecordedEvent, Writer};
 use super::against::{pmc_json, script};
 use crate::kit;
 
-const USER: u64 = -512i64 as u64;
+pub(super) const USER: u64 = -512i64 as u64;
 const KERNEL: u64 = -128i64 as u64;
 const DEFERRED: u64 = -640i64 as u64;
 
@@ -34,7 +34,7 @@ const CHAINS: u64 = sample_type::IDENTIFIER
     | sample_type::CALLCHAIN;
 
 /// A recording with these records, whose samples are of [`CHAINS`].
-fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
+pub(super) fn write(path: &std::path::Path, read_format: u64, records: &[Vec<u8>]) {
     let mut attr = Attr::new(1, 0);
     attr.set_sample_type(CHAINS);
     attr.set_read_format(read_format);
@@ -59,7 +59,7 @@ fn write_whole(path: &std::path::Path, mut attr: Attr, features: &Features, reco
 }
 
 /// The sampled address is the chain's first, unless all of it comes later.
-fn sample(misc: u16, tid: u64, time: u64, chain: &[u64]) -> Vec<u8> {
+pub(super) fn sample(misc: u16, tid: u64, time: u64, chain: &[u64]) -> Vec<u8> {
     let ip = if chain[0] == DEFERRED { 0x1111 } else { chain[1] };
     let mut words = vec![7, ip, who(tid), time, 1, chain.len() as u64];
     words.extend(chain);

@@ -329,7 +329,7 @@ fn a_user_without_rights_records_own_programs() {
 }
 
 /// Runs a line with standard output and error on a terminal.
-fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
+pub(super) fn on_a_terminal(line: &str, lab: &Lab) -> kit::Ran {
     let mut script = Command::new("script");
     script.args(["-qec", line, "/dev/null"]).current_dir(lab.0.path()).stdin(Stdio::null());
     script.output().expect("script starts").into()

@@ -1,0 +1,280 @@
+//! docs/perf-options.md: what pmc does with each option of the newest perf. `generated/perf-options.txt` holds perf's (made by
+//! `tests/perf-options`), the parser and its table of perf's options hold the answers; nothing is written by hand.
+
+use crate::kit::{self, oracle};
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use clap::{Arg, Command as Parser};
+use pmc::cli::perf_only::PERF_ONLY;
+use pmc::cli::perf_options::{Answer, OPTIONS, PerfOption};
+
+/// What the newest perf takes, line by line.
+const PERF: &str = include_str!("perf-options.txt");
+
+/// Options that have no answer yet, by command: the list must become empty.
+#[rustfmt::skip]
+const NOT_YET: &[(&str, &str)] = &[
+    ("annotate", "--addr2line --code-with-type --data-type --demangle --demangle-kernel --group --ignore-vmlinux --insn-stat --itrace --objdump --prefix --prefix-strip --show-total-period --skip-empty --skip-missing --stdio-color --stdio2 --tui --type-stat --dump-raw-trace --force --modules --verbose"),
+    ("buildid-cache", "--debuginfod --target-ns --missing --purge-all --add --force --kcore --list --purge --remove --update --verbose"),
+    ("buildid-list", "--kernel-maps"),
+    ("config", "--system --user --list"),
+    ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
+    ("diff", "--cycles-hist --stream --dump-raw-trace --force --modules --verbose"),
+    ("help", "--all --info --man --web"),
+    ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
+    ("kallsyms", "--verbose"),
+    ("list", "--debug --deprecated --details --unit --desc --output --long-desc"),
+    ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),
+    ("report", "--addr2line --addr2line-style --latency --parallelism --tui --unwind-style"),
+    ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),
+    ("stat", "--affinity --cputype --filter --hybrid-merge --iostat --metric-no-group --metric-no-merge --metric-no-threshold --per-cache --per-cluster --percore-show-thread --pmu-filter --record-tpebs --smi-cost --td-level --tpebs-mode --transaction"),
+    ("stat report", "--per-cache --per-cluster --per-core --per-die --per-node --per-socket --per-thread --no-aggr --input"),
+    ("top", "--addr2line --all-cgroups --asm-raw --branch-history --demangle-kernel --fields --force --group-sort-idx --ignore-callees --ignore-vmlinux --namespaces --no-bpf-event --num-thread-synthesize --objdump --overwrite --percentage --prefix --prefix-strip --proc-map-timeout --raw-trace --show-on-off-events --source --stitch-lbr --switch-off --switch-on --sym-annotate --dump-symtab --hierarchy --disassembler-style --branch-any --count-filter --branch-filter --realtime --column-widths"),
+];
+
+/// An option of perf's, of one of its commands: `stat record`, `-f, --force`.
+#[derive(Debug, Clone, Copy)]
+struct Theirs {
+    command: &'static str,
+    spelling: &'static str,
+}
+
+/// What stands behind an option.
+enum Value {
+    None,
+    /// Joined to it by `=`.
+    Optional,
+    Required,
+}
+
+/// What pmc does with it.
+enum Verdict {
+    Same,
+    /// By this name.
+    Named(String),
+    OfTable(&'static PerfOption),
+    Unanswered,
+}
+
+fn perf_commands() -> impl Iterator<Item = &'static str> {
+    PERF.lines().filter_map(|line| line.strip_prefix("command: "))
+}
+
+fn perf_options() -> impl Iterator<Item = Theirs> {
+    let lines = PERF.lines().filter(|line| !line.starts_with("command: "));
+    lines
+        .map(|line| line.split_once(": ").expect("COMMAND: OPTION"))
+        .map(|(command, spelling)| Theirs { command, spelling })
+}
+
+/// The command of pmc with this name, which may be one below another.
+fn find<'a>(parser: &'a Parser, command: &str) -> Option<&'a Parser> {
+    command.split(' ').try_fold(parser, |parser, word| parser.find_subcommand(word))
+}
+
+impl Theirs {
+    fn short(self) -> Option<char> {
+        self.spelling.strip_prefix('-')?.chars().next().filter(|letter| *letter != '-')
+    }
+
+    fn long(self) -> Option<&'static str> {
+        let (_, long) = self.spelling.split_once("--")?;
+        Some(&long[..long.find([' ', '[']).unwrap_or(long.len())])
+    }
+
+    fn value(self) -> Value {
+        match self.spelling {
+            text if text.contains("[=") => Value::Optional,
+            text if text.contains(" <") || text.ends_with(" ...") => Value::Required,
+            _ => Value::None,
+        }
+    }
+
+    /// In Markdown, without the value.
+    fn shown(self) -> String {
+        let short = self.short().map(|letter| format!("`-{letter}`"));
+        let long = self.long().map(|long| format!("`--{long}`"));
+        short.into_iter().chain(long).collect::<Vec<_>>().join(" ")
+    }
+
+    fn is(self, option: &PerfOption) -> bool {
+        option.is_of(self.command)
+            && self.long().or(Some("")) == Some(option.long().unwrap_or_default())
+            && (self.long().is_some() || self.short() == option.short())
+    }
+
+    /// The argument of pmc's that it is.
+    fn argument(self, parser: &Parser) -> Option<&Arg> {
+        let by_long = |argument: &&Arg| {
+            self.long().is_some_and(|long| {
+                argument.get_long() == Some(long)
+                    || argument.get_all_aliases().unwrap_or_default().contains(&long)
+            })
+        };
+        let by_short = |argument: &&Arg| self.short().is_some() && argument.get_short() == self.short();
+        let find = |is: &dyn Fn(&&Arg) -> bool| parser.get_arguments().find(is);
+        find(&by_long).or_else(|| find(&by_short))
+    }
+
+    fn verdict(self, parser: &Parser) -> Verdict {
+        if let Some(option) = OPTIONS.iter().find(|option| self.is(option)) {
+            return Verdict::OfTable(option);
+        }
+        match find(parser, self.command).and_then(|parser| self.argument(parser)) {
+            Some(argument) if self.long().is_none() || argument.get_long() == self.long() => Verdict::Same,
+            Some(argument) => Verdict::Named(argument.get_long().map_or_else(
+                || format!("`-{}`", argument.get_short().expect("an option has a name")),
+                |long| format!("`--{long}`"),
+            )),
+            None => Verdict::Unanswered,
+        }
+    }
+}
+
+/// docs/perf-options.md.
+pub(super) fn page(parser: &Parser) -> String {
+    let mut page = String::from(
+        "# perf's options\n\n\
+         What pmc does with every option that perf 7.2 prints in `perf COMMAND -h`. Made from the parser by\n\
+         `PMC_BLESS=1 cargo test --test counting generated`, which also checks it: nothing here is written by hand, and the reasons\n\
+         are what pmc says when the option is typed. *Same*: the same name and the same meaning; how pmc differs within that stands in\n\
+         [coming-from-perf.md](coming-from-perf.md).\n",
+    );
+    let mut commands: Vec<&str> = perf_options().map(|option| option.command).collect();
+    commands.dedup();
+    for command in commands {
+        let _ = write!(page, "\n## perf {command}\n\n| perf | pmc | |\n|---|---|---|\n");
+        let all = || perf_options().filter(move |option| option.command == command);
+        let same = all().filter(|option| matches!(option.verdict(parser), Verdict::Same)).map(Theirs::shown);
+        let same = same.collect::<Vec<_>>().join(", ");
+        if !same.is_empty() {
+            let _ = writeln!(page, "| {same} | same | |");
+        }
+        for option in all() {
+            let (what, why) = match option.verdict(parser) {
+                Verdict::Same => continue,
+                Verdict::Named(name) => (name, String::new()),
+                Verdict::Unanswered => ("not yet".to_owned(), String::new()),
+                Verdict::OfTable(of_table) => match of_table.answer {
+                    Answer::IsSo(why) | Answer::Ignored(why) => {
+                        ("accepted, changes nothing".to_owned(), why.to_owned())
+                    }
+                    Answer::Refused(why, instead) => {
+                        ("refused".to_owned(), format!("{why}; instead: {instead}"))
+                    }
+                },
+            };
+            let _ = writeln!(page, "| {} | {what} | {} |", option.shown(), why.replace('|', "\\|"));
+        }
+    }
+    page += "\n## Commands that pmc has not\n\n| perf | what it does | instead |\n|---|---|---|\n";
+    for (names, what, instead) in PERF_ONLY {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(page, "| {} | {what} | {} |", names.join(", "), instead.replace('|', "\\|"));
+    }
+    page
+}
+
+#[test]
+fn the_list_is_that_of_the_newest_perf() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perf-options");
+    let perfs = oracle::perfs();
+    let [_, newest] = &perfs[..] else { return };
+    let list = Command::new(&script).arg(newest).output().expect("the script starts");
+    assert!(list.status.success(), "{}", String::from_utf8_lossy(&list.stderr));
+    let list = String::from_utf8(list.stdout).expect("UTF-8");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counting/generated/perf-options.txt");
+    if std::env::var_os("PMC_BLESS").is_some() {
+        std::fs::write(&file, &list).expect("the file can be written");
+    }
+    assert!(list == PERF, "tests/perf-options {} prints another list", newest.display());
+}
+
+#[test]
+fn every_option_of_perf_has_an_answer() {
+    let parser = super::parser();
+    let is_known = |option: &Theirs| {
+        let name =
+            option.spelling.split(", ").last().expect("a name").split([' ', '[']).next().expect("a word");
+        NOT_YET
+            .iter()
+            .any(|(command, names)| *command == option.command && names.split(' ').any(|known| known == name))
+    };
+    let unanswered = perf_options().filter(|option| matches!(option.verdict(&parser), Verdict::Unanswered));
+    let new: Vec<Theirs> = unanswered.filter(|option| !is_known(option)).collect();
+    assert!(new.is_empty(), "no answer: {new:#?}");
+}
+
+#[test]
+fn every_command_of_perf_has_an_answer() {
+    let parser = super::parser();
+    for command in perf_commands() {
+        let elsewhere = PERF_ONLY.iter().any(|(names, ..)| names.contains(&command));
+        assert!(find(&parser, command).is_some() != elsewhere, "perf {command}");
+        if elsewhere {
+            kit::run(&[command]).expect(2).says(&[
+                &format!("pmc has no command {command}"),
+                "why: ",
+                "try: ",
+            ]);
+        }
+    }
+}
+
+/// What takes another value than perf's all the same, and why.
+const OTHER_VALUES: &[(&str, &str, &str)] =
+    &[("record", "-S, --snapshot[=<opts>]", "perf's are for the traces of processors")];
+
+/// An option that wants a value, where perf's wants none, would swallow the word behind it.
+#[test]
+fn options_take_a_value_where_those_of_perf_do() {
+    let parser = super::parser();
+    let mut differ = Vec::new();
+    for option in perf_options() {
+        let Some(argument) = find(&parser, option.command).and_then(|parser| option.argument(parser)) else {
+            continue;
+        };
+        let takes = argument.get_action().takes_values();
+        let must = takes && argument.get_num_args().is_none_or(|range| range.min_values() > 0);
+        let is_joined = argument.is_require_equals_set();
+        let fits = match option.value() {
+            Value::None => !must && (!takes || is_joined),
+            Value::Optional => takes && !must,
+            Value::Required => takes && !is_joined,
+        };
+        let is_meant = |(command, spelling, _): &(&str, &str, &str)| {
+            (*command, *spelling) == (option.command, option.spelling)
+        };
+        if !fits && !OTHER_VALUES.iter().any(is_meant) {
+            differ.push(format!("{}: {}", option.command, option.spelling));
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+}
+
+/// What is hidden from the help is perf's, and has a reason in the table.
+#[test]
+fn what_the_help_hides_has_a_reason() {
+    let parser = super::parser();
+    for option in perf_options() {
+        let argument = find(&parser, option.command).and_then(|parser| option.argument(parser));
+        let is_hidden =
+            argument.is_some_and(|argument| argument.is_hide_set() && argument.get_id() != "input");
+        assert!(!is_hidden || OPTIONS.iter().any(|of_table| option.is(of_table)), "{option:?}");
+    }
+}
+
+#[test]
+fn the_answer_is_what_the_table_says() {
+    for option in OPTIONS {
+        let Answer::Refused(why, instead) = option.answer else { continue };
+        let command = option.commands().next().expect("a command");
+        let typed =
+            if option.takes_value() { format!("{}=x", option.typed()) } else { option.typed().to_owned() };
+        let refused = kit::run(&command.split(' ').chain([typed.as_str()]).collect::<Vec<_>>());
+        refused.expect(2).says(&[&format!("pmc {command} has no {}", option.typed()), why, instead]);
+    }
+}

@@ -1,0 +1,108 @@
+//! `-D`: the records as perf dumps them, and damage where it lies.
+
+use std::path::Path;
+
+use super::lab::{DEEP, Lab};
+use super::records::{USER, sample, write};
+use crate::kit::{self, Ran, oracle};
+
+/// The lines that say what is in the records. What perf says of the header's sections and of its own markers is another
+/// matter: 6.1 and 7.2 disagree there, too.
+fn lines(dump: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in dump.lines() {
+        let line = line.trim_end().replace(": unhandled!", "");
+        if line.is_empty() || line.starts_with('#') || line.starts_with(". ... raw event") {
+            continue;
+        }
+        if line.contains("Aggregated stats:") {
+            break;
+        }
+        // perf repeats whose a group's sample is for each member.
+        if line.starts_with(" ...") && lines.iter().rev().take(2).any(|before| *before == line) {
+            continue;
+        }
+        // perf 6.1 does not name the markers of a chain.
+        let line = line.split(" (PERF_CONTEXT_").next().unwrap_or(&line);
+        lines.push(match line.find("PERF_RECORD_FEATURE") {
+            Some(at) => line[..at + "PERF_RECORD_FEATURE".len()].to_owned(),
+            None => line.to_owned(),
+        });
+    }
+    lines
+}
+
+#[track_caller]
+fn dumps_agree(file: &Path, command: &[&str]) {
+    let arguments: Vec<&str> = command.iter().copied().chain(["-i", file.to_str().unwrap()]).collect();
+    let ours = lines(&kit::run(&arguments).expect(0).stdout);
+    assert!(ours.iter().any(|line| line.contains("PERF_RECORD_SAMPLE(IP, ")), "{ours:?}");
+    for perf in oracle::perfs() {
+        let theirs = lines(&oracle::says(&perf, &arguments));
+        let different = ours.iter().zip(&theirs).find(|(a, b)| a != b);
+        assert_eq!(different, None, "{perf:?} {arguments:?}");
+        assert_eq!(ours.len(), theirs.len(), "{perf:?} {arguments:?}");
+    }
+}
+
+#[test]
+fn dumps_are_perfs() {
+    let Some(lab) = Lab::new() else { return };
+    let deep = lab.build("deep", DEEP);
+    let deep = &[deep.to_str().unwrap()];
+    let stacks = ["-e", "cpu-clock", "--call-graph", "dwarf,1024", "-c", "20000000"];
+    let all = [
+        &["-e", "cpu-clock,page-faults", "-c", "30000000", "-a", "-g", "-d", "-W", "--intr-regs=ip,sp"][..],
+        &["--phys-data", "--data-page-size", "--switch-events", "--namespaces", "--all-cgroups"],
+    ];
+    let groups = ["-e", "{cpu-clock,page-faults}:S", "-c", "20000000"];
+    for (name, options) in [("stacks", &stacks[..]), ("all", &all.concat()), ("groups", &groups)] {
+        let file = lab.record(name, options, deep, false);
+        dumps_agree(&file, &["report", "-D"]);
+    }
+    let file = lab.path("stacks");
+    dumps_agree(&file, &["script", "-G", "-F", "time,event", "-D"]);
+    dumps_agree(&file, &["script", "-G", "-F", "time,event", "--dump-unsorted-raw-trace"]);
+}
+
+fn dump(file: &Path) -> Ran {
+    kit::run(&["report", "-D", "-i", file.to_str().unwrap()]).expect(0)
+}
+
+#[test]
+fn damage_is_said_where_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    let (mut first, second) = (sample(2, 7, 10, &[USER, 0x1000, 0x2000]), sample(2, 7, 11, &[USER, 0x1000]));
+    // The first swallows the second.
+    let (own, size) = (first.len(), first.len() + second.len());
+    first[6..8].copy_from_slice(&(size as u16).to_ne_bytes());
+    let mut last = sample(2, 7, 12, &[USER, 0x3000]);
+    let cut = last.len() - 4;
+    write(&file, 0, &[first, second, last.clone()]);
+    let whole = dump(&file).stdout;
+    let samples: Vec<&str> = whole.lines().filter(|line| line.contains("PERF_RECORD_SAMPLE")).collect();
+    assert_eq!(samples.len(), 2, "{whole}");
+    let (_, behind) = whole.split_once(&format!("[{size:#x}]: PERF_RECORD_SAMPLE")).expect(&whole);
+    let said = format!("... damaged: {} bytes behind its last field", size - own);
+    assert!(behind.lines().nth(1).is_some_and(|line| line == said), "{said}: {whole}");
+    // A record that its file cuts off.
+    last.truncate(cut);
+    write(&file, 0, &[sample(2, 7, 10, &[USER, 0x1000]), last]);
+    let torn = dump(&file).stdout;
+    let end = std::fs::metadata(&file).unwrap().len() - cut as u64;
+    assert!(torn.contains(&format!("\n{end:#x}@{}: ", file.display())), "{end:#x}: {torn}");
+}
+
+#[test]
+fn a_dump_reads_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    write(&file, 0, &[sample(2, 7, 10, &[USER, 0x1000])]);
+    for command in ["report", "script"] {
+        let mut pmc = kit::pmc();
+        pmc.args([command, "-D"]).stdin(std::fs::File::open(&file).unwrap());
+        let ran = Ran::from(pmc.output().unwrap()).expect(0);
+        assert!(ran.stdout.contains("]: PERF_RECORD_SAMPLE(IP, 0x2): "), "{}", ran.stdout);
+    }
+}

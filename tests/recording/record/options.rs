@@ -1,0 +1,178 @@
+//! Options of perf's that `record` takes since a perf newer than 6.1, or seldom: what each does.
+
+use std::process::Command;
+
+use super::{Lab, SPIN, our_samples, ready, record};
+use crate::kit;
+use crate::top::Running;
+use pmc::perfdata::Reader;
+use pmc::record::kind;
+
+/// What `pmc script` prints of a recording: these fields, a line a sample.
+fn script(file: &std::path::Path, fields: &str) -> String {
+    let file = file.to_str().expect("a plain path");
+    kit::run(&["script", "-i", file, "-F", fields, "-G"]).expect(0).stdout
+}
+
+#[test]
+fn an_event_of_one_cpu_is_on_that_cpu_in_a_ring_of_its_thread() {
+    if !ready() || !kit::need_program("taskset") || !kit::need("two CPUs", cpus() > 1, "one CPU") {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("bound");
+    let spins = Running::start(Command::new("taskset").args(["-c", "1", "sh", "-c", SPIN]));
+    kit::wait_for("the shell", || {
+        std::fs::read_to_string(format!("/proc/{}/comm", spins.pid())).is_ok_and(|comm| comm == "sh\n")
+    });
+    let pid = spins.pid();
+    // Until the shell has worked for a tenth of a second.
+    let works =
+        "t() { cut -d' ' -f14 /proc/$0/stat; }; end=$(($(t) + 10)); while [ $(t) -lt $end ]; do :; done";
+    let events = "cpu-clock/cpu=0,name=zero/,cpu-clock/cpu=1,name=one/,cpu-clock/name=any/";
+    let options = ["--per-thread", "-e", events, "-p", &pid];
+    record(&file, &options, &["sh", "-c", works, &pid]).expect(0);
+    let lines = script(&file, "event");
+    let count = |name: &str| lines.lines().filter(|line| line.contains(name)).count();
+    assert_eq!(count("zero"), 0, "{lines}");
+    assert!(count("one") > 0 && count("any") > 0, "{lines}");
+    record(&file, &["--per-thread", "-e", "cpu-clock/cpu=4095/"], &["true"]).expect(1).says(&["CPU 4095"]);
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[test]
+fn tracepoints_can_leave_out_the_recorder() {
+    let has_tracefs = std::path::Path::new("/sys/kernel/tracing/events/raw_syscalls").exists();
+    if !ready() || !kit::need("tracefs", has_tracefs, "tracefs is not mounted at /sys/kernel/tracing") {
+        return;
+    }
+    let lab = Lab::new();
+    for (options, is_there) in [(&[][..], true), (&["--exclude-perf"], false)] {
+        let file = lab.path("calls");
+        let mut pmc = kit::pmc();
+        pmc.args(["record", "-q", "-a", "-e", "raw_syscalls:sys_enter"]).args(options).arg("-o").arg(&file);
+        let mut pmc = pmc.args(["--", "sleep", "0.1"]).spawn().expect("pmc starts");
+        let own = pmc.id().to_string();
+        assert!(pmc.wait().expect("it ends").success());
+        let tids = script(&file, "tid");
+        assert_eq!(tids.lines().any(|tid| tid.trim() == own), is_there, "{options:?}");
+        assert!(tids.lines().any(|tid| tid.trim() != own), "{options:?}");
+    }
+    let run = record(&lab.path("none"), &["-e", "cpu-clock", "--exclude-perf"], &["true"]);
+    run.expect(2).says(&["--exclude-perf", "no tracepoint", "-p, -t or -u"]);
+}
+
+#[test]
+fn what_is_told_of_those_who_run_can_be_chosen() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("told");
+    let sleeps = Running::start(Command::new("sleep").arg("1000"));
+    kit::wait_until_idle(sleeps.pid().parse().expect("a number"));
+    let pid = sleeps.pid();
+    // Names of tasks, and mappings that are not the kernel's.
+    let told = |options: &[&str]| {
+        let options = [&["-e", "cpu-clock", "-p", &pid, "--timeout", "10"], options].concat();
+        record(&file, &options, &[]).expect(0);
+        let (mut names, mut mappings) = (0, 0);
+        let reader = Reader::open(&file).expect("pmc reads it");
+        reader
+            .scan(|record| {
+                names += usize::from(record.kind == kind::COMM);
+                mappings += usize::from(record.kind == kind::MMAP2);
+            })
+            .expect("the scan reads");
+        (names > 0, mappings > 0)
+    };
+    for (word, want) in [
+        ("no", (false, false)),
+        ("task", (true, false)),
+        ("mmap", (true, true)),
+        ("cgroup", (false, false)),
+        ("task,mmap", (true, true)),
+        ("all", (true, true)),
+    ] {
+        assert_eq!(told(&["--synth", word]), want, "{word}");
+    }
+    assert_eq!(told(&[]), (true, true));
+    // Mappings of data, which have no place among those of code.
+    let size = || std::fs::metadata(&file).expect("it is there").len();
+    told(&[]);
+    let plain = size();
+    told(&["--data-mmap"]);
+    assert!(size() > plain);
+}
+
+#[test]
+fn the_recorder_alone_runs_in_real_time() {
+    let lab = Lab::new();
+    let file = lab.path("hurry");
+    if !ready() {
+        return;
+    }
+    let policies = "for of in $PPID self; do cut -d' ' -f41 /proc/$of/stat; done";
+    let run = record(&file, &["-r", "1", "-e", "cpu-clock"], &["sh", "-c", policies]);
+    let may = !run.stderr.contains("--realtime 1: Operation not permitted");
+    if !kit::need("real time", may, "real-time priorities are not to be had in this container") {
+        return;
+    }
+    // SCHED_FIFO for us, SCHED_OTHER for the command.
+    assert_eq!(run.expect(0).stdout, "1\n0\n");
+    record(&file, &["--realtime", "100"], &["true"]).expect(2).says(&["100", "1..=99"]);
+}
+
+#[test]
+fn chains_that_come_later_are_asked_for() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("later");
+    let run =
+        record(&file, &["-e", "cpu-clock", "--call-graph", "fp,defer"], &["sh", "-c", "ls -R /etc >&2"]);
+    let run = run.expect(0);
+    let events = kit::run(&["evlist", "-v", "-i", file.to_str().expect("a plain path")]).expect(0).stdout;
+    // Had, or not, and then that is said.
+    let is_said = run.stderr.contains("follows user mode's frame pointers at once (Linux 6.19");
+    assert_eq!(events.contains("defer_callchain: 1, defer_output: 1"), !is_said, "{events}\n{}", run.stderr);
+    assert!(our_samples(&file) > 0);
+    kit::run(&["top", "--call-graph", "fp,defer"]).expect(2).says(&["not joined on the fly", "pmc top -g"]);
+}
+
+#[test]
+fn a_command_has_the_terminal_for_itself() {
+    if !ready() || !kit::need_program("script") || !kit::need_program("mkfifo") {
+        return;
+    }
+    let lab = Lab::new();
+    // What is no order is complained of. That `ping` was answered shows that it was read.
+    let line = format!(
+        "mkfifo c a; exec 3<>c 4<>a; echo nonsense >&3; echo ping >&3;
+         {} record -e cpu-clock -o x --control fd:3,4 -- sh -c 'read answer <&4; echo the last word'",
+        kit::binary()
+    );
+    let said = super::runs::on_a_terminal(&line, &lab).expect(0).stdout;
+    let at = |words: &str| said.find(words).unwrap_or_else(|| panic!("no {words:?}: {said}"));
+    assert!(at("the last word") < at("`nonsense` is no order"), "{said}");
+    assert!(at("`nonsense` is no order") < at("samples, none lost"), "{said}");
+}
+
+#[test]
+fn what_is_not_there_says_what_to_do_instead() {
+    for (option, words) in [
+        ("--aux-sample", &["Intel PT"][..]),
+        ("--off-cpu", &["BUILD_BPF_SKEL", "sched:sched_switch"]),
+        ("--off-cpu-thresh=5", &["BUILD_BPF_SKEL", "--switch-events"]),
+        ("--setup-filter=pin", &["BPF", "--filter"]),
+        ("--kcore", &["pmc annotate"]),
+    ] {
+        kit::run(&["record", option, "--", "true"])
+            .expect(2)
+            .says(&[&["pmc: ", "why: ", "try: "], words].concat());
+    }
+}
