@@ -8,7 +8,7 @@ use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::request::Measure;
 use crate::cli::export::ExportSource;
 use crate::command::plan;
-use crate::error::{Error, Result, say};
+use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{Filter, Order, Query};
 use crate::session::samples::SampleAttribute;
@@ -82,7 +82,6 @@ impl Plan {
     }
 
     fn of(typed: &ExportSource, input: PathBuf, output: PathBuf, format: Format) -> Result<Self> {
-        say::be_quiet(typed.quiet);
         if typed.diff.is_some() && !format.is_differential() {
             return Err(Error::usage("only a flame graph shows the difference to another recording")
                 .try_this("--diff FILE -o OUT.svg")

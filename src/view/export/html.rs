@@ -22,12 +22,15 @@ use super::{CodeKind, Contents, function_name};
 use crate::profile::annotate::{Kind, Listing, Row};
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
-use crate::text::clean;
+use crate::text::{clean, folded};
 use crate::view::{annotate, report};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
+
+/// Names wider than this have a brief form.
+const BRIEF: usize = 24;
 
 /// Writes it.
 pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
@@ -99,6 +102,12 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
     let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
     write!(out, ",\"names\":{}", json!(names))?;
+    // Without template arguments, for places that are too narrow.
+    let brief: Vec<_> = names
+        .iter()
+        .map(|name| Some(folded(name, BRIEF)).filter(|brief| brief.as_ref() != name.as_str()))
+        .collect();
+    write!(out, ",\"brief\":{}", json!(brief))?;
     let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
     let mut words = Vec::new();
     let numbers = calls().map(|call| {
@@ -154,21 +163,20 @@ fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<
 fn listing(listing: &Listing) -> Json {
     let costs =
         |row: &Row| -> Vec<u64> { (0..listing.events.len()).map(|event| row.value(event).period).collect() };
-    let rows = listing.rows.iter().filter_map(|row| {
-        Some(match &row.kind {
-            Kind::Function { name, depth } => json!({"f": clean(name), "depth": depth}),
-            Kind::Source { file, line, depth, has_code } => {
-                let text = listing.text(*file, *line).map(clean);
-                let path = listing.files.get(*file).map(|file| clean(&file.path));
-                json!({"s": line, "text": text, "file": path, "depth": depth, "code": has_code, "cost": costs(row)})
-            }
-            Kind::Instruction(of) => {
-                let operands = annotate::operands(listing, of);
-                let text = clean(&format!("{} {operands}", of.mnemonic)).trim_end().to_owned();
-                json!({"i": format!("{:x}", of.address), "text": text, "cost": costs(row)})
-            }
-            Kind::Address(address) => json!({"i": format!("{address:x}"), "text": "", "cost": costs(row)}),
-        })
+    let rows = listing.rows.iter().map(|row| match &row.kind {
+        Kind::Function { name, depth } => json!({"f": clean(name), "depth": depth}),
+        Kind::Source { file, line, depth, has_code } => {
+            let text = listing.text(*file, *line).map(clean);
+            let path = listing.files.get(*file).map(|file| clean(&file.path));
+            let cost = costs(row);
+            json!({"s": line, "text": text, "file": path, "depth": depth, "code": has_code, "cost": cost})
+        }
+        Kind::Instruction(of) => {
+            let operands = annotate::operands(listing, of);
+            let text = clean(&format!("{} {operands}", of.mnemonic)).trim_end().to_owned();
+            json!({"i": format!("{:x}", of.address), "text": text, "cost": costs(row)})
+        }
+        Kind::Address(address) => json!({"i": format!("{address:x}"), "text": "", "cost": costs(row)}),
     });
     let notes = listing.notes.iter().map(|note| match &note.remedy {
         Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),

@@ -216,8 +216,9 @@ function drawGraph() {
     context.fillRect(x, depth * ROW, Math.max(place.width - (place.width > 3 ? 1 : 0), 0.5), ROW - 1);
     context.globalAlpha = 1;
     if (place.width < 28) continue;
-    const words = isRoot ? `all: ${grouped(sums.all)} samples` : data.names[block.fn];
     const fits = Math.floor((place.width - 8) / letter);
+    const name = data.names[block.fn];
+    const words = isRoot ? `all: ${grouped(sums.all)} samples` : name.length > fits ? data.brief[block.fn] ?? name : name;
     context.fillStyle = isRoot ? text : isFound ? "#fff" : ink;
     context.fillText(words.length > fits ? words.slice(0, Math.max(fits - 1, 1)) + "…" : words, x + 4, depth * ROW + ROW / 2, place.width - 6);
   }
@@ -236,7 +237,7 @@ function hash(text) {
 
 function crumbs(way) {
   const last = way.at(-1);
-  const go = (depth) => element("button", { onclick: () => zoom(chosen.zoom.slice(0, depth)) }, depth ? data.names[way[depth].fn] : "all");
+  const go = (depth) => element("button", { onclick: () => zoom(chosen.zoom.slice(0, depth)) }, depth ? data.brief[way[depth].fn] ?? data.names[way[depth].fn] : "all");
   const parts = [];
   for (let depth = Math.max(0, way.length - 4); depth < way.length - 1; depth++) parts.push(go(depth), " › ");
   const words = last.fn < 0 ? "Click a function to zoom in." : `${data.names[last.fn]}: ${percent(last.total, sums.whole)} of all`;
