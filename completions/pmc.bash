@@ -133,7 +133,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --stdio --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --kcore --quiet --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -219,6 +219,18 @@ _pmc() {
                     COMPREPLY=($(compgen -W "att intel" -- "${cur}"))
                     return 0
                     ;;
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix-strip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stdio-color)
+                    COMPREPLY=($(compgen -W "always never auto" -- "${cur}"))
+                    return 0
+                    ;;
                 --symfs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -236,6 +248,22 @@ _pmc() {
                     return 0
                     ;;
                 --kcore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --objdump)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --addr2line)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-type)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -269,7 +297,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1725,7 +1753,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1877,6 +1905,14 @@ _pmc() {
                     ;;
                 --reserve)
                     COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                    return 0
+                    ;;
+                --objdump)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --addr2line)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -319,6 +319,8 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains (by frame pointers)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample everything on all CPUs (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample children that the processes start'
@@ -337,6 +339,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole s
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object a line, one each interval, with all rows'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
@@ -359,11 +363,22 @@ hits-global\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l max-rows -d 'Rows of each function, around its hottest; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-style -d 'How x86 instructions are written: att or intel' -r -f -a "att\t''
 intel\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix -d 'A folder that stands for the first folders of sources\' paths; --prefix-strip says for how many' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix-strip -d 'Leave out so many folders from the beginning of sources\' paths' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -d 'Whether text has colours: always, never, or auto, on a terminal' -r -f -a "always\t''
+never\t''
+auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too (in rows: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Show the sum of periods too (in rows: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-missing -d 'Leave out functions whose instructions are not to be had'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show the bytes of instructions'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of instructions (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source -d 'Show source lines between the instructions (default)'
@@ -371,11 +386,26 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Only source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Write the file\'s name before each line\'s number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Do not shorten paths of source files'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l group -d 'In rows, show all events side by side, not only those of a recorded group'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tui -d 'Take the whole screen (the default on a terminal)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a pipe rows in perf\'s form, which awk takes'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing to a pipe too, with arrows and the error of each percentage'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s D -l dump-raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l code-with-type
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l insn-stat
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2' -r
@@ -406,6 +436,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not kee
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only' -r

@@ -269,17 +269,9 @@ impl AggregatedSamples {
     /// The events with their sums.
     fn events_totals(&self) -> Vec<EventTotals> {
         let reader = &self.session.reader;
-        let groups = reader.features().groups.as_deref().unwrap_or_default();
-        let leader = |index: usize| {
-            let inside = |group: &&crate::perfdata::feature::GroupDesc| {
-                let first = group.leader as usize;
-                (first..first.saturating_add(group.members as usize)).contains(&index)
-            };
-            groups.iter().find(inside).map_or(index, |group| group.leader as usize)
-        };
         let source = |(index, event): (usize, &crate::perfdata::RecordedEvent)| EventTotals {
             name: event.name(),
-            leader: leader(index),
+            leader: reader.features().group_leader(index),
             total: self.samples.totals[index],
             filtered: self.samples.filtered[index],
         };

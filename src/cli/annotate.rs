@@ -11,7 +11,7 @@ use super::symbol_files::SymbolFiles;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pmc annotate                            the code of the costliest function; to a pipe, of the costliest few
+  pmc annotate                            the code of the costliest function; to a pipe, of the costliest few in rows
   pmc annotate compress -M intel          one function, Intel's syntax
   pmc annotate compress --source-only     source lines with their cost, no instructions
   pmc annotate --max-rows 30              the hottest part of each function
@@ -51,9 +51,17 @@ pub struct Annotate {
     #[arg(long, value_name = "OF", default_value = "local-period", value_parser = ["local-period", "local-hits", "global-period", "global-hits", "period-local", "period-global", "hits-local", "hits-global"])]
     pub percent_type: String,
 
-    /// Show the number of samples too
+    /// Show the number of samples too (in rows: instead of percentages)
     #[arg(short = 'n', long)]
     pub show_nr_samples: bool,
+
+    /// Show the sum of periods too (in rows: instead of percentages)
+    #[arg(long)]
+    pub show_total_period: bool,
+
+    /// Leave out functions whose instructions are not to be had
+    #[arg(long)]
+    pub skip_missing: bool,
 
     /// Rows of each function, around its hottest; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -91,9 +99,42 @@ pub struct Annotate {
     #[arg(short = 'P', long)]
     pub full_paths: bool,
 
-    /// Print text on a terminal too (so does any option that only text can follow, such as --max-rows)
+    /// A folder that stands for the first folders of sources' paths; --prefix-strip says for how many
+    #[arg(long, value_name = "DIR")]
+    pub prefix: Option<PathBuf>,
+
+    /// Leave out so many folders from the beginning of sources' paths
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix")]
+    pub prefix_strip: usize,
+
+    /// In rows, show all events side by side, not only those of a recorded group
+    #[arg(long)]
+    pub group: bool,
+
+    /// Names as people write them (default)
+    #[arg(long, overrides_with = "no_demangle")]
+    pub demangle: bool,
+
+    /// Names as the compiler wrote them
+    #[arg(long)]
+    pub no_demangle: bool,
+
+    /// Take the whole screen (the default on a terminal)
+    #[arg(long, conflicts_with_all = ["stdio", "stdio2", "json"])]
+    pub tui: bool,
+
+    /// Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a
+    /// pipe rows in perf's form, which awk takes
     #[arg(long)]
     pub stdio: bool,
+
+    /// Print pmc's own listing to a pipe too, with arrows and the error of each percentage
+    #[arg(long, conflicts_with = "stdio")]
+    pub stdio2: bool,
+
+    /// Whether text has colours: always, never, or auto, on a terminal
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["always", "never", "auto"])]
+    pub stdio_color: String,
 
     /// Print one JSON document
     #[arg(short = 'j', long)]

@@ -108,6 +108,14 @@ const NO_STITCHING: Answer = Refused(
     "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
     "pmc record --call-graph dwarf",
 );
+const NO_DUMP: Answer =
+    Refused("it prints no records", "pmc report -D, or pmc script -D, which print every record byte by byte");
+const NO_OBJDUMP: Answer = Ignored("pmc disassembles by itself");
+const NO_ADDR2LINE: Answer = Ignored("pmc reads lines by itself");
+const NO_TYPES: Answer = Refused(
+    "pmc follows instructions and lines, not the types of the data that they touch",
+    "perf annotate --data-type, which reads pmc's files; pmc annotate names variables beside the code",
+);
 const FOR_CODE: Answer = Ignored("a report shows no code: pmc annotate does");
 const NO_SCRIPTS: Answer = Refused(
     "it embeds neither Python nor Perl, and loads no code",
@@ -118,20 +126,36 @@ const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacks
 /// The table, command by command.
 pub const OPTIONS: &[PerfOption] = &[
     // Of several commands.
-    row("buildid-list, evlist, report, script", "-f, --force", IsSo("a recording is read whoever owns it")),
     row(
-        "buildid-list, report, script",
+        "annotate, buildid-list, diff, evlist, report, script",
+        "-f, --force",
+        IsSo("a recording is read whoever owns it"),
+    ),
+    row(
+        "annotate, buildid-list, diff, report, script",
         "-v, --verbose",
         IsSo("what is wrong with a recording is always said"),
     ),
-    row("report", "-m, --modules", IsSo("the kernel's modules are always among the symbols")),
-    row("report, script", "--demangle-kernel", IsSo("names of the kernel are demangled as all are")),
+    row("annotate, diff, report", "-m, --modules", IsSo("the kernel's modules are always among the symbols")),
+    row(
+        "annotate, report, script, top",
+        "--demangle-kernel",
+        IsSo("names of the kernel are demangled as all are"),
+    ),
     row("report, script", "-I, --show-info", IsSo("--header shows everything at once")),
-    row("report, script", "--itrace[=<opts>]", NO_TRACES),
+    row("annotate, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),
     row("report, script", "--show-on-off-events", NO_SWITCH),
     row("report, script", "--stitch-lbr", NO_STITCHING),
+    row("annotate, top", "--objdump <path>", NO_OBJDUMP),
+    row("annotate, top", "--addr2line <path>", NO_ADDR2LINE),
+    row("annotate, diff", "-D, --dump-raw-trace", NO_DUMP),
+    // annotate
+    row("annotate", "--code-with-type", NO_TYPES),
+    row("annotate", "--data-type[=<name>]", NO_TYPES),
+    row("annotate", "--insn-stat", NO_TYPES),
+    row("annotate", "--type-stat", NO_TYPES),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),
     row("record", "--tail-synthesize", Ignored("what runs is told at the beginning of every file")),
@@ -173,13 +197,13 @@ pub const OPTIONS: &[PerfOption] = &[
     ),
     row("record", "--buildid-mmap", IsSo("mappings carry their build-id wherever the kernel can tell it")),
     // report
-    row("report", "--skip-empty", IsSo("events without samples have no table")),
+    row("annotate, report", "--skip-empty", IsSo("events without samples have no table")),
     row("report", "--disable-order", IsSo("samples need no order here")),
     row("report", "--stdio-color <mode>", IsSo("text has no colours")),
     row("report", "--pretty <key>", IsSo("there is one form of the text for all of perf's")),
     row("report", "--samples <n>", IsSo("the screen's timeline shows any sample")),
     row(
-        "report",
+        "annotate, report, top",
         "--ignore-vmlinux",
         IsSo("a vmlinux is believed only where its build-id is the recorded kernel's"),
     ),

@@ -408,6 +408,17 @@ features! {
     129 META_INFO meta_info: MetaInfo;
 }
 
+impl Features {
+    /// The index of the leader of an event's group; the event's own where it is in none.
+    pub fn group_leader(&self, event: usize) -> usize {
+        let inside = |group: &&GroupDesc| {
+            let first = group.leader as usize;
+            (first..first.saturating_add(group.members as usize)).contains(&event)
+        };
+        self.groups.iter().flatten().find(inside).map_or(event, |group| group.leader as usize)
+    }
+}
+
 impl Feature {
     /// The feature with this number.
     pub fn of(number: u64) -> Option<Self> {

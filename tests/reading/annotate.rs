@@ -36,7 +36,7 @@ fn shares(lab: &Lab) -> PathBuf {
 }
 
 fn annotate(file: &Path, options: &[&str]) -> kit::Ran {
-    let mut args = vec!["annotate", "--no-cache", "-i", file.to_str().unwrap()];
+    let mut args = vec!["annotate", "--stdio2", "--no-cache", "-i", file.to_str().unwrap()];
     args.extend(options);
     kit::run(&args)
 }
@@ -232,6 +232,99 @@ int main(void) {
     assert_eq!(function["events"][faults]["skid"], "interrupt");
 }
 
+/// Rows to a pipe: address and number, by event.
+fn rows(text: &str, columns: usize) -> BTreeMap<u64, Vec<f64>> {
+    let row = |line: &str| {
+        let (numbers, rest) = line.split_once(" : ")?;
+        let (address, code) = rest.trim_start().split_once(':')?;
+        let numbers: Vec<f64> = numbers.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let address = u64::from_str_radix(address, 16).ok()?;
+        (numbers.len() == columns && !code.trim().is_empty()).then_some((address, numbers))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+#[test]
+fn rows_in_a_pipe_are_those_of_perf() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("objdump") {
+        return;
+    }
+    let program = shares(&lab);
+    let single = lab.record("single.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
+    let group = lab.record("group.data", &["-e", "{cpu-clock:u,task-clock:u}", "-F", "2000"], &program);
+    for (file, columns) in [(&single, 1), (&group, 2)] {
+        for option in [&["-q"][..], &["-n"], &["--show-total-period"], &["--percent-type", "local-hits"]] {
+            let name = file.to_str().unwrap();
+            let asked = [&["annotate", "--stdio", "-i", name, "fifty"], option].concat();
+            let ours = kit::run(&asked).expect(0).stdout;
+            let ours_rows = rows(&ours, columns);
+            assert!(ours_rows.len() > 5, "{ours}");
+            for perf in oracle::perfs() {
+                let theirs = oracle::says(&perf, &asked);
+                assert_eq!(rows(&theirs, columns), ours_rows, "{}\n{theirs}\n{ours}", perf.display());
+            }
+        }
+    }
+    // What is neither row nor heading is a comment, and awk's third word an address.
+    let text = kit::run(&["annotate", "-i", single.to_str().unwrap()]).expect(0).stdout;
+    assert!(text.contains("Disassembly of shares for cpu-clock:u (") && text.contains(" <fifty>:"), "{text}");
+    let is_known = |line: &str| {
+        line.starts_with(" Percent |")
+            || line.starts_with("----")
+            || line.starts_with('#')
+            || line.contains(" : ")
+    };
+    assert!(text.lines().all(is_known), "{text}");
+    // Events that were no group have a table each, unless they are asked for side by side.
+    let two = lab.record("two.data", &["-e", "cpu-clock:u", "-e", "task-clock:u", "-F", "2000"], &program);
+    let two = |option: &[&str]| {
+        kit::run(&[&["annotate", "-i", two.to_str().unwrap(), "fifty"], option].concat()).expect(0).stdout
+    };
+    assert_eq!(two(&[]).matches("Disassembly of").count(), 2);
+    assert!(rows(&two(&["--group"]), 2).len() > 5);
+    // The listing with arrows can be had too, and colours.
+    assert!(two(&["--stdio2"]).contains('╰'));
+    assert!(two(&["--stdio-color", "always"]).contains("\x1b[31m"));
+}
+
+#[test]
+fn names_and_sources_are_those_that_were_asked_for() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("g++") {
+        return;
+    }
+    let source = "namespace ns { __attribute__((noinline)) long hot(long n) { long x = n; for (long i = 0; i < n; i++) {\n\
+                  __asm__ volatile(\"imul %0, %0\" : \"+r\"(x)); } return x; } } // HERE\n\
+                  int main() { long s = 0; for (int i = 0; i < 3000; i++) s += ns::hot(100000); return s == 1; }\n";
+    std::fs::create_dir_all(lab.path("deep/src")).unwrap();
+    std::fs::write(lab.path("deep/src/hot.cc"), source).unwrap();
+    let program = lab.path("hot");
+    let built =
+        Command::new("g++").args(["-O1", "-g", "-o"]).arg(&program).arg(lab.path("deep/src/hot.cc")).status();
+    assert!(built.unwrap().success());
+    let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
+    let file = file.to_str().unwrap();
+    let annotated = |options: &[&str]| {
+        kit::run(&[&["annotate", "-i", file, "ns::hot"], options].concat()).expect(0).stdout
+    };
+    assert!(annotated(&[]).contains("<ns::hot"), "{}", annotated(&[]));
+    assert!(annotated(&["--no-demangle"]).contains("<_ZN2ns3hotEl>:"), "{}", annotated(&["--no-demangle"]));
+    // The sources moved: `--prefix` stands for so many of the folders that the compiler knew.
+    std::fs::create_dir(lab.path("moved")).unwrap();
+    std::fs::rename(lab.path("deep/src/hot.cc"), lab.path("moved/hot.cc")).unwrap();
+    assert!(!annotated(&[]).contains("HERE"));
+    let depth = lab.path("deep/src").components().count() - 1;
+    let (depth, moved) = (depth.to_string(), lab.path("moved"));
+    let prefixed = annotated(&["--prefix", moved.to_str().unwrap(), "--prefix-strip", &depth]);
+    assert!(prefixed.contains("HERE"), "{prefixed}");
+    // Functions whose program is gone have no instructions.
+    std::fs::rename(&program, lab.path("elsewhere")).unwrap();
+    let all = kit::run(&["annotate", "-i", file, "--functions", "0", "--skip-missing", "--json"]).expect(0);
+    let all: Value = serde_json::from_str(&all.stdout).unwrap();
+    assert!(list(&all, "functions").iter().all(|function| !function["bytes_from"].is_null()), "{all}");
+}
+
 #[test]
 fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
     let Some(lab) = Lab::new() else { return };
@@ -242,7 +335,7 @@ fn objdump_is_not_needed_and_a_program_without_lines_is_shown() {
     let file = lab.record("perf.data", &["-e", "cpu-clock:u", "-F", "2000"], &program);
     let with = annotate(&file, &["fifty"]).expect(0);
     let mut without = kit::pmc();
-    let args = ["annotate", "--no-cache", "-i", file.to_str().unwrap(), "fifty"];
+    let args = ["annotate", "--stdio2", "--no-cache", "-i", file.to_str().unwrap(), "fifty"];
     let without: kit::Ran = without.args(args).env("PATH", "").output().unwrap().into();
     assert_eq!(without.expect(0).stdout, with.stdout);
 

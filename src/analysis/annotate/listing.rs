@@ -16,8 +16,10 @@ use crate::perfdata;
 use crate::profile::annotate::merge::Step;
 use crate::profile::annotate::{Event, Input, Listing, Note, Place, Skid, Value, merge};
 use crate::symbol::code::{MOST_CODE, MachineCode};
+use crate::symbol::demangle::demangle;
 use crate::symbol::disassemble::{Instruction, Syntax};
-use crate::symbol::{Depth, Request, source_text};
+use crate::symbol::source_text::{self, SourceFolders};
+use crate::symbol::{Depth, Request};
 
 /// Source files of one function that are read.
 const MOST_FILES: usize = 100;
@@ -29,15 +31,23 @@ pub struct ListingOptions {
     pub syntax: Syntax,
     /// Source lines too.
     pub with_source: bool,
-    /// A folder that stands for `/` of the recorded machine.
-    pub symfs: Option<PathBuf>,
+    /// Where source files may lie.
+    pub folders: SourceFolders,
+    /// Names as the compiler wrote them.
+    pub raw_names: bool,
     /// A copy of the recorded machine's `/proc/kcore`.
     pub kcore: Option<PathBuf>,
 }
 
 /// What is known of the events, before a function is chosen: names, totals, skid.
-pub fn events(events: &[perfdata::RecordedEvent], totals: &[Value]) -> Vec<Event> {
-    let event = |(event, total): (&perfdata::RecordedEvent, &Value)| {
+///
+/// `leader`: the index of the leader of an event's group.
+pub fn events(
+    events: &[perfdata::RecordedEvent],
+    totals: &[Value],
+    leader: impl Fn(usize) -> usize,
+) -> Vec<Event> {
+    let event = |(index, event): (usize, &perfdata::RecordedEvent)| {
         let attr = &event.attr;
         let skid = match (attr.kind(), attr.precise_ip()) {
             (kind::SOFTWARE, _) => Skid::Interrupt,
@@ -45,9 +55,10 @@ pub fn events(events: &[perfdata::RecordedEvent], totals: &[Value]) -> Vec<Event
             (_, 1) => Skid::Constant,
             _ => Skid::Any,
         };
-        Event { name: event.name(), total: *total, own: Value::default(), skid }
+        let total = totals[index];
+        Event { name: event.name(), leader: leader(index), total, own: Value::default(), skid }
     };
-    events.iter().zip(totals).map(event).collect()
+    events.iter().enumerate().map(event).collect()
 }
 
 /// Makes the listing of a function.
@@ -66,11 +77,14 @@ pub fn listing(
     let code = code.ok();
     let instructions = code.as_ref().map(|code| instructions(symbols, function, code, how, &mut notes));
     let instructions = instructions.unwrap_or_default();
-    let places =
-        if how.with_source { places(symbols, function, &instructions, code.as_ref()) } else { Vec::new() };
+    let places = if how.with_source {
+        places(symbols, function, &instructions, code.as_ref(), how.raw_names)
+    } else {
+        Vec::new()
+    };
     let sources = sources(symbols, function, &places, how, &mut notes);
     let head = Listing {
-        symbol: function.name.clone(),
+        symbol: if how.raw_names { &function.raw } else { &function.name }.clone(),
         raw: function.raw.clone(),
         dso: function.dso.clone(),
         path: function.path.clone(),
@@ -115,10 +129,19 @@ fn instructions(
     if code.from.starts_with("/proc") && code.from.ends_with("mem") {
         note(format!("the bytes are those that {} has now", code.from.display()));
     }
-    symbols.symbolizer.disassemble(function.id, code, how.syntax).unwrap_or_else(|error| {
+    let all = symbols.symbolizer.disassemble(function.id, code, how.syntax);
+    let mut all = all.unwrap_or_else(|error| {
         note(format!("no instructions: {error}"));
         Vec::new()
-    })
+    });
+    let targets = all.iter_mut().flat_map(|instruction| [&mut instruction.target, &mut instruction.refers]);
+    let names = targets.flatten().filter_map(|target| target.name.as_mut());
+    for (name, _) in names.filter(|_| !how.raw_names) {
+        if let Some(readable) = demangle(name) {
+            *name = readable;
+        }
+    }
+    all
 }
 
 /// The functions and lines at each instruction, and at sampled addresses that have none.
@@ -127,6 +150,7 @@ fn places(
     function: &SampledFunction,
     instructions: &[Instruction],
     code: Option<&MachineCode>,
+    raw_names: bool,
 ) -> Vec<Place> {
     let behind = instructions.last().map_or(0, Instruction::end);
     let mut addresses: Vec<u64> = instructions.iter().map(|instruction| instruction.address).collect();
@@ -146,10 +170,13 @@ fn places(
     let names = symbols.symbolizer.names();
     let steps = |at: usize| {
         let frames = answers.first().map(|answer| answer.frames(at)).unwrap_or_default();
-        let step = |frame: &crate::symbol::Frame| Step {
-            function: names.function(frame.function).name.clone(),
-            file: frame.source.map(|source| names.file(source.file).clone()),
-            line: frame.source.map_or(0, |source| source.line),
+        let step = |frame: &crate::symbol::Frame| {
+            let function = names.function(frame.function);
+            Step {
+                function: if raw_names { &function.raw } else { &function.name }.clone(),
+                file: frame.source.map(|source| names.file(source.file).clone()),
+                line: frame.source.map_or(0, |source| source.line),
+            }
         };
         frames.iter().map(step).collect()
     };
@@ -188,7 +215,7 @@ fn sources(
     paths.sort_unstable();
     paths.dedup();
     for path in paths.iter().take(MOST_FILES) {
-        match source_text::read(path, how.symfs.as_deref()) {
+        match source_text::read(path, &how.folders) {
             Ok(source) => {
                 if source.modified.zip(program).is_some_and(|(source, program)| source > program) {
                     newer.push(path.to_string());

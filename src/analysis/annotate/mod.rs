@@ -27,6 +27,8 @@ pub struct AnnotationRequest {
     pub most: usize,
     /// Without those that cost less than this part of each event, in percent.
     pub limit: f64,
+    /// Without those whose instructions are not to be had.
+    pub skip_missing: bool,
     /// What is shown of each.
     pub options: ListingOptions,
 }
@@ -92,14 +94,16 @@ impl Analysis {
         let chosen = functions::choose(request.function.as_deref(), &request.dsos, &all)?;
         let chosen: Vec<&SampledFunction> = chosen.into_iter().filter(is_large).collect();
         let most = if request.most == 0 { chosen.len() } else { request.most.min(chosen.len()) };
+        let is_shown = |listing: &Listing| !request.skip_missing || listing.bytes_from.is_some();
         let list = |function: &&SampledFunction| {
             listing::listing(&mut self.symbols, function, &events, &request.options)
         };
-        let listings = chosen[..most].iter().map(list).collect();
+        let listings = chosen.iter().map(list).filter(is_shown).take(most).collect();
         Ok(Annotation { listings, functions: all.len(), left_out: chosen.len() - most })
     }
 
     fn events(&self) -> Vec<Event> {
-        listing::events(self.session().reader.events(), self.totals())
+        let reader = &self.session().reader;
+        listing::events(reader.events(), self.totals(), |event| reader.features().group_leader(event))
     }
 }

@@ -89,7 +89,7 @@ impl Lister {
                 "no sample was taken in {name} itself: there is nothing to weigh its code by"
             ));
         };
-        let events = listing::events(events, totals);
+        let events = listing::events(events, totals, |event| event);
         let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
         Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &how)))
     }

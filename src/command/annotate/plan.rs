@@ -12,8 +12,9 @@ use crate::command::recording_screen::ScreenPlan;
 use crate::error::Result;
 use crate::profile::annotate::Basis;
 use crate::symbol::disassemble::Syntax;
+use crate::symbol::source_text::SourceFolders;
 use crate::terminal::Stream;
-use crate::view::annotate::Layout;
+use crate::view::annotate::{Form, Layout};
 
 /// How many functions are shown where nobody says so: clap's default.
 const FUNCTIONS: usize = 3;
@@ -34,15 +35,22 @@ impl Plan {
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Annotate) -> Result<Self> {
         let function = typed.function.clone().or_else(|| typed.symbol.clone());
-        let of_text = typed.stdio || typed.json || typed.source_only || typed.print_line || typed.full_paths;
-        let of_columns = typed.show_nr_samples || typed.asm_raw || typed.percent_type != "local-period";
+        let of_text = typed.stdio
+            || typed.stdio2
+            || typed.json
+            || typed.source_only
+            || typed.print_line
+            || typed.full_paths;
+        let of_columns = typed.show_nr_samples || typed.show_total_period || typed.asm_raw;
+        let of_columns = of_columns || typed.percent_type != "local-period" || typed.stdio_color != "auto";
         let of_length = typed.max_rows > 0 || typed.percent_limit.is_some() || typed.functions != FUNCTIONS;
         Ok(Self {
             input: plan::input(typed.input.as_ref()),
-            browses: !(of_text || of_columns || of_length),
+            browses: typed.tui || !(of_text || of_columns || of_length),
             request: AnalysisRequest {
                 selection: plan::selection(&typed.filter)?,
                 callers: false,
+                raw_names: typed.no_demangle,
                 ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files))
             },
             code: AnnotationRequest {
@@ -50,15 +58,25 @@ impl Plan {
                 function,
                 dsos: typed.dsos.clone(),
                 limit: typed.percent_limit.unwrap_or(0.0),
+                skip_missing: typed.skip_missing,
                 options: ListingOptions {
                     syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
                     with_source: !typed.no_source,
-                    symfs: typed.symbol_files.symfs.clone(),
+                    folders: SourceFolders {
+                        symfs: typed.symbol_files.symfs.clone(),
+                        prefix: typed.prefix.clone(),
+                        strip: typed.prefix_strip,
+                    },
+                    raw_names: typed.no_demangle,
                     kcore: typed.kcore.clone(),
                 },
             },
             layout: Layout {
-                json: typed.json,
+                form: match (typed.json, typed.stdio2) {
+                    (true, _) => Form::Json,
+                    (_, false) if !Stream::Output.is_terminal() => Form::Rows,
+                    _ => Form::Text,
+                },
                 basis: match typed.percent_type.as_str() {
                     "local-hits" | "hits-local" => Basis::LocalHits,
                     "global-period" | "period-global" => Basis::GlobalPeriod,
@@ -68,11 +86,17 @@ impl Plan {
                 source: !typed.no_source,
                 instructions: !typed.source_only,
                 show_samples: typed.show_nr_samples,
+                show_period: typed.show_total_period,
+                group: typed.group,
                 file_names: typed.print_line,
                 full_paths: typed.full_paths,
                 raw_bytes: typed.asm_raw,
                 rows: if typed.max_rows == 0 { usize::MAX } else { typed.max_rows },
-                colour: Stream::Output.has_colour(),
+                colour: match typed.stdio_color.as_str() {
+                    "always" => true,
+                    "never" => false,
+                    _ => Stream::Output.has_colour(),
+                },
             },
         })
     }

@@ -19,6 +19,7 @@ use crate::profile::annotate::Listing;
 use crate::profile::sampled::{FunctionRef, StringTable};
 use crate::session::Session;
 use crate::symbol::Depth;
+use crate::symbol::source_text::SourceFolders;
 use crate::text::clean;
 use crate::tui::Board;
 use crate::tui::board::{Job, latest};
@@ -83,7 +84,8 @@ impl Loader {
         }
         let usual = ListingOptions {
             with_source: true,
-            symfs: request.symbols.symfs.clone(),
+            folders: SourceFolders { symfs: request.symbols.symfs.clone(), ..SourceFolders::default() },
+            raw_names: request.raw_names,
             ..ListingOptions::default()
         };
         let options = opening.as_ref().map_or(usual, |opening| opening.options.clone());

@@ -36,7 +36,9 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     let session = Arc::new(Session::open(reader)?);
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
-    let read_source = |path: &str| source_text::read(path, None).ok().map(|text| text.lines);
+    let read_source = |path: &str| {
+        source_text::read(path, &source_text::SourceFolders::default()).ok().map(|text| text.lines)
+    };
     let mut writer = Writer::new(&layout, script.places(), read_source);
     script.entries(&mut |line| match line {
         ScriptLine::Sample(entry) => writer.write(&mut out, entry).map_err(written),

@@ -62,6 +62,8 @@ pub struct Listing {
 pub struct Event {
     /// Its name.
     pub name: String,
+    /// Index of the leader of its group; its own where it is in none.
+    pub leader: usize,
     /// All its samples.
     pub total: Value,
     /// Those in this function.

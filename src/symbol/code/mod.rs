@@ -24,7 +24,6 @@ use object::read::{Object, ObjectSegment, ObjectSymbol};
 use rustc_hash::FxHashMap;
 
 use self::disassemble::{Flow, Instruction, Machine, Syntax};
-use super::demangle::demangle;
 use super::files::elf::laid_out;
 use super::jit::jitdump::Jitdump;
 use super::name_sources::LiveMemory;
@@ -94,7 +93,7 @@ impl Symbolizer {
         }
     }
 
-    /// Reads code as instructions, with the names of functions that they lead to.
+    /// Reads code as instructions, with the names of what they lead to as symbol tables have them.
     ///
     /// # Errors
     /// When the disassembler cannot be set up.
@@ -161,19 +160,19 @@ impl Symbolizer {
     ) {
         for (slot, target) in slot_targets(file, &|slot| wanted.binary_search(&slot).is_ok()) {
             let name = match target {
-                SlotTarget::Symbol(name) => Some((readable(name), 0)),
+                SlotTarget::Symbol(name) => Some((String::from_utf8_lossy(name).into_owned(), 0)),
                 SlotTarget::Address(address) => self.name_at(id, address),
             };
             found.extend(name.filter(|(name, _)| !name.is_empty()).map(|name| (slot, name)));
         }
     }
 
-    /// The demangled name of the function at an address of the module's own numbering, and how far into it.
+    /// The name, as the symbol table has it, of the function at an address of the module's own numbering, and
+    /// how far into it.
     pub fn name_at(&self, id: ModuleId, address: u64) -> Option<(String, u64)> {
         let sources = self.sources(id);
         let symbol = sources.find(sources.query_at(address)?)?;
-        let name = demangle(symbol.name).unwrap_or_else(|| symbol.name.to_owned());
-        Some((name, address.wrapping_sub(symbol.start)))
+        Some((symbol.name.to_owned(), address.wrapping_sub(symbol.start)))
     }
 
     /// How to ask for an address of the module's own numbering.
@@ -272,15 +271,13 @@ fn find_variables(file: &object::File<'_>, wanted: &[u64], found: &mut FxHashMap
         let inside = |address: &&u64| **address - symbol.address() < symbol.size();
         for address in wanted[from..].iter().take_while(inside) {
             if let Ok(name) = symbol.name_bytes() {
-                found.insert(*address, (readable(name), address - symbol.address()));
+                found.insert(
+                    *address,
+                    (String::from_utf8_lossy(name).into_owned(), address - symbol.address()),
+                );
             }
         }
     }
-}
-
-fn readable(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    demangle(&name).unwrap_or_else(|| name.into_owned())
 }
 
 /// The machine that we run on.

@@ -2,7 +2,7 @@
 //!
 //! Receives a path out of debug information, which nobody vouches for; hands on its lines. Only regular files
 //! are opened, and both their size and the length of a line are bounded. Decides where a file may lie: below
-//! `--symfs`, then as written.
+//! `--prefix`, below `--symfs`, then as written.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,17 @@ use crate::sys::file_map::open_regular;
 const MOST_BYTES: u64 = 16 << 20;
 /// A longer line is cut.
 const MOST_LINE: usize = 1000;
+
+/// Where source files may lie besides where the compiler found them.
+#[derive(Debug, Clone, Default)]
+pub struct SourceFolders {
+    /// A folder that stands for `/` of the recorded machine.
+    pub symfs: Option<PathBuf>,
+    /// A folder that stands for the first folders of absolute paths …
+    pub prefix: Option<PathBuf>,
+    /// … for so many of them.
+    pub strip: usize,
+}
 
 /// A source file that was found.
 #[derive(Debug, Clone)]
@@ -29,11 +40,15 @@ pub struct SourceText {
 ///
 /// # Errors
 /// What the kernel said of the last place, with that place.
-pub fn read(path: &str, symfs: Option<&Path>) -> Result<SourceText, (PathBuf, String)> {
+pub fn read(path: &str, folders: &SourceFolders) -> Result<SourceText, (PathBuf, String)> {
     let as_written = PathBuf::from(path);
-    let below = symfs.map(|root| root.join(as_written.strip_prefix("/").unwrap_or(&as_written)));
+    let from_root = as_written.strip_prefix("/").ok();
+    let prefixed = folders.prefix.as_ref().zip(from_root);
+    let prefixed =
+        prefixed.map(|(folder, path)| folder.join(path.iter().skip(folders.strip).collect::<PathBuf>()));
+    let below = folders.symfs.as_ref().map(|root| root.join(from_root.unwrap_or(&as_written)));
     let mut said = None;
-    for place in below.into_iter().chain([as_written]) {
+    for place in prefixed.into_iter().chain(below).chain([as_written.clone()]) {
         match read_one(&place) {
             Ok(text) => return Ok(text),
             Err(error) => said = Some((place, crate::error::kernel_words(&error))),
@@ -63,9 +78,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("src")).unwrap();
         std::fs::write(folder.path().join("src/a.c"), b"one\r\ntwo\n\xff").unwrap();
-        let text = read("/src/a.c", Some(folder.path())).unwrap();
+        let below = SourceFolders { symfs: Some(folder.path().into()), ..SourceFolders::default() };
+        let text = read("/src/a.c", &below).unwrap();
         assert_eq!(&text.lines[..], ["one", "two", "\u{fffd}"]);
-        assert!(read("/dev/zero", None).unwrap_err().1.contains("EINVAL"));
-        assert!(read("/src/a.c", None).unwrap_err().1.contains("ENOENT"));
+        assert!(read("/dev/zero", &SourceFolders::default()).unwrap_err().1.contains("EINVAL"));
+        assert!(read("/src/a.c", &SourceFolders::default()).unwrap_err().1.contains("ENOENT"));
     }
 }

@@ -4,6 +4,7 @@
 //! of it too ([`operands`], [`arrows`], [`source_line`]) is public.
 
 mod json;
+mod rows;
 mod text;
 
 use std::io::{self, Write};
@@ -11,11 +12,23 @@ use std::io::{self, Write};
 use crate::profile::annotate::{Basis, Flow, Instruction, Jump, Listing};
 use crate::text::clean;
 
+/// Whom listings are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// A person: arrows, and the error of each percentage.
+    #[default]
+    Text,
+    /// `grep` and `awk`: an instruction a row, as perf writes it.
+    Rows,
+    /// Programs: one document.
+    Json,
+}
+
 /// How listings are shown.
 #[derive(Debug, Clone, Default)]
 pub struct Layout {
-    /// One document.
-    pub json: bool,
+    /// Whom it is for.
+    pub form: Form,
     /// What percentages are parts of.
     pub basis: Basis,
     /// Source lines are shown.
@@ -24,6 +37,10 @@ pub struct Layout {
     pub instructions: bool,
     /// Numbers of samples as columns.
     pub show_samples: bool,
+    /// Sums of periods as columns.
+    pub show_period: bool,
+    /// All events stand side by side in rows too, not only those of a recorded group.
+    pub group: bool,
     /// Each source line has its file's name.
     pub file_names: bool,
     /// Paths are not shortened.
@@ -56,10 +73,10 @@ pub struct Facts {
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, listings: &[Listing], facts: &Facts, layout: &Layout) -> io::Result<()> {
-    if layout.json {
-        json::write(out, listings, facts, layout)
-    } else {
-        text::write(out, listings, facts, layout)
+    match layout.form {
+        Form::Text => text::write(out, listings, facts, layout),
+        Form::Rows => rows::write(out, listings, facts, layout),
+        Form::Json => json::write(out, listings, facts, layout),
     }
 }
 

@@ -30,7 +30,7 @@ const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
 const DIM: &str = "\x1b[2m";
 const BOLD: &str = "\x1b[1m";
-const PLAIN: &str = "\x1b[0m";
+pub(super) const PLAIN: &str = "\x1b[0m";
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -47,7 +47,9 @@ pub(super) fn write(
         } else {
             page.lines(out)?;
         }
-        page.notes(out)?;
+        writeln!(out)?;
+        notes(out, &page)?;
+        writeln!(out)?;
     }
     if listings.is_empty() {
         writeln!(out, "No function with samples.\n")?;
@@ -56,21 +58,21 @@ pub(super) fn write(
 }
 
 /// One listing on paper.
-struct Page<'a> {
-    listing: &'a Listing,
-    layout: &'a Layout,
-    /// Events with samples in the function.
-    events: Vec<usize>,
+pub(super) struct Page<'a> {
+    pub(super) listing: &'a Listing,
+    pub(super) layout: &'a Layout,
+    /// Events that are shown: those with samples in the function.
+    pub(super) events: Vec<usize>,
     /// Columns of addresses.
     address: usize,
     /// Columns of line numbers.
     number: usize,
     /// Columns of bytes.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl<'a> Page<'a> {
-    fn new(listing: &'a Listing, layout: &'a Layout) -> Self {
+    pub(super) fn new(listing: &'a Listing, layout: &'a Layout) -> Self {
         let events = listing.events.iter().enumerate().filter(|(_, event)| event.own.samples > 0);
         let events: Vec<usize> = events.map(|(at, _)| at).collect();
         let (mut address, mut number, mut bytes) = (4, 3, 0);
@@ -116,6 +118,16 @@ impl<'a> Page<'a> {
         writeln!(out)
     }
 
+    /// The colour of a share, as perf has it.
+    pub(super) fn colour(&self, share: f64) -> &'static str {
+        match share {
+            _ if !self.layout.colour => "",
+            _ if share >= HOT => RED,
+            _ if share >= LEAST => GREEN,
+            _ => "",
+        }
+    }
+
     /// The columns of costs of a row.
     fn costs(&self, value: impl Fn(usize) -> Value) -> String {
         let mut text = String::new();
@@ -125,13 +137,13 @@ impl<'a> Page<'a> {
             if of.samples == 0 {
                 text.push_str(&" ".repeat(12));
             } else {
-                let colour = match share {
-                    _ if share >= HOT => RED,
-                    _ if share >= LEAST => GREEN,
-                    _ => "",
-                };
-                let plain = if colour.is_empty() { "" } else { self.paint(PLAIN) };
-                text.push_str(&format!("{}{:>12}{plain}", self.paint(colour), percent(share, error)));
+                let colour = self.colour(share);
+                let plain = if colour.is_empty() { "" } else { PLAIN };
+                text.push_str(&format!("{colour}{:>12}{plain}", percent(share, error)));
+            }
+            if self.layout.show_period {
+                let period = if of.samples == 0 { String::new() } else { thousands(of.period) };
+                text.push_str(&format!(" {period:>15}"));
             }
             if self.layout.show_samples {
                 let samples = if of.samples == 0 { String::new() } else { thousands(of.samples) };
@@ -144,8 +156,12 @@ impl<'a> Page<'a> {
 
     /// The columns without anything in them.
     fn no_costs(&self) -> String {
-        let one = 14 + if self.layout.show_samples { 10 } else { 0 };
-        " ".repeat(one * self.events.len())
+        " ".repeat((self.column() + 2) * self.events.len())
+    }
+
+    /// Columns of an event's costs.
+    fn column(&self) -> usize {
+        12 + if self.layout.show_period { 16 } else { 0 } + if self.layout.show_samples { 10 } else { 0 }
     }
 
     fn headings(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -154,7 +170,7 @@ impl<'a> Page<'a> {
         }
         let mut line = String::new();
         for event in self.events.iter().map(|at| &self.listing.events[*at]) {
-            let most = if self.layout.show_samples { 22 } else { 12 };
+            let most = self.column();
             let name: String = clean(&event.name).chars().take(most).collect();
             line.push_str(&format!("{name:>most$}  "));
         }
@@ -213,7 +229,7 @@ impl<'a> Page<'a> {
     }
 
     /// The stretch of so many rows that costs most.
-    fn window<'v>(&self, count: usize, values: impl Fn(usize) -> &'v [Value]) -> Range<usize> {
+    pub(super) fn window<'v>(&self, count: usize, values: impl Fn(usize) -> &'v [Value]) -> Range<usize> {
         let Some(&event) = self.events.first().filter(|_| self.layout.rows < count) else { return 0..count };
         let period = |at: usize| values(at).get(event).map_or(0, |value| u128::from(value.period));
         let size = self.layout.rows;
@@ -297,33 +313,33 @@ impl<'a> Page<'a> {
         }
         Ok(())
     }
-
-    fn notes(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out)?;
-        if let Some(from) = &self.listing.bytes_from {
-            writeln!(out, "  Instructions from {}.", clean(from))?;
-        }
-        for event in self.events.iter().map(|at| &self.listing.events[*at]) {
-            if let Some(words) = skid(event) {
-                writeln!(out, "  {}: {words}", clean(&event.name))?;
-            }
-        }
-        for note in &self.listing.notes {
-            writeln!(out, "  {}", clean(&note.text))?;
-            if let Some(remedy) = &note.remedy {
-                writeln!(out, "    try: {}", clean(remedy))?;
-            }
-        }
-        writeln!(out)
-    }
 }
 
-fn is_code(row: &Row) -> bool {
+/// What to know about a listing.
+pub(super) fn notes(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
+    if let Some(from) = &page.listing.bytes_from {
+        writeln!(out, "  Instructions from {}.", clean(from))?;
+    }
+    for event in page.events.iter().map(|at| &page.listing.events[*at]) {
+        if let Some(words) = skid(event) {
+            writeln!(out, "  {}: {words}", clean(&event.name))?;
+        }
+    }
+    for note in &page.listing.notes {
+        writeln!(out, "  {}", clean(&note.text))?;
+        if let Some(remedy) = &note.remedy {
+            writeln!(out, "    try: {}", clean(remedy))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn is_code(row: &Row) -> bool {
     matches!(row.kind, Kind::Instruction(_) | Kind::Address(_))
 }
 
 /// The number of a line, with its file where that is wanted.
-fn place(listing: &Listing, layout: &Layout, file: usize, line: u32) -> String {
+pub(super) fn place(listing: &Listing, layout: &Layout, file: usize, line: u32) -> String {
     match listing.files.get(file).filter(|_| layout.file_names) {
         Some(file) => format!("{}:{line}", file_name(&file.path, layout.full_paths)),
         None => line.to_string(),
@@ -351,7 +367,7 @@ fn skid(event: &Event) -> Option<&'static str> {
     }
 }
 
-fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+pub(super) fn trust(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
     if facts.left_out > 0 {
         writeln!(
             out,

@@ -17,12 +17,11 @@ const PERF: &str = include_str!("perf-options.txt");
 /// Options that have no answer yet, by command: the list must become empty.
 #[rustfmt::skip]
 const NOT_YET: &[(&str, &str)] = &[
-    ("annotate", "--addr2line --code-with-type --data-type --demangle --demangle-kernel --group --ignore-vmlinux --insn-stat --itrace --objdump --prefix --prefix-strip --show-total-period --skip-empty --skip-missing --stdio-color --stdio2 --tui --type-stat --dump-raw-trace --force --modules --verbose"),
     ("buildid-cache", "--debuginfod --target-ns --missing --purge-all --add --force --kcore --list --purge --remove --update --verbose"),
     ("buildid-list", "--kernel-maps"),
     ("config", "--system --user --list"),
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
-    ("diff", "--cycles-hist --stream --dump-raw-trace --force --modules --verbose"),
+    ("diff", "--cycles-hist --stream"),
     ("help", "--all --info --man --web"),
     ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
     ("kallsyms", "--verbose"),
@@ -32,7 +31,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),
     ("stat", "--affinity --cputype --filter --hybrid-merge --iostat --metric-no-group --metric-no-merge --metric-no-threshold --per-cache --per-cluster --percore-show-thread --pmu-filter --record-tpebs --smi-cost --td-level --tpebs-mode --transaction"),
     ("stat report", "--per-cache --per-cluster --per-core --per-die --per-node --per-socket --per-thread --no-aggr --input"),
-    ("top", "--addr2line --all-cgroups --asm-raw --branch-history --demangle-kernel --fields --force --group-sort-idx --ignore-callees --ignore-vmlinux --namespaces --no-bpf-event --num-thread-synthesize --objdump --overwrite --percentage --prefix --prefix-strip --proc-map-timeout --raw-trace --show-on-off-events --source --stitch-lbr --switch-off --switch-on --sym-annotate --dump-symtab --hierarchy --disassembler-style --branch-any --count-filter --branch-filter --realtime --column-widths"),
+    ("top", "--all-cgroups --asm-raw --branch-history --fields --force --group-sort-idx --ignore-callees --ignore-vmlinux --namespaces --no-bpf-event --num-thread-synthesize --objdump --overwrite --percentage --prefix --prefix-strip --proc-map-timeout --raw-trace --show-on-off-events --source --stitch-lbr --switch-off --switch-on --sym-annotate --dump-symtab --hierarchy --disassembler-style --branch-any --count-filter --branch-filter --realtime --column-widths"),
 ];
 
 /// An option of perf's, of one of its commands: `stat record`, `-f, --force`.

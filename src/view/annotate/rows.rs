@@ -1,0 +1,159 @@
+//! Listings as perf writes them, for `grep` and `awk`: one row an instruction, a table an event (or a group of
+//! events). What pmc says besides is a comment.
+//!
+//! ```text
+//!  Percent |\tSource code & Disassembly of prog for cpu-clock (1234 samples, percent: local period)
+//! ---------------------------------------------------------------------------------------------------
+//!          : 12   for (int i = 0; i < n; i++)
+//!    12.34 :   1150:   add    %eax, sum
+//! ```
+
+use std::io::{self, Write};
+
+use super::text::{PLAIN, Page, is_code, notes, place, trust};
+use super::{Facts, Layout, operands, source_line};
+use crate::profile::annotate::{Basis, Kind, Listing, Row, Value};
+use crate::text::{clean, hex};
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    listings: &[Listing],
+    facts: &Facts,
+    layout: &Layout,
+) -> io::Result<()> {
+    for listing in listings {
+        let mut page = Page::new(listing, layout);
+        let sampled = std::mem::take(&mut page.events);
+        for events in tables(listing, layout, &sampled) {
+            page.events = events;
+            table(out, &page)?;
+        }
+        page.events = sampled;
+        let mut said = Vec::new();
+        notes(&mut said, &page)?;
+        comments(out, &said)?;
+    }
+    let mut said = Vec::new();
+    if listings.is_empty() {
+        writeln!(said, "No function with samples.")?;
+    }
+    trust(&mut said, facts)?;
+    comments(out, &said)
+}
+
+/// Lines as comments.
+fn comments(out: &mut dyn Write, said: &[u8]) -> io::Result<()> {
+    let said = String::from_utf8_lossy(said);
+    said.lines().filter(|line| !line.is_empty()).try_for_each(|line| writeln!(out, "# {}", line.trim_start()))
+}
+
+/// Which events stand side by side.
+fn tables(listing: &Listing, layout: &Layout, events: &[usize]) -> Vec<Vec<usize>> {
+    if layout.group {
+        return vec![events.to_vec()];
+    }
+    let leader = |event: usize| listing.events.get(event).map_or(event, |event| event.leader);
+    events.chunk_by(|a, b| leader(*a) == leader(*b)).map(<[usize]>::to_vec).collect()
+}
+
+fn table(out: &mut dyn Write, page: &Page<'_>) -> io::Result<()> {
+    let Page { listing, layout, .. } = page;
+    let named: Vec<_> = page.events.iter().filter_map(|at| listing.events.get(*at)).collect();
+    let names: Vec<_> = named.iter().map(|event| clean(&event.name)).collect();
+    let module = if layout.full_paths { &listing.path } else { &listing.dso };
+    let heading = match (layout.show_period, layout.show_samples) {
+        (true, _) => "Period",
+        (_, true) => "Samples",
+        _ => "Percent",
+    };
+    let basis = match layout.basis {
+        Basis::LocalPeriod => "local period",
+        Basis::LocalHits => "local hits",
+        Basis::GlobalPeriod => "global period",
+        Basis::GlobalHits => "global hits",
+    };
+    let title = format!(
+        "Source code & Disassembly of {} for {} ({} samples, percent: {basis})",
+        clean(module),
+        names.join(", "),
+        named.first().map_or(0, |event| event.own.samples)
+    );
+    let wide = column(layout) * named.len();
+    writeln!(out, " {heading:<rest$} |\t{title}", rest = wide - 1)?;
+    writeln!(out, "{}", "-".repeat(wide + 10 + title.len()))?;
+    writeln!(out, "{:wide$} :      {:016x} <{}>:", "", listing.start, clean(&listing.symbol))?;
+    if !layout.instructions {
+        return lines(out, page, wide);
+    }
+    let rows = &listing.rows;
+    let window = page.window(rows.len(), |at| if is_code(&rows[at]) { &rows[at].values } else { &[] });
+    rows[window].iter().try_for_each(|row| self::row(out, page, row, wide))
+}
+
+/// Columns of a number.
+fn column(layout: &Layout) -> usize {
+    if layout.show_period { 12 } else { 8 }
+}
+
+fn row(out: &mut dyn Write, page: &Page<'_>, row: &Row, wide: usize) -> io::Result<()> {
+    let Page { listing, layout, .. } = page;
+    match &row.kind {
+        Kind::Function { .. } | Kind::Source { .. } if !layout.source => Ok(()),
+        Kind::Function { name, .. } => writeln!(out, "{:wide$} :      {}():", "", clean(name)),
+        Kind::Source { file, line, .. } => {
+            let text = listing.text(*file, *line).map(source_line).unwrap_or_default();
+            let place = place(listing, layout, *file, *line);
+            writeln!(out, "{:wide$} : {}", "", format!("{place:<4} {text}").trim_end())
+        }
+        Kind::Instruction(instruction) => {
+            let bytes = match page.bytes {
+                0 => String::new(),
+                wide => format!("{:<wide$} ", hex(&instruction.bytes, " ")),
+            };
+            let code = format!("{:<6} {}", instruction.mnemonic, operands(listing, instruction));
+            let costs = costs(page, |event| row.value(event));
+            writeln!(out, "{costs} :   {:x}:   {bytes}{}", instruction.address, code.trim_end())
+        }
+        Kind::Address(address) => {
+            writeln!(out, "{} :   {address:x}:   ?", costs(page, |event| row.value(event)))
+        }
+    }
+}
+
+/// Source alone, a row a line.
+fn lines(out: &mut dyn Write, page: &Page<'_>, wide: usize) -> io::Result<()> {
+    let Page { listing, layout, .. } = page;
+    let lines = &listing.lines;
+    let mut file = None;
+    for line in &lines[page.window(lines.len(), |at| &lines[at].values)] {
+        if file != Some(line.file) {
+            let path = listing.files.get(line.file).map_or("", |file| &file.path);
+            writeln!(out, "{:wide$} :      {}", "", clean(path))?;
+            file = Some(line.file);
+        }
+        let place = place(listing, layout, line.file, line.line);
+        let text = listing.text(line.file, line.line).map(source_line).unwrap_or_default();
+        let row = format!("{} : {place:<4} {text}", costs(page, |event| line.value(event)));
+        writeln!(out, "{}", row.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The numbers of a row, one an event.
+fn costs(page: &Page<'_>, value: impl Fn(usize) -> Value) -> String {
+    let (layout, wide) = (page.layout, column(page.layout));
+    let mut text = String::new();
+    for at in &page.events {
+        let of = value(*at);
+        let (share, _) = page.listing.share(*at, &of, layout.basis);
+        let number = match (layout.show_period, layout.show_samples) {
+            (true, _) => of.period.to_string(),
+            (_, true) => of.samples.to_string(),
+            _ => format!("{:.2}", share * 100.0),
+        };
+        let colour = page.colour(share);
+        let plain = if colour.is_empty() { "" } else { PLAIN };
+        text += &format!("{colour}{number:>wide$}{plain}");
+    }
+    text
+}
