@@ -13,6 +13,7 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Filter, Order, Query};
 use crate::session::samples::SampleAttribute;
 use crate::symbol::Depth;
+use crate::symbol::source_text::SourceFolders;
 use crate::text::{clean, nearest};
 use crate::view::export::{Detail, Format};
 use crate::view::report::Layout;
@@ -126,7 +127,11 @@ impl Plan {
                 limit: LEAST_CODE,
                 options: ListingOptions {
                     with_source: true,
-                    symfs: typed.symbol_files.symfs.clone(),
+                    folders: SourceFolders {
+                        symfs: typed.symbol_files.symfs.clone(),
+                        ..SourceFolders::default()
+                    },
+                    raw_names: typed.stacks.no_demangle,
                     ..ListingOptions::default()
                 },
                 ..AnnotationRequest::default()
