@@ -35,6 +35,8 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time go
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Write a recording in a form that other programs and people read'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
@@ -329,12 +331,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Lea
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Only functions with this in their names' -r
@@ -366,10 +368,14 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s b -l branch-stack -d 'Each branch of the recorded branch stacks counts once (default where there are some)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'Count samples, not their branches'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
@@ -379,10 +385,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
@@ -628,6 +630,65 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'The file to write; its ending names the format; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -d 'Only this event [default: all where the format has room for them, else the first]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l diff -d 'Show what is different from this recording (svg)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s c -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s S -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l symbol-filter -d 'Only functions with this in their names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l ignore-callees -d 'What these functions called counts as their own' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s o -l output -d 'The file to write; its ending names the format; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -d 'Only this event [default: all where the format has room for them, else the first]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l diff -d 'Show what is different from this recording (svg)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s c -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s S -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symbol-filter -d 'Only functions with this in their names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l ignore-callees -d 'What these functions called counts as their own' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show what the kernel was asked for: every field of each event\'s attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show frequency or period'
@@ -664,22 +725,24 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "export" -d 'Write a recording in a form that other programs and people read'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -728,6 +791,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pm
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
@@ -736,6 +801,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -x -a '(__pmc_n
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
@@ -744,3 +811,5 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -x -a '(__pmc_n
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
