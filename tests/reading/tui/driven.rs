@@ -301,8 +301,8 @@ fn a_recording_is_walked_through() {
     assert!(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() > 10, "{folded}");
     let mode = std::fs::metadata(lab.path("pmc-view.folded")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    terminal.press(&["x"]);
-    terminal.run("");
+    terminal.press(&["x", "C-w"]);
+    terminal.run("folded");
     terminal.wait("File exists");
     terminal.press(&["x", "C-u"]);
     terminal.run("view.json");
