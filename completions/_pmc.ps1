@@ -11,7 +11,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $devices = '/sys/bus/event_source/devices'
     $head = ''
     $found = switch -CaseSensitive ("$($words[1]):$option") {
-        { $_ -cin @('stat:-e', 'stat:--event', 'stat-record:-e', 'stat-record:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event') } {
+        { $_ -cin @('stat:-e', 'stat:--event', 'stat-record:-e', 'stat-record:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event', 'export:-e', 'export:--event', 'flamegraph:-e', 'flamegraph:--event') } {
             # A pmu/terms/ that is closed is behind us.
             $list = $wordToComplete
             if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
@@ -26,11 +26,11 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'stat-record:-p', 'stat-record:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid') } {
+        { $_ -cin @('stat:-p', 'stat:--pid', 'stat-record:-p', 'stat-record:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid', 'export:--pid', 'flamegraph:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
-        { $_ -cin @('stat:-t', 'stat:--tid', 'stat-record:-t', 'stat-record:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'top:-t', 'top:--tid', 'annotate:--tid', 'diff:--tid', 'script:--tid') } {
+        { $_ -cin @('stat:-t', 'stat:--tid', 'stat-record:-t', 'stat-record:--tid', 'record:-t', 'record:--tid', 'report:--tid', 'top:-t', 'top:--tid', 'annotate:--tid', 'diff:--tid', 'script:--tid', 'export:--tid', 'flamegraph:--tid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc/*/task/* -Name -ErrorAction Ignore | ForEach-Object { Split-Path $_ -Leaf } | Where-Object { $_ -match '^\d+$' }
         }
@@ -71,6 +71,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
             [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a recording in a form that other programs and people read')
+            [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
             [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
@@ -467,7 +469,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--percentage', '--percentage', [CompletionResultType]::ParameterName, 'Percentages of all samples (absolute) or of those that the filters left (relative)')
             [CompletionResult]::new('--max-rows', '--max-rows', [CompletionResultType]::ParameterName, 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]')
             [CompletionResult]::new('--top', '--top', [CompletionResultType]::ParameterName, 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]')
-            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Longest call chain; what lies further out is left out')
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only threads with these names')
             [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
             [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
@@ -475,6 +476,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
             [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
             [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Longest call chain; what lies further out is left out')
             [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
             [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
             [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Only these functions')
@@ -520,11 +522,15 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--show-total-period', '--show-total-period', [CompletionResultType]::ParameterName, 'Show the sum of periods')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
+            [CompletionResult]::new('--exclude-other', '--exclude-other', [CompletionResultType]::ParameterName, 'Only samples with such a parent')
+            [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions and lines (default)')
+            [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
+            [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'Names as people write them (default)')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Each branch of the recorded branch stacks counts once (default where there are some)')
             [CompletionResult]::new('--branch-stack', '--branch-stack', [CompletionResultType]::ParameterName, 'Each branch of the recorded branch stacks counts once (default where there are some)')
             [CompletionResult]::new('--no-branch-stack', '--no-branch-stack', [CompletionResultType]::ParameterName, 'Count samples, not their branches')
             [CompletionResult]::new('--mem-mode', '--mem-mode', [CompletionResultType]::ParameterName, 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys')
-            [CompletionResult]::new('--exclude-other', '--exclude-other', [CompletionResultType]::ParameterName, 'Only samples with such a parent')
             [CompletionResult]::new('--latency', '--latency', [CompletionResultType]::ParameterName, 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)')
             [CompletionResult]::new('--ns', '--ns', [CompletionResultType]::ParameterName, 'Times to the nanosecond')
             [CompletionResult]::new('--header', '--header', [CompletionResultType]::ParameterName, 'Show what the recording says of itself first')
@@ -536,10 +542,6 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--mmaps', '--mmaps', [CompletionResultType]::ParameterName, 'Show the processes and threads with what they had mapped, and nothing else')
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'Show what each thread''s counters said at its end, too (pmc record -s)')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Show what each thread''s counters said at its end, too (pmc record -s)')
-            [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions and lines (default)')
-            [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
-            [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'Names as people write them (default)')
-            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--full-names', '--full-names', [CompletionResultType]::ParameterName, 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns')
             [CompletionResult]::new('--full-source-path', '--full-source-path', [CompletionResultType]::ParameterName, 'Paths of source files in full')
             [CompletionResult]::new('--raw-trace', '--raw-trace', [CompletionResultType]::ParameterName, 'Tracepoints'' fields one by one, not as their format prints them')
@@ -883,6 +885,96 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
+        'pmc;export' {
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv')
+            [CompletionResult]::new('--type', '--type', [CompletionResultType]::ParameterName, 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv')
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
+            [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show what is different from this recording (svg)')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Only these threads')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Longest call chain; what lies further out is left out')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--symbols', '--symbols', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--symbol-filter', '--symbol-filter', [CompletionResultType]::ParameterName, 'Only functions with this in their names')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sort by the innermost function that this pattern finds, too')
+            [CompletionResult]::new('--parent', '--parent', [CompletionResultType]::ParameterName, 'Sort by the innermost function that this pattern finds, too')
+            [CompletionResult]::new('--ignore-callees', '--ignore-callees', [CompletionResultType]::ParameterName, 'What these functions called counts as their own')
+            [CompletionResult]::new('--socket-filter', '--socket-filter', [CompletionResultType]::ParameterName, 'Only samples of this socket''s CPUs')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine, for programs and sources')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
+            [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
+            [CompletionResult]::new('--exclude-other', '--exclude-other', [CompletionResultType]::ParameterName, 'Only samples with such a parent')
+            [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions and lines (default)')
+            [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
+            [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'Names as people write them (default)')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;flamegraph' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The file to write; its ending names the format; `-` is standard output')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Only this event [default: all where the format has room for them, else the first]')
+            [CompletionResult]::new('--diff', '--diff', [CompletionResultType]::ParameterName, 'Show what is different from this recording (svg)')
+            [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--comms', '--comms', [CompletionResultType]::ParameterName, 'Only threads with these names')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Only these processes')
+            [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Only these threads')
+            [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Only samples of these CPUs, such as 0-3,8')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%')
+            [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Longest call chain; what lies further out is left out')
+            [CompletionResult]::new('-d', '-d', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('--dsos', '--dsos', [CompletionResultType]::ParameterName, 'Only these programs and libraries')
+            [CompletionResult]::new('-S', '-S ', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--symbols', '--symbols', [CompletionResultType]::ParameterName, 'Only these functions')
+            [CompletionResult]::new('--symbol-filter', '--symbol-filter', [CompletionResultType]::ParameterName, 'Only functions with this in their names')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sort by the innermost function that this pattern finds, too')
+            [CompletionResult]::new('--parent', '--parent', [CompletionResultType]::ParameterName, 'Sort by the innermost function that this pattern finds, too')
+            [CompletionResult]::new('--ignore-callees', '--ignore-callees', [CompletionResultType]::ParameterName, 'What these functions called counts as their own')
+            [CompletionResult]::new('--socket-filter', '--socket-filter', [CompletionResultType]::ParameterName, 'Only samples of this socket''s CPUs')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'A folder that stands for / of the recorded machine, for programs and sources')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
+            [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
+            [CompletionResult]::new('--exclude-other', '--exclude-other', [CompletionResultType]::ParameterName, 'Only samples with such a parent')
+            [CompletionResult]::new('--inline', '--inline', [CompletionResultType]::ParameterName, 'Find inlined functions and lines (default)')
+            [CompletionResult]::new('--no-inline', '--no-inline', [CompletionResultType]::ParameterName, 'Names from symbol tables only')
+            [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'Names as people write them (default)')
+            [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
+            [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;evlist' {
             [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The same')
             [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The same')
@@ -1023,6 +1115,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('annotate', 'annotate', [CompletionResultType]::ParameterValue, 'Show what each instruction and source line of a function cost')
             [CompletionResult]::new('diff', 'diff', [CompletionResultType]::ParameterValue, 'Compare recordings, and tell differences from noise')
             [CompletionResult]::new('script', 'script', [CompletionResultType]::ParameterValue, 'Print the samples of a recording one by one')
+            [CompletionResult]::new('export', 'export', [CompletionResultType]::ParameterValue, 'Write a recording in a form that other programs and people read')
+            [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
             [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
@@ -1061,6 +1155,12 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help;script' {
+            break
+        }
+        'pmc;help;export' {
+            break
+        }
+        'pmc;help;flamegraph' {
             break
         }
         'pmc;help;evlist' {

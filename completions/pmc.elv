@@ -32,6 +32,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand annotate 'Show what each instruction and source line of a function cost'
             cand diff 'Compare recordings, and tell differences from noise'
             cand script 'Print the samples of a recording one by one'
+            cand export 'Write a recording in a form that other programs and people read'
+            cand flamegraph 'Draw a flame graph of a recording'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
             cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
@@ -423,7 +425,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --percentage 'Percentages of all samples (absolute) or of those that the filters left (relative)'
             cand --max-rows 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]'
             cand --top 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]'
-            cand --max-stack 'Longest call chain; what lies further out is left out'
             cand -c 'Only threads with these names'
             cand --comms 'Only threads with these names'
             cand --pid 'Only these processes'
@@ -431,6 +432,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -C 'Only samples of these CPUs, such as 0-3,8'
             cand --cpu 'Only samples of these CPUs, such as 0-3,8'
             cand --time 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%'
+            cand --max-stack 'Longest call chain; what lies further out is left out'
             cand -d 'Only these programs and libraries'
             cand --dsos 'Only these programs and libraries'
             cand -S 'Only these functions'
@@ -476,11 +478,15 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --show-total-period 'Show the sum of periods'
             cand -U 'Only functions whose names were found'
             cand --hide-unresolved 'Only functions whose names were found'
+            cand --exclude-other 'Only samples with such a parent'
+            cand --inline 'Find inlined functions and lines (default)'
+            cand --no-inline 'Names from symbol tables only'
+            cand --demangle 'Names as people write them (default)'
+            cand --no-demangle 'Names as the compiler wrote them'
             cand -b 'Each branch of the recorded branch stacks counts once (default where there are some)'
             cand --branch-stack 'Each branch of the recorded branch stacks counts once (default where there are some)'
             cand --no-branch-stack 'Count samples, not their branches'
             cand --mem-mode 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
-            cand --exclude-other 'Only samples with such a parent'
             cand --latency 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
             cand --ns 'Times to the nanosecond'
             cand --header 'Show what the recording says of itself first'
@@ -492,10 +498,6 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --mmaps 'Show the processes and threads with what they had mapped, and nothing else'
             cand -T 'Show what each thread''s counters said at its end, too (pmc record -s)'
             cand --threads 'Show what each thread''s counters said at its end, too (pmc record -s)'
-            cand --inline 'Find inlined functions and lines (default)'
-            cand --no-inline 'Names from symbol tables only'
-            cand --demangle 'Names as people write them (default)'
-            cand --no-demangle 'Names as the compiler wrote them'
             cand --full-names 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
             cand --full-source-path 'Paths of source files in full'
             cand --raw-trace 'Tracepoints'' fields one by one, not as their format prints them'
@@ -834,6 +836,94 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -h 'Print help'
             cand --help 'Print help'
         }
+        &'pmc;export'= {
+            cand --format 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv'
+            cand --type 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv'
+            cand -i 'The recording'
+            cand --input 'The recording'
+            cand -o 'The file to write; its ending names the format; `-` is standard output'
+            cand --output 'The file to write; its ending names the format; `-` is standard output'
+            cand -e 'Only this event [default: all where the format has room for them, else the first]'
+            cand --event 'Only this event [default: all where the format has room for them, else the first]'
+            cand --diff 'Show what is different from this recording (svg)'
+            cand -c 'Only threads with these names'
+            cand --comms 'Only threads with these names'
+            cand --pid 'Only these processes'
+            cand --tid 'Only these threads'
+            cand -C 'Only samples of these CPUs, such as 0-3,8'
+            cand --cpu 'Only samples of these CPUs, such as 0-3,8'
+            cand --time 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%'
+            cand --max-stack 'Longest call chain; what lies further out is left out'
+            cand -d 'Only these programs and libraries'
+            cand --dsos 'Only these programs and libraries'
+            cand -S 'Only these functions'
+            cand --symbols 'Only these functions'
+            cand --symbol-filter 'Only functions with this in their names'
+            cand -p 'Sort by the innermost function that this pattern finds, too'
+            cand --parent 'Sort by the innermost function that this pattern finds, too'
+            cand --ignore-callees 'What these functions called counts as their own'
+            cand --socket-filter 'Only samples of this socket''s CPUs'
+            cand --symfs 'A folder that stands for / of the recorded machine, for programs and sources'
+            cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
+            cand -k 'The recorded kernel''s file with symbols'
+            cand --vmlinux 'The recorded kernel''s file with symbols'
+            cand -U 'Only functions whose names were found'
+            cand --hide-unresolved 'Only functions whose names were found'
+            cand --exclude-other 'Only samples with such a parent'
+            cand --inline 'Find inlined functions and lines (default)'
+            cand --no-inline 'Names from symbol tables only'
+            cand --demangle 'Names as people write them (default)'
+            cand --no-demangle 'Names as the compiler wrote them'
+            cand --no-cache 'Do not keep results for the next time'
+            cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
+            cand -q 'Do not say what is not an error'
+            cand --quiet 'Do not say what is not an error'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;flamegraph'= {
+            cand -i 'The recording'
+            cand --input 'The recording'
+            cand -o 'The file to write; its ending names the format; `-` is standard output'
+            cand --output 'The file to write; its ending names the format; `-` is standard output'
+            cand -e 'Only this event [default: all where the format has room for them, else the first]'
+            cand --event 'Only this event [default: all where the format has room for them, else the first]'
+            cand --diff 'Show what is different from this recording (svg)'
+            cand -c 'Only threads with these names'
+            cand --comms 'Only threads with these names'
+            cand --pid 'Only these processes'
+            cand --tid 'Only these threads'
+            cand -C 'Only samples of these CPUs, such as 0-3,8'
+            cand --cpu 'Only samples of these CPUs, such as 0-3,8'
+            cand --time 'Only this time: FROM,TO in seconds of the recording''s clock, or 10%-20%'
+            cand --max-stack 'Longest call chain; what lies further out is left out'
+            cand -d 'Only these programs and libraries'
+            cand --dsos 'Only these programs and libraries'
+            cand -S 'Only these functions'
+            cand --symbols 'Only these functions'
+            cand --symbol-filter 'Only functions with this in their names'
+            cand -p 'Sort by the innermost function that this pattern finds, too'
+            cand --parent 'Sort by the innermost function that this pattern finds, too'
+            cand --ignore-callees 'What these functions called counts as their own'
+            cand --socket-filter 'Only samples of this socket''s CPUs'
+            cand --symfs 'A folder that stands for / of the recorded machine, for programs and sources'
+            cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
+            cand -k 'The recorded kernel''s file with symbols'
+            cand --vmlinux 'The recorded kernel''s file with symbols'
+            cand -U 'Only functions whose names were found'
+            cand --hide-unresolved 'Only functions whose names were found'
+            cand --exclude-other 'Only samples with such a parent'
+            cand --inline 'Find inlined functions and lines (default)'
+            cand --no-inline 'Names from symbol tables only'
+            cand --demangle 'Names as people write them (default)'
+            cand --no-demangle 'Names as the compiler wrote them'
+            cand --no-cache 'Do not keep results for the next time'
+            cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
+            cand -q 'Do not say what is not an error'
+            cand --quiet 'Do not say what is not an error'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;evlist'= {
             cand -i 'The same'
             cand --input 'The same'
@@ -964,6 +1054,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand annotate 'Show what each instruction and source line of a function cost'
             cand diff 'Compare recordings, and tell differences from noise'
             cand script 'Print the samples of a recording one by one'
+            cand export 'Write a recording in a form that other programs and people read'
+            cand flamegraph 'Draw a flame graph of a recording'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
             cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
@@ -993,6 +1085,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;help;diff'= {
         }
         &'pmc;help;script'= {
+        }
+        &'pmc;help;export'= {
+        }
+        &'pmc;help;flamegraph'= {
         }
         &'pmc;help;evlist'= {
         }
@@ -1056,11 +1152,11 @@ fn pmc-numbers {|list @folders|
 }
 
 fn pmc-value {|pmc key list|
-    if (has-value ['stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event'] $key) {
+    if (has-value ['stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event' 'export:-e' 'export:--event' 'flamegraph:-e' 'flamegraph:--event'] $key) {
         pmc-events $pmc $list
-    } elif (has-value ['stat:-p' 'stat:--pid' 'stat-record:-p' 'stat-record:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid'] $key) {
+    } elif (has-value ['stat:-p' 'stat:--pid' 'stat-record:-p' 'stat-record:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid' 'export:--pid' 'flamegraph:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
-    } elif (has-value ['stat:-t' 'stat:--tid' 'stat-record:-t' 'stat-record:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'top:-t' 'top:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid'] $key) {
+    } elif (has-value ['stat:-t' 'stat:--tid' 'stat-record:-t' 'stat-record:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'top:-t' 'top:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid' 'export:--tid' 'flamegraph:--tid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]
     }
 }

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pmc_global_optspecs
-    string join \n buildid-dir= h/help V/version
+    string join \n h/help V/version
 end
 
 function __fish_pmc_needs_command
@@ -24,28 +24,30 @@ function __fish_pmc_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time goes right now'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Write a recording in a form that other programs and people read'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Pack up the files that a recording\'s names come from'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show where symbols of the running kernel lie'
-complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change perf\'s settings, as far as pmc heeds them'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
@@ -53,20 +55,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count ever
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -d 'Run this shell command before each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell command after each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: end after this many intervals' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
@@ -74,35 +69,160 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count everything on all CPUs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-kernel -d 'Count in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show every run\'s time as a table'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cluster -d 'A row for each cluster of cores'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s c -l no-scale -d 'Show raw counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l summary -d 'With -I: print the totals at the end too'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l affinity
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l hybrid-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l record-tpebs
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l percore-show-thread
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Count in these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pre -d 'Run this shell command before each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l post -d 'Run this shell command after each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-count -d 'With -I: end after this many intervals' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
+check\t''
+require\t''
+yield\t''
+off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s o -l output -d 'Write the counts into this file; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Count everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-user -d 'Count in user mode only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-kernel -d 'Count in the kernel only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -r: show every run\'s time as a table'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cluster -d 'A row for each cluster of cores'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l affinity
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l hybrid-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l record-tpebs
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thread
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cluster -d 'A row for each cluster of cores'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
@@ -178,6 +298,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-cpu -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s R -l raw-samples -d 'Record the raw data of all events that have some'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s b -l branch-any -d 'Record taken branches'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-events -d 'Record context switches'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l latency -d 'Record what report needs for shares of time by the clock: when each thread ran'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l namespaces -d 'Record namespaces'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-cgroups -d 'Record cgroups'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record in user mode only'
@@ -185,9 +306,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Accepted for perf\'s sake: pmc keeps no cache of recorded files'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
@@ -201,27 +321,29 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds one to the usual' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds one to the usual' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -d 'Only these threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s d -l dsos -d 'Only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s S -l symbols -d 'Only these functions' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Only functions with this in their names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-callees -d 'What these functions called counts as their own' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l parallelism -d 'Only samples taken while so many threads ran, such as 1 or 1-2,8 (pmc record --latency)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
@@ -246,10 +368,15 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s b -l branch-stack -d 'Each branch of the recorded branch stacks counts once (default where there are some)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'Count samples, not their branches'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
@@ -258,10 +385,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-inline -d 'Names from symbol tables only'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle -d 'Names as people write them (default)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
@@ -319,6 +442,8 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l addr2line -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains (by frame pointers)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample everything on all CPUs (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample children that the processes start'
@@ -337,6 +462,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l tui -d 'Take the whole s
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON object a line, one each interval, with all rows'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s s -l symbol -d 'The function' -r
@@ -359,11 +486,22 @@ hits-global\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l max-rows -d 'Rows of each function, around its hottest; 0 shows all' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-style -d 'How x86 instructions are written: att or intel' -r -f -a "att\t''
 intel\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix -d 'A folder that stands for the first folders of sources\' paths; --prefix-strip says for how many' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix-strip -d 'Leave out so many folders from the beginning of sources\' paths' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -d 'Whether text has colours: always, never, or auto, on a terminal' -r -f -a "always\t''
+never\t''
+auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l data-type -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s n -l show-nr-samples -d 'Show the number of samples too (in rows: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l show-total-period -d 'Show the sum of periods too (in rows: instead of percentages)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-missing -d 'Leave out functions whose instructions are not to be had'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l asm-raw -d 'Show the bytes of instructions'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-asm-raw -d 'Do not show the bytes of instructions (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source -d 'Show source lines between the instructions (default)'
@@ -371,11 +509,26 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-source -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l source-only -d 'Only source lines'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s l -l print-line -d 'Write the file\'s name before each line\'s number'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s P -l full-paths -d 'Do not shorten paths of source files'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l group -d 'In rows, show all events side by side, not only those of a recorded group'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tui -d 'Take the whole screen (the default on a terminal)'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a pipe rows in perf\'s form, which awk takes'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing to a pipe too, with arrows and the error of each percentage'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s D -l dump-raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l code-with-type
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l insn-stat
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l type-stat
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l skip-empty
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s s -l sort -d 'Tell rows apart by these: dso, sym, srcline, srcfile, comm, pid, tid, cpu and the other keys of pmc report' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s c -l compute -d 'What is computed: delta, delta-abs, ratio, or wdiff:W1,W2' -r
@@ -406,6 +559,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not kee
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only' -r
@@ -473,6 +630,65 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s o -l output -d 'The file to write; its ending names the format; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -d 'Only this event [default: all where the format has room for them, else the first]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l diff -d 'Show what is different from this recording (svg)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s c -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s S -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l symbol-filter -d 'Only functions with this in their names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l ignore-callees -d 'What these functions called counts as their own' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s o -l output -d 'The file to write; its ending names the format; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -d 'Only this event [default: all where the format has room for them, else the first]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l diff -d 'Show what is different from this recording (svg)' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s c -l comms -d 'Only threads with these names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l pid -d 'Only these processes' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l tid -d 'Only these threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s C -l cpu -d 'Only samples of these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l time -d 'Only this time: FROM,TO in seconds of the recording\'s clock, or 10%-20%' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s d -l dsos -d 'Only these programs and libraries' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s S -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symbol-filter -d 'Only functions with this in their names' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l ignore-callees -d 'What these functions called counts as their own' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Only functions whose names were found'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l inline -d 'Find inlined functions and lines (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-inline -d 'Names from symbol tables only'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l demangle -d 'Names as people write them (default)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-demangle -d 'Names as the compiler wrote them'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-cache -d 'Do not keep results for the next time'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Do not say what is not an error'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s v -l verbose -d 'Show what the kernel was asked for: every field of each event\'s attr'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s F -l freq -d 'Show frequency or period'
@@ -483,36 +699,19 @@ complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print h
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'Only files that samples lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'The running kernel\'s build-id'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s m -l kernel-maps -d 'The running kernel and its modules, with their build-ids and where they lie'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Keep these files' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove what has the build-ids of these files' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s p -l purge -d 'Remove all that was kept under these paths, older builds too' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s u -l update -d 'Keep these files anew' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -d 'List the build-ids of a recording that are not kept' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: the files as this process sees them, in its mount namespace' -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too' -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List what is kept'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Say what is done with each file'
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
-complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Leave out the build-ids that stand in this file, one a line' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Pack up the recording, too'
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the cache by build-id'
-complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
-complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand config" -s l -l list -d 'Show everything that is set'
-complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Only /etc/perfconfig'
-complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Only ~/.perfconfig'
-complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Say what the events count (the default; --no-desc for names alone)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not say what the events count'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of events that open here on one line, as perf does for the shells\' completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
@@ -526,24 +725,24 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "archive" -d 'Pack up the files that a recording\'s names come from'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "kallsyms" -d 'Show where symbols of the running kernel lie'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "config" -d 'Show and change perf\'s settings, as far as pmc heeds them'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list buildid-cache archive kallsyms config list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "export" -d 'Write a recording in a form that other programs and people read'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -589,19 +788,28 @@ function __pmc_numbers
 end
 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

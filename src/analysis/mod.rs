@@ -41,7 +41,7 @@ use crate::profile::sampled::quality::Ends;
 use crate::profile::sampled::query::{self, EventTotals, Times};
 use crate::profile::sampled::table::Input;
 use crate::profile::sampled::{
-    Answer, Code, DataQuality, ModuleQuality, Profile, Query, StringTable, callers,
+    Answer, Code, DataQuality, ModuleQuality, Profile, Query, StackProfile, StringTable, callers,
 };
 use crate::record::kind;
 use crate::session::samples::{self, SampleAttribute};
@@ -202,6 +202,11 @@ impl Analysis {
         &self.samples.samples.totals
     }
 
+    /// First and last time of the samples that count, in nanoseconds of the recording's clock.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.samples.samples.span
+    }
+
     /// Number of samples of all events.
     pub fn sample_count(&self) -> u64 {
         self.totals().iter().map(|total| total.samples).sum()
@@ -340,6 +345,19 @@ impl NamedSamples {
             ..answer.profile
         };
         Answer { profile, ..answer }
+    }
+
+    /// What remains of the samples behind a query's filter, stack by stack, for whoever writes them down.
+    pub fn with_stacks<R>(&self, query: &Query, visit: impl FnOnce(&StackProfile<'_>) -> R) -> R {
+        let (words, of) = (self.words(), &*self.samples);
+        let modules = of.session.history.modules();
+        let totals = of.events_totals();
+        visit(&StackProfile::new(&self.input(&words), modules, &totals, query, &self.texts))
+    }
+
+    /// What the data are worth, and what is known of the modules, once that was assessed; nothing else.
+    pub fn quality(&self) -> Profile {
+        Profile { modules: self.modules.clone(), trust: self.trust.clone(), ..Profile::default() }
     }
 
     /// A function's periods in each of these slices of time, among the samples that a query asks for.

@@ -16,7 +16,7 @@ use crate::record::tracepoint::{Format, TracingData};
 use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
-use crate::symbol::Options;
+use crate::symbol::{Depth, Options};
 use crate::text;
 
 /// Length of a slice for the sort key `time` by default, in nanoseconds.
@@ -53,6 +53,8 @@ pub struct AnalysisRequest {
     /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
     /// keys are: a screen filters by them.
     pub facets: bool,
+    /// What rows are told apart by besides `keys`, such as threads and times: an export keeps them.
+    pub apart: Vec<SampleAttribute>,
     /// What names do to the stacks.
     pub stack_changes: StackChanges,
     /// Names are as the compiler wrote them.
@@ -78,6 +80,7 @@ impl AnalysisRequest {
             callers: true,
             max_stack: MAX_STACK,
             facets: false,
+            apart: Vec::new(),
             stack_changes: StackChanges::default(),
             raw_names: false,
             raw_traces: false,
@@ -186,6 +189,12 @@ impl AnalysisRequest {
         !self.counts_branches() && super::has_chains(reader)
     }
 
+    /// How deep names go by default: to inlined functions where there are callers, or lines are shown.
+    pub fn depth(&self, reader: &Reader) -> Depth {
+        let lines = self.keys.iter().any(|key| key.needs_lines());
+        if lines || self.has_chains(reader) { Depth::Inlines } else { Depth::Names }
+    }
+
     /// A question to what this request brings: with its sort keys; without call chains there are neither
     /// totals nor a tree.
     pub fn question(&self, query: &Query, reader: &Reader) -> Query {
@@ -207,6 +216,7 @@ impl AnalysisRequest {
         if self.stack_changes.parent.is_some() && !attributes.contains(&SampleAttribute::Parent) {
             attributes.push(SampleAttribute::Parent);
         }
+        attributes.extend(self.apart.iter().filter(|one| !attributes.contains(one)).collect::<Vec<_>>());
         if self.facets {
             add_facets(&mut attributes, session, self.latency == Latency::Wanted);
         }

@@ -10,6 +10,7 @@ pub mod config;
 pub mod data;
 pub mod diff;
 pub mod evlist;
+pub mod export;
 pub mod info;
 pub mod inject;
 pub mod kallsyms;
@@ -23,6 +24,7 @@ pub mod report;
 pub mod reserve;
 pub mod sample_filter;
 pub mod script;
+pub mod stack_options;
 pub mod stat;
 pub mod symbol_files;
 pub mod top;
@@ -128,6 +130,10 @@ commands! {
     Diff(Box<diff::Diff>) = "diff",
     /// Print the samples of a recording one by one
     Script(Box<script::Script>) = "script",
+    /// Write a recording in a form that other programs and people read
+    Export(Box<export::Export>) = "export",
+    /// Draw a flame graph of a recording
+    Flamegraph(Box<export::Flamegraph>) = "flamegraph",
     /// List the events of a recording
     Evlist(evlist::Evlist) = "evlist",
     /// List the build-ids of the files in a recording

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::sample_filter::SampleFilter;
+use super::stack_options::StackOptions;
 use super::symbol_files::SymbolFiles;
 
 /// Show where the time went: functions by cost, the call tree, and how far both can be trusted.
@@ -74,29 +75,13 @@ pub struct Report {
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub max_rows: Option<usize>,
 
-    /// Longest call chain; what lies further out is left out
-    #[arg(long, value_name = "FRAMES", default_value_t = 127)]
-    pub max_stack: usize,
-
     #[command(flatten)]
     #[allow(missing_docs, reason = "explained there")]
     pub filter: SampleFilter,
 
-    /// Only these programs and libraries
-    #[arg(short = 'd', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub dsos: Vec<String>,
-
-    /// Only these functions
-    #[arg(short = 'S', long, value_name = "NAME,…", value_delimiter = ',')]
-    pub symbols: Vec<String>,
-
-    /// Only functions with this in their names
-    #[arg(long, value_name = "PART")]
-    pub symbol_filter: Option<String>,
-
-    /// Only functions whose names were found
-    #[arg(short = 'U', long)]
-    pub hide_unresolved: bool,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub stacks: StackOptions,
 
     /// Each branch of the recorded branch stacks counts once (default where there are some)
     #[arg(short = 'b', long, overrides_with = "no_branch_stack")]
@@ -109,22 +94,6 @@ pub struct Report {
     /// Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys
     #[arg(long, conflicts_with = "branch_stack")]
     pub mem_mode: bool,
-
-    /// Sort by the innermost function that this pattern finds, too
-    #[arg(short = 'p', long, value_name = "REGEX")]
-    pub parent: Option<String>,
-
-    /// Only samples with such a parent
-    #[arg(long)]
-    pub exclude_other: bool,
-
-    /// What these functions called counts as their own
-    #[arg(long, value_name = "REGEX")]
-    pub ignore_callees: Option<String>,
-
-    /// Only samples of this socket's CPUs
-    #[arg(long, value_name = "NUMBER")]
-    pub socket_filter: Option<u32>,
 
     /// Sort by shares of time by the clock, not of CPU time (pmc record --latency)
     #[arg(long)]
@@ -169,22 +138,6 @@ pub struct Report {
     /// Show what each thread's counters said at its end, too (pmc record -s)
     #[arg(short = 'T', long)]
     pub threads: bool,
-
-    /// Find inlined functions and lines (default)
-    #[arg(long, overrides_with = "no_inline")]
-    pub inline: bool,
-
-    /// Names from symbol tables only
-    #[arg(long)]
-    pub no_inline: bool,
-
-    /// Names as people write them (default)
-    #[arg(long, overrides_with = "no_demangle")]
-    pub demangle: bool,
-
-    /// Names as the compiler wrote them
-    #[arg(long)]
-    pub no_demangle: bool,
 
     /// Names of functions in full: else text leaves template arguments out of names wider than 72 columns
     #[arg(long)]

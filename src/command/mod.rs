@@ -10,6 +10,7 @@ mod config;
 mod data;
 mod diff;
 mod evlist;
+mod export;
 mod info;
 mod inject;
 mod kallsyms;
@@ -154,6 +155,8 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Annotate(typed) => annotate::run(annotate::Plan::new(&typed)?),
         Command::Diff(typed) => diff::run(&diff::Plan::new(&typed)?),
         Command::Script(typed) => script::run(&script::Plan::new(&typed)?),
+        Command::Export(typed) => export::run(&export::Plan::new(&typed.source, typed.format.as_deref())?),
+        Command::Flamegraph(typed) => export::run(&export::Plan::flame_graph(&typed.source)?),
         Command::Evlist(typed) => evlist::run(&evlist::Plan::new(&typed)),
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
         Command::Profile(typed) => {

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::analysis::request::{SampleSelection, TimeSpan};
+use crate::analysis::request::{Pattern, SampleSelection, StackChanges, TimeSpan};
 use crate::cli::sample_filter::SampleFilter;
+use crate::cli::stack_options::StackOptions;
 use crate::cli::symbol_files::SymbolFiles;
 use crate::error::{Error, Result, say};
 use crate::host::cpulist::CpuList;
 use crate::profile::sampled::SortKey;
 use crate::profile::sampled::sort::REFUSED;
+use crate::profile::sampled::table::Only;
 use crate::recording::plan::Delay;
 use crate::symbol::{Debuginfod, Options};
 use crate::sys::standard_input;
@@ -88,6 +90,46 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
         parallelism: None,
     })
 }
+
+/// The same with what the options for stacks say of it.
+///
+/// # Errors
+/// As [`selection`].
+pub(super) fn selection_of_stacks(typed: &SampleFilter, stacks: &StackOptions) -> Result<SampleSelection> {
+    Ok(SampleSelection { socket: stacks.socket_filter, ..selection(typed)? })
+}
+
+/// What perf calls a parent unless it is told: where the kernel is entered.
+const PARENT: &str = "^sys_|^do_page_fault";
+
+/// What names do to the stacks.
+///
+/// # Errors
+/// When a pattern is none.
+pub(super) fn stack_changes(typed: &StackOptions) -> Result<StackChanges> {
+    Ok(StackChanges {
+        ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
+        parent: match (&typed.parent, typed.exclude_other) {
+            (Some(text), _) => Some(Pattern::new(text)?),
+            (None, true) => Some(Pattern::new(PARENT)?),
+            _ => None,
+        },
+        parents_only: typed.exclude_other,
+    })
+}
+
+/// Which modules and functions count.
+pub(super) fn only(typed: &StackOptions) -> Only {
+    Only {
+        dsos: listed(&typed.dsos),
+        symbols: listed(&typed.symbols),
+        part: typed.symbol_filter.clone(),
+        named: typed.hide_unresolved,
+    }
+}
+
+/// The smallest branch of the tree in a document, in percent.
+pub(super) const BRANCH_IN_JSON: f64 = 0.05;
 
 fn cpus(list: &str) -> Result<CpuList> {
     list.parse()

@@ -7,12 +7,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::{Error, Exit, Result};
-use crate::profile::sampled::{Profile, Query};
+use crate::profile::sampled::Query;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
-use crate::tui::{self, End, EngineHandle, ExportForm, Inbox, ScreenSurroundings, Waker};
+use crate::tui::{self, End, EngineHandle, Inbox, ScreenSurroundings, Waker};
 use crate::view;
-use crate::view::report::{Form, Layout};
+use crate::view::export::{Contents, Format};
 
 /// Makes the screen panic while it draws: for the tests of what that leaves behind.
 const PANIC: &str = "PMC_TEST_PANIC";
@@ -60,26 +60,15 @@ pub(in crate::command) fn show(engine: &EngineHandle, inbox: Inbox, first: Query
     }
 }
 
-/// Writes what the screen shows of an event to a new file that only its owner can read.
+/// Writes what the screen shows to a new file that only its owner can read.
 ///
 /// # Errors
 /// When the file is there already or cannot be written.
-pub(in crate::command) fn export(
-    profile: &Profile,
-    event: Option<usize>,
-    layout: &Layout,
-    form: ExportForm,
-    path: &Path,
-) -> Result<()> {
+pub(in crate::command) fn export(contents: &Contents<'_>, format: Format, path: &Path) -> Result<()> {
     let doing = || format!("writing {}", path.display());
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let mut out = BufWriter::new(file.map_err(|error| Error::io(doing(), error))?);
-    let written = match form {
-        ExportForm::Folded => view::folded::write(&mut out, profile, event.unwrap_or(0)),
-        _ => {
-            let layout = Layout { form: Form::Json, rows: usize::MAX, ..layout.clone() };
-            view::report::write(&mut out, profile, &layout)
-        }
-    };
-    written.and_then(|()| out.flush()).map_err(|error| Error::io(doing(), error))
+    view::export::write(&mut out, format, contents)
+        .and_then(|()| out.flush())
+        .map_err(|error| Error::io(doing(), error))
 }

@@ -99,8 +99,11 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
     let stdout = if setup.owns_stdout { Stdout::ToStderr } else { Stdout::Shared };
-    let held =
-        if course.command.is_empty() { None } else { Some(launch::hold_with(&course.command, &course.environment, stdout)?) };
+    let held = if course.command.is_empty() {
+        None
+    } else {
+        Some(launch::hold_with(&course.command, &course.environment, stdout)?)
+    };
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);

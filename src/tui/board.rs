@@ -250,7 +250,7 @@ mod tests {
             query(1),
             Job::Refresh,
             Job::History(function("b")),
-            Job::Export(ExportForm::Json, PathBuf::from("full")),
+            Job::Export(ExportForm::PerfData, PathBuf::from("full")),
         ] {
             handle.send(job);
         }

@@ -12,6 +12,7 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
 use crate::profile::sampled::{Answer, FunctionRef, Query};
+use crate::view::export::Format;
 
 /// What an engine is told to do besides answering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +30,8 @@ pub enum LiveCommand {
 /// In which form a view is written to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
-    /// One line a stack, as flame graph programs read it.
-    Folded,
-    /// The JSON document of `pmc report --json`.
-    Json,
+    /// As `pmc export` writes it.
+    Format(Format),
     /// A recording.
     PerfData,
 }

@@ -368,7 +368,7 @@ pub const CHAPTERS: &[Chapter] = &[
                 &[Char('x'), Char('P')],
                 Action::Export,
                 "export",
-                "write what is seen to a file: .folded, .json, .data",
+                "write what is seen to a file: its end says how",
             ),
             row(&[Char('?'), F1], Action::Help, "help", "this page"),
             only(LISTS, &[Char('h')], Action::Help, "", "the same in lists"),

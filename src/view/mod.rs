@@ -3,7 +3,7 @@
 
 pub mod annotate;
 pub mod diff;
-pub mod folded;
+pub mod export;
 pub mod header;
 pub mod info;
 mod json_document;

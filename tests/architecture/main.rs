@@ -157,7 +157,11 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("serde", &["view", "profile"]),
     ("serde_json", &["command", "view"]),
     ("zstd", &["perfdata"]),
-    ("flate2", &["perfdata"]),
+    ("flate2", &["view", "perfdata"]),
+    ("base64", &["view"]),
+    ("inferno", &["view"]),
+    ("fxprof_processed_profile", &["view"]),
+    ("prost", &["view"]),
     ("lzma_rust2", &["symbol"]),
     ("crc32fast", &["symbol"]),
     // Programs and their debug information.

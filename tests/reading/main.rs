@@ -7,6 +7,7 @@ mod kit;
 mod annotate;
 mod contents;
 mod diff;
+mod export;
 mod languages;
 mod report;
 mod symbol;

@@ -15,7 +15,9 @@ use crate::host::Host;
 use crate::host::cpu::Topology;
 use crate::profile::sampled::query::{self, EventTotals};
 use crate::profile::sampled::table::{Input, Words};
-use crate::profile::sampled::{Answer, Code, FunctionRef, LiveHeader, Query, StringId, StringTable, Value};
+use crate::profile::sampled::{
+    Answer, Code, FunctionRef, LiveHeader, Query, StackProfile, StringId, StringTable, Value,
+};
 use crate::session::Location;
 use crate::session::intern::words;
 use crate::session::live::{Counts, LiveRows, LiveState};
@@ -214,15 +216,32 @@ impl SnapshotMaker {
     /// Answers from a snapshot.
     pub fn answer(&self, snapshot: &Snapshot, query: &Query) -> Answer {
         let words = SnapshotWords { snapshot, sockets: &self.sockets };
-        let input = Input {
+        let input = self.input(snapshot, &words);
+        query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
+    }
+
+    /// What remains of a snapshot behind a query's filter, stack by stack, for whoever writes it down.
+    pub fn with_stacks<R>(
+        &self,
+        snapshot: &Snapshot,
+        query: &Query,
+        visit: impl FnOnce(&StackProfile<'_>) -> R,
+    ) -> R {
+        let words = SnapshotWords { snapshot, sockets: &self.sockets };
+        let modules = self.names.table().modules().to_vec();
+        let input = self.input(snapshot, &words);
+        visit(&StackProfile::new(&input, &modules, &snapshot.events_totals, query, &snapshot.texts))
+    }
+
+    fn input<'a>(&'a self, snapshot: &'a Snapshot, words: &'a SnapshotWords<'a>) -> Input<'a> {
+        Input {
             rows: &snapshot.look.resolved.rows,
             resolved: &snapshot.look.resolved,
             attributes: &snapshot.look.attributes,
             attribute_kinds: &self.options.attributes,
             code: &snapshot.code,
-            words: &words,
-        };
-        query::answer(&input, &snapshot.events_totals, query, snapshot.texts.clone())
+            words,
+        }
     }
 
     /// The facts of the header, and the beginning of the next interval. `event`: which one the split is of.

@@ -7,8 +7,9 @@ use std::sync::mpsc::Sender;
 use super::loader::Newest;
 use crate::command::screen;
 use crate::error::{Error, Result};
-use crate::profile::sampled::{Answer, FunctionRef, Order, Query};
+use crate::profile::sampled::{Answer, FunctionRef, Query};
 use crate::tui::{Engine, ExportForm, LiveCommand};
+use crate::view::export::{Circumstances, Contents, Format};
 use crate::view::report::Layout;
 
 /// The engine.
@@ -19,11 +20,12 @@ pub(super) struct RecordingEngine {
     /// To the thread that keeps the symbolizer.
     code: Sender<FunctionRef>,
     layout: Layout,
+    title: String,
 }
 
 impl RecordingEngine {
-    pub(super) fn new(newest: Newest, code: Sender<FunctionRef>, layout: Layout) -> Self {
-        Self { newest, query: None, answer: None, code, layout }
+    pub(super) fn new(newest: Newest, code: Sender<FunctionRef>, layout: Layout, title: String) -> Self {
+        Self { newest, query: None, answer: None, code, layout, title }
     }
 }
 
@@ -48,20 +50,29 @@ impl Engine for RecordingEngine {
     }
 
     fn export(&mut self, form: ExportForm, path: &Path) -> Result<()> {
-        if form == ExportForm::PerfData {
-            return Err(Error::new("this is a recording already: copy its file, or write .folded or .json"));
-        }
+        let ExportForm::Format(format) = form else {
+            return Err(Error::new("this is a recording already: copy its file, or write another form")
+                .try_this(Format::endings()));
+        };
         let Some((stage, query)) = self.newest.get().zip(self.query.as_ref()) else {
             return Err(Error::new("there is nothing to write yet"));
         };
         // Everything: what is too small for the screen is not too small for a file.
-        let has_tree = query.totals || query.tree.is_some();
-        let tree = match form {
-            ExportForm::Folded => has_tree.then_some(Order::Caller),
-            _ => query.tree,
-        };
-        let whole = stage.answer(&Query { limit: 0.0, tree, ..query.clone() });
-        screen::export(&whole.profile, query.event, &self.layout, form, path)
+        let query = Query { limit: 0.0, ..query.clone() };
+        let answer = if format.is_table() { stage.answer(&query).profile } else { stage.quality() };
+        stage.with_stacks(&query, |stacks| {
+            let contents = Contents {
+                stacks,
+                event: query.event.unwrap_or(0),
+                answer: &answer,
+                layout: &self.layout,
+                title: &self.title,
+                recording: &Circumstances::default(),
+                listings: &[],
+                before: None,
+            };
+            screen::export(&contents, format, path)
+        })
     }
 
     fn command(&mut self, _: LiveCommand) -> Option<String> {

@@ -91,7 +91,7 @@ pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
     let (handle, jobs) = EngineHandle::new(board.clone());
     let newest = Newest::default();
     let (code, functions) = channel();
-    let mut engine = RecordingEngine::new(newest.clone(), code, plan.layout.clone());
+    let mut engine = RecordingEngine::new(newest.clone(), code, plan.layout.clone(), plan.title.clone());
     {
         let board = board.clone();
         std::thread::spawn(move || serve(&mut engine, &jobs, &board));

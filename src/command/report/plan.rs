@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
-use crate::analysis::request::{Latency, Measure, Pattern, StackChanges, TraceField, USUAL_KEYS};
+use crate::analysis::request::{Latency, Measure, TraceField, USUAL_KEYS};
 use crate::cli::report::Report;
-use crate::command::plan::{self, duration, listed, sort_key};
+use crate::command::plan::{self, duration, sort_key};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
-use crate::profile::sampled::table::{Only, Rank};
+use crate::profile::sampled::table::Rank;
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
 use crate::terminal::Stream;
@@ -33,9 +33,6 @@ pub(in crate::command) struct Plan {
     pub(super) layout: Layout,
 }
 
-/// What perf calls a parent unless it is told: where the kernel is entered.
-const PARENT: &str = "^sys_|^do_page_fault";
-
 /// Whether the header is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeaderChoice {
@@ -55,15 +52,12 @@ pub(super) enum ListKind {
     Tasks { maps: bool },
 }
 
-/// The smallest branch of the tree in a document, in percent.
-const BRANCH_IN_JSON: f64 = 0.05;
-
 impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
         let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } = rows(typed)?;
-        if typed.parent.is_some() && !keys.contains(&SortKey::Parent) {
+        if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
         let Graph { order: tree, limit, shape, unit, lines } = call_graph(typed)?;
@@ -86,7 +80,7 @@ impl Plan {
             rows: plan::rows(typed.max_rows, !parseable && !is_piped, usual.rows),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
-                BRANCH_IN_JSON
+                plan::BRANCH_IN_JSON
             } else {
                 usual.branch_limit
             }),
@@ -108,17 +102,8 @@ impl Plan {
             is_piped,
         };
         let children = !typed.no_children;
-        let stack_changes = StackChanges {
-            ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
-            parent: match (&typed.parent, typed.exclude_other) {
-                (Some(text), _) => Some(Pattern::new(text)?),
-                (None, true) => Some(Pattern::new(PARENT)?),
-                _ => None,
-            },
-            parents_only: typed.exclude_other,
-        };
-        let mut selection = plan::selection(&typed.filter)?;
-        selection.socket = typed.socket_filter;
+        let stack_changes = plan::stack_changes(&typed.stacks)?;
+        let mut selection = plan::selection_of_stacks(&typed.filter, &typed.stacks)?;
         selection.parallelism = match typed.parallelism.as_deref() {
             Some(list) => Some(plan::parallelism(list)?.iter().collect()),
             None => None,
@@ -139,9 +124,9 @@ impl Plan {
             },
             latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
             callers: tree.is_some() || children || stack_changes.changes_any(),
-            max_stack: typed.max_stack,
+            max_stack: typed.stacks.max_stack,
             stack_changes,
-            raw_names: typed.no_demangle,
+            raw_names: typed.stacks.no_demangle,
             raw_traces: typed.raw_trace,
             keys,
             trace_fields,
@@ -155,15 +140,7 @@ impl Plan {
             collapse: typed.collapse_recursion,
             limit: layout.branch_limit / 100.0,
             relative: typed.percentage == "relative",
-            filter: Filter {
-                only: Only {
-                    dsos: listed(&typed.dsos),
-                    symbols: listed(&typed.symbols),
-                    part: typed.symbol_filter.clone(),
-                    named: typed.hide_unresolved,
-                },
-                ..Filter::default()
-            },
+            filter: Filter { only: plan::only(&typed.stacks), ..Filter::default() },
             ..Query::default()
         };
         Ok(Self {
@@ -197,16 +174,14 @@ impl Plan {
                 && typed.column_widths.is_empty(),
             request,
             query,
-            depth: typed.no_inline.then_some(Depth::Names),
+            depth: typed.stacks.no_inline.then_some(Depth::Names),
             layout,
         })
     }
 
-    /// How deep names go: inlined functions where there are callers, or lines are shown.
+    /// How deep names go.
     pub(super) fn depth(&self, reader: &Reader) -> Depth {
-        let lines = self.request.keys.iter().any(|key| key.needs_lines());
-        let usual = if lines || self.request.has_chains(reader) { Depth::Inlines } else { Depth::Names };
-        self.depth.unwrap_or(usual)
+        self.depth.unwrap_or(self.request.depth(reader))
     }
 
     /// The same, for a screen.

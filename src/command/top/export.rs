@@ -8,10 +8,11 @@ use crate::analysis::live::snapshot::{Snapshot, SnapshotMaker};
 use crate::command::screen;
 use crate::error::Result;
 use crate::host::Host;
-use crate::profile::sampled::{Order, Query};
+use crate::profile::sampled::{Profile, Query};
 use crate::record::encode::Encoder;
 use crate::recording::synthesize;
 use crate::tui::ExportForm;
+use crate::view::export::{Circumstances, Contents};
 
 /// Writes what a query shows of a snapshot.
 pub(super) fn write(
@@ -22,18 +23,27 @@ pub(super) fn write(
     form: ExportForm,
     path: &Path,
 ) -> Result<()> {
-    if form == ExportForm::PerfData {
+    let ExportForm::Format(format) = form else {
         // What is hidden is hidden in the recording too.
         let kernel = |host: &Host, out: &mut Encoder| {
             synthesize::kernel(host, out);
         };
         return export::write(maker, snapshot, &kernel, path);
-    }
-    let tree = match form {
-        ExportForm::Folded => shown.has_chains.then_some(Order::Caller),
-        _ => query.tree,
     };
     // Everything: what is too small for the screen is not too small for a file.
-    let answer = maker.answer(snapshot, &Query { limit: 0.0, tree, ..query.clone() });
-    screen::export(&answer.profile, query.event, &shown.layout, form, path)
+    let query = Query { limit: 0.0, ..query.clone() };
+    let answer = if format.is_table() { maker.answer(snapshot, &query).profile } else { Profile::default() };
+    maker.with_stacks(snapshot, &query, |stacks| {
+        let contents = Contents {
+            stacks,
+            event: query.event.unwrap_or(0),
+            answer: &answer,
+            layout: &shown.layout,
+            title: "pmc top",
+            recording: &Circumstances::default(),
+            listings: &[],
+            before: None,
+        };
+        screen::export(&contents, format, path)
+    })
 }

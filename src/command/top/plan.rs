@@ -51,7 +51,6 @@ pub(super) struct Shown {
     pub(super) keys: Vec<SortKey>,
     pub(super) only: Only,
     pub(super) comms: Option<Vec<String>>,
-    pub(super) has_chains: bool,
     pub(super) has_totals: bool,
     pub(super) tree: Option<Order>,
     pub(super) hide_kernel: bool,
@@ -103,7 +102,6 @@ impl Plan {
         let shown = Shown {
             only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },
             comms: listed(&typed.comms),
-            has_chains,
             has_totals: has_chains && !typed.no_children,
             tree: has_chains.then_some(Order::Caller),
             hide_kernel: typed.hide_kernel_symbols,

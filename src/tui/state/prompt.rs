@@ -2,7 +2,7 @@
 //!
 //! A search is carried out while it is typed; Esc takes it back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -11,6 +11,7 @@ use super::stacks::Step;
 use super::{Effect, Over, State};
 use crate::tui::engine::ExportForm;
 use crate::tui::keys::Pane;
+use crate::view::export::Format;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +47,18 @@ impl Prompt {
         match self.kind {
             PromptKind::Search => "Search: ",
             PromptKind::Filter => "Show only: ",
-            PromptKind::Export => "Write to (.folded, .json, .data): ",
+            PromptKind::Export => "Write to: ",
         }
     }
 }
 
-/// The form that the end of a file's name asks for.
-fn form(path: &str) -> ExportForm {
-    if path.ends_with(".json") {
-        ExportForm::Json
-    } else if path.ends_with(".data") {
-        ExportForm::PerfData
-    } else {
-        ExportForm::Folded
+/// The form that the end of a file's name asks for; else what it may end in.
+fn form(path: &str) -> Result<ExportForm, String> {
+    if path.ends_with(".data") {
+        return Ok(ExportForm::PerfData);
     }
+    let unknown = |_| format!("a file's end says what it is: {}, .data", Format::endings());
+    Format::of_file(Path::new(path)).map(ExportForm::Format).map_err(unknown)
 }
 
 impl State {
@@ -67,7 +66,7 @@ impl State {
         let (text, before) = match kind {
             PromptKind::Search => (String::new(), self.search.clone()),
             PromptKind::Filter => (self.filter.text.clone(), self.filter.clone()),
-            PromptKind::Export => ("pmc-view.folded".to_owned(), Search::default()),
+            PromptKind::Export => ("pmc-view.html".to_owned(), Search::default()),
         };
         let node = if self.pane == Pane::Flame {
             self.flame.cursor
@@ -179,10 +178,13 @@ impl State {
             }
             PromptKind::Filter => {}
             PromptKind::Export if prompt.text.is_empty() => {}
-            PromptKind::Export => {
-                self.said = Some(format!("writing {} …", prompt.text));
-                effects.push(Effect::Export(form(&prompt.text), PathBuf::from(prompt.text)));
-            }
+            PromptKind::Export => match form(&prompt.text) {
+                Ok(form) => {
+                    self.said = Some(format!("writing {} …", prompt.text));
+                    effects.push(Effect::Export(form, PathBuf::from(prompt.text)));
+                }
+                Err(which) => self.said = Some(which),
+            },
         }
     }
 

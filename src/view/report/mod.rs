@@ -232,6 +232,14 @@ pub fn write_tables(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     text::tables(out, profile, layout)
 }
 
+/// Writes what the data are worth: the trust line and what belongs to it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_trust(out: &mut dyn Write, profile: &Profile) -> io::Result<()> {
+    text::trust(out, profile, &Layout::default())
+}
+
 /// The events with their rows as the JSON document has them, parted by commas.
 ///
 /// # Errors

@@ -193,7 +193,7 @@ fn table(out: &mut dyn Write, profile: &Profile, events: &[&Event], layout: &Lay
     Ok(())
 }
 
-fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
+pub(super) fn trust(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     let trust = &profile.trust;
     let lost = trust.lost_samples.max(trust.lost_records);
     let mut parts = vec![format!("{} samples", thousands(trust.samples))];

@@ -293,16 +293,16 @@ fn a_recording_is_walked_through() {
     terminal.wait("only 0.000-");
     terminal.press(&["Escape"]);
     // The view as a file.
-    terminal.press(&["x"]);
-    terminal.run("");
+    terminal.press(&["x", "C-w"]);
+    terminal.run("folded");
     terminal.wait("pmc-view.folded is written");
     let folded = std::fs::read_to_string(lab.path("pmc-view.folded")).unwrap();
     let line = folded.lines().find(|line| line.contains("main;work;half ")).unwrap();
     assert!(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap() > 10, "{folded}");
     let mode = std::fs::metadata(lab.path("pmc-view.folded")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    terminal.press(&["x"]);
-    terminal.run("");
+    terminal.press(&["x", "C-w"]);
+    terminal.run("folded");
     terminal.wait("File exists");
     terminal.press(&["x", "C-u"]);
     terminal.run("view.json");

@@ -7,6 +7,7 @@ use pmc::profile::sampled::{Cell, FunctionRef, Order, Query, ShareOf};
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
 use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
+use pmc::view::export::Format;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 use super::fixture::{Desk, answer, listing};
@@ -362,19 +363,18 @@ fn marks_are_added_up() {
 #[test]
 fn the_view_is_written_in_the_form_of_its_name() {
     let mut desk = Desk::new(100, 30);
+    let written = |form, name| Effect::Export(form, PathBuf::from(name));
     desk.press("x<Enter>");
-    assert_eq!(
-        desk.effects.last(),
-        Some(&Effect::Export(ExportForm::Folded, PathBuf::from("pmc-view.folded")))
-    );
+    assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Html), "pmc-view.html")));
     desk.press("x<^u>a.json<Enter>");
-    assert_eq!(desk.effects.last(), Some(&Effect::Export(ExportForm::Json, PathBuf::from("a.json"))));
+    assert_eq!(desk.effects.last(), Some(&written(ExportForm::Format(Format::Json), "a.json")));
     desk.press("P<^w>data<Enter>");
-    assert_eq!(
-        desk.effects.last(),
-        Some(&Effect::Export(ExportForm::PerfData, PathBuf::from("pmc-view.data")))
-    );
+    assert_eq!(desk.effects.last(), Some(&written(ExportForm::PerfData, "pmc-view.data")));
     let count = desk.effects.len();
+    desk.press("x<^w>sgv<Enter>");
+    assert_eq!(desk.effects.len(), count);
+    let screen = desk.screen();
+    assert!(screen.contains("a file's end says what it is: .html, ") && screen.contains(".data"), "{screen}");
     desk.press("x<Esc>");
     assert_eq!(desk.effects.len(), count);
 }

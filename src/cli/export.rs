@@ -1,0 +1,83 @@
+//! `pmc export` and `pmc flamegraph`: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::sample_filter::SampleFilter;
+use super::stack_options::StackOptions;
+use super::symbol_files::SymbolFiles;
+
+/// Write a recording in a form that other programs and people read.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  pmc export -o perf.html                      a page for any browser: flame graph, functions, code, time
+  pmc export -o perf.pb.gz                     for go tool pprof; .firefox.json, .speedscope.json, .callgrind
+  pmc export -c make --time 10%-20% -o a.svg   of a part of the recording
+  pmc export --diff old.data -o diff.svg       what grew is red, what shrank is blue
+  pmc record -o - -g -- make | pmc export -o make.svg
+The formats: docs/export.md.")]
+pub struct Export {
+    /// Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or
+    /// csv
+    #[arg(long, visible_alias = "type", value_name = "FORMAT")]
+    pub format: Option<String>,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub source: ExportSource,
+}
+
+/// Draw a flame graph of a recording: pmc export, as SVG unless the file's name says otherwise.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  pmc flamegraph                          perf.data as flamegraph.svg
+  pmc flamegraph -c make -o make.svg      one program
+  pmc flamegraph --diff old.data          what grew is red, what shrank is blue")]
+pub struct Flamegraph {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub source: ExportSource,
+}
+
+/// What is written, and where.
+#[derive(Debug, Clone, Args)]
+pub struct ExportSource {
+    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
+    pub file: Option<PathBuf>,
+
+    /// The recording
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+
+    /// The file to write; its ending names the format; `-` is standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+
+    /// Only this event [default: all where the format has room for them, else the first]
+    #[arg(short, long, value_name = "NAME")]
+    pub event: Option<String>,
+
+    /// Show what is different from this recording (svg)
+    #[arg(long, value_name = "FILE")]
+    pub diff: Option<PathBuf>,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub filter: SampleFilter,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub stacks: StackOptions,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub symbol_files: SymbolFiles,
+
+    /// Do not say what is not an error
+    #[arg(short, long)]
+    pub quiet: bool,
+}

@@ -1,0 +1,103 @@
+//! `pmc export` and `pmc flamegraph`: opens a recording, has it added up and named, and hands stacks or the
+//! answer of a report to a view.
+
+mod destination;
+mod plan;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::progress::Bars;
+use crate::analysis::{Analysis, NamedSamples, header, quality};
+use crate::error::{Exit, Result};
+use crate::perfdata::Reader;
+use crate::profile::sampled::{Query, StackProfile, StringTable};
+use crate::session::Session;
+use crate::session::samples::SampleAttribute;
+use crate::view::export::{self, Circumstances, Contents, folded};
+pub(super) use plan::Plan;
+
+/// Runs it.
+///
+/// # Errors
+/// When a recording cannot be read, or the file not be written.
+pub(super) fn run(plan: &Plan) -> Result<Exit> {
+    let before = plan.before.as_deref().map(|path| before(plan, path)).transpose()?;
+    let Loaded { mut analysis, mut named, query } = Loaded::new(plan, &plan.input)?;
+    if plan.format.is_table() || plan.format.is_whole() {
+        analysis.assess(&mut named, true);
+    }
+    let answer = match plan.format.is_table() {
+        true => named.answer(&query).profile,
+        false => named.quality(),
+    };
+    let code = if plan.format.is_whole() { analysis.annotate(&plan.code, &Bars).ok() } else { None };
+    let listings = code.map(|code| code.listings).unwrap_or_default();
+    let recording = circumstances(&analysis, &plan.input);
+    named.with_stacks(&query, |stacks| {
+        let contents = Contents {
+            stacks,
+            event: event(&query, stacks),
+            answer: &answer,
+            layout: &plan.layout,
+            title: &plan.title,
+            recording: &recording,
+            listings: &listings,
+            before: before.as_deref(),
+        };
+        destination::write(&plan.output, |out: &mut dyn Write| export::write(out, plan.format, &contents))
+    })?;
+    quality::warn(analysis.session());
+    Ok(Exit::Done)
+}
+
+/// What the recording says of itself, and when it was made: its clocks say it, else its file does.
+fn circumstances(analysis: &Analysis, path: &Path) -> Circumstances {
+    let reader = &analysis.session().reader;
+    let span = analysis.span();
+    let clock = reader.features().clock_data.as_ref();
+    let by_clock = clock.zip(span).map(|(clock, (first, _))| {
+        clock.wall_clock_ns.wrapping_add(first).wrapping_sub(clock.clockid_time_ns)
+    });
+    let by_file = || {
+        let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+        let ended = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos() as u64;
+        Some(ended.saturating_sub(span.map_or(0, |(first, last)| last.saturating_sub(first))))
+    };
+    Circumstances { about: header::of(reader), span, started: by_clock.or_else(by_file) }
+}
+
+/// A recording, ready to be asked.
+struct Loaded {
+    analysis: Analysis,
+    named: NamedSamples,
+    query: Query,
+}
+
+impl Loaded {
+    fn new(plan: &Plan, path: &Path) -> Result<Self> {
+        let session = Arc::new(Session::open(Reader::open(path)?)?);
+        let mut request = plan.request.clone();
+        request.settle(&session.reader)?;
+        // Without times all would seem to be at once.
+        request.apart.retain(|one| session.has_time || !matches!(one, SampleAttribute::Time(_)));
+        let question = request.question(&plan.query, &session.reader);
+        let query = Query { event: plan.event(&session.reader)?, ..question };
+        let depth = plan.depth.unwrap_or(request.depth(&session.reader));
+        let mut analysis = Analysis::load(session, &request, &Bars)?;
+        let named = analysis.name(depth, StringTable::default(), &Bars);
+        Ok(Self { analysis, named, query })
+    }
+}
+
+/// The event that is meant where a format has room for one.
+fn event(query: &Query, stacks: &StackProfile<'_>) -> usize {
+    query.event.unwrap_or(stacks.first_event())
+}
+
+/// The folded stacks of a recording that another one is compared with.
+fn before(plan: &Plan, path: &Path) -> Result<Vec<(String, u64)>> {
+    let Loaded { named, query, .. } = Loaded::new(plan, path)?;
+    Ok(named.with_stacks(&query, |stacks| folded::with_marks(stacks, event(&query, stacks))))
+}

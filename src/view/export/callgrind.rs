@@ -1,0 +1,144 @@
+//! What callgrind writes, for KCachegrind and callgrind_annotate: costs of lines, and of calls.
+//!
+//! ```text
+//!   fn=(1) main          the function whose lines follow
+//!   12 500               line, its own cost
+//!   cfn=(2) work         a call from here …
+//!   calls=3 0            … so many samples saw …
+//!   14 900               … at this line, and what they cost
+//! ```
+//!
+//! A function's cost with what it calls is, to readers, its own and that of its calls. So of a function that
+//! a stack holds several times the outermost call counts, and none where its own cost does: nothing counts
+//! twice.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Contents, function_name};
+use crate::profile::sampled::{Call, StackProfile, StringId};
+use crate::text::clean;
+
+/// Costs by event.
+type Costs = Vec<u64>;
+
+/// What is known of a function.
+#[derive(Default)]
+struct Function {
+    /// Own costs by line.
+    lines: BTreeMap<u32, Costs>,
+    /// By line and the function that is called there: samples, and costs.
+    calls: BTreeMap<(u32, u32), (u64, Costs)>,
+}
+
+/// What a function is told apart by: module, source file, name.
+type Identity = (StringId, Option<StringId>, StringId);
+
+/// Writes it.
+pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    let stacks = contents.stacks;
+    let used: Vec<usize> =
+        (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
+    let (examples, functions) = add_up(stacks, &used);
+    let word = |c: char| if c.is_alphanumeric() || "-_:".contains(c) { c } else { '_' };
+    let name = |at: &usize| clean(&stacks.events[*at].name).chars().map(word).collect::<String>();
+    let names: Vec<String> = used.iter().map(name).collect();
+    let totals: Vec<u64> = used.iter().map(|at| stacks.events[*at].kept.period).collect();
+    writeln!(out, "# callgrind format\nversion: 1\ncreator: pmc {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "cmd: {}", clean(contents.command()))?;
+    writeln!(out, "positions: line\nevents: {}\nsummary: {}", names.join(" "), costs(&totals))?;
+    let mut known = Known::default();
+    for (function, call) in functions.iter().zip(&examples) {
+        writeln!(out)?;
+        known.place(out, stacks, ["ob", "fl", "fn"], call)?;
+        for (line, own) in &function.lines {
+            writeln!(out, "{line} {}", costs(own))?;
+        }
+        for ((line, callee), (samples, of_calls)) in &function.calls {
+            known.place(out, stacks, ["cob", "cfi", "cfn"], &examples[*callee as usize])?;
+            writeln!(out, "calls={samples} 0\n{line} {}", costs(of_calls))?;
+        }
+    }
+    writeln!(out, "\ntotals: {}", costs(&totals))
+}
+
+/// Functions by number: a call that each is, and its costs.
+fn add_up(stacks: &StackProfile<'_>, used: &[usize]) -> (Vec<Call>, Vec<Function>) {
+    let code = stacks.code();
+    let mut numbers: FxHashMap<Identity, u32> = FxHashMap::default();
+    let (mut examples, mut functions): (Vec<Call>, Vec<Function>) = (Vec::new(), Vec::new());
+    let (mut stack, mut outer): (Vec<(u32, u32)>, FxHashSet<u32>) = (Vec::new(), FxHashSet::default());
+    for row in &stacks.rows {
+        let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
+        let add = |costs: &mut Costs| {
+            costs.resize(used.len(), 0);
+            costs[event] += row.value.period;
+        };
+        // Outermost first: function and line.
+        stack.clear();
+        for location in stacks.stack(row.stack).rev() {
+            for call in code.calls()[code.range(location)].iter().rev() {
+                let number = *numbers.entry((call.dso, call.file, call.symbol)).or_insert_with(|| {
+                    examples.push(*call);
+                    functions.push(Function::default());
+                    examples.len() as u32 - 1
+                });
+                stack.push((number, call.line));
+            }
+        }
+        let Some(&(leaf, line)) = stack.last() else { continue };
+        add(functions[leaf as usize].lines.entry(line).or_default());
+        outer.clear();
+        for pair in stack.windows(2) {
+            let [(caller, line), (callee, _)] = *pair else { continue };
+            if caller != leaf && outer.insert(caller) {
+                let (samples, costs) = functions[caller as usize].calls.entry((line, callee)).or_default();
+                *samples += row.value.samples;
+                add(costs);
+            }
+        }
+    }
+    (examples, functions)
+}
+
+fn costs(list: &[u64]) -> String {
+    list.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Names that were written: each is written out once, and named by its number from then on.
+#[derive(Default)]
+struct Known {
+    /// By kind (object, file, function).
+    numbers: [FxHashMap<String, usize>; 3],
+}
+
+impl Known {
+    /// Says where a function is, in the words of its own lines or in those of calls to it.
+    fn place(
+        &mut self,
+        out: &mut dyn Write,
+        stacks: &StackProfile<'_>,
+        words: [&str; 3],
+        call: &Call,
+    ) -> io::Result<()> {
+        let file = call.file.map_or("???".into(), |file| clean(stacks.texts.get(file)));
+        let names = [
+            clean(stacks.texts.get(call.dso)).into_owned(),
+            file.into_owned(),
+            function_name(call, stacks.texts),
+        ];
+        for ((word, name), numbers) in words.iter().zip(names).zip(&mut self.numbers) {
+            let next = numbers.len() + 1;
+            match numbers.get(&name) {
+                Some(number) => writeln!(out, "{word}=({number})")?,
+                None => {
+                    writeln!(out, "{word}=({next}) {name}")?;
+                    numbers.insert(name, next);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! The Firefox Profiler's processed format: threads with samples in time, by category; tracepoints as
+//! markers.
+//!
+//! ```text
+//!   process ── thread ──┬── samples: time, stack, CPU time
+//!      (pid)    (tid)   '── markers: a tracepoint's words, with the stack that led to it
+//!   frame: function, in a category (program, library, kernel, …) with its module as subcategory
+//! ```
+//!
+//! A second event that is sampled has threads of its own, named after it: the format knows one kind of
+//! sample.
+
+use std::io::{self, Write};
+
+use fxprof_processed_profile::{
+    CategoryColor, CategoryHandle, CategoryPairHandle, CpuDelta, Frame, FrameFlags, FrameInfo,
+    MarkerFieldFlags, MarkerFieldFormat, MarkerLocations, MarkerTiming, ProcessHandle, Profile,
+    ReferenceTimestamp, SamplingInterval, StackHandle, StaticSchemaMarker, StaticSchemaMarkerField,
+    StringHandle, ThreadHandle, Timestamp,
+};
+use rustc_hash::FxHashMap;
+
+use super::{CodeKind, Contents, function_name};
+use crate::profile::sampled::StackProfile;
+use crate::profile::sampled::stacks::StackRow;
+use crate::text::clean;
+
+/// Writes it.
+pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    let profile = Builder::new(contents).build(contents);
+    Ok(serde_json::to_writer(out, &profile)?)
+}
+
+/// The words of a tracepoint.
+struct Tracepoint {
+    name: StringHandle,
+    words: StringHandle,
+}
+
+impl StaticSchemaMarker for Tracepoint {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "Tracepoint";
+    const LOCATIONS: MarkerLocations = MarkerLocations::MARKER_CHART.union(MarkerLocations::MARKER_TABLE);
+    const CHART_LABEL: Option<&'static str> = Some("{marker.data.words}");
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.data.words}");
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
+        key: "words",
+        label: "Fields",
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.words
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
+
+struct Builder<'a> {
+    stacks: &'a StackProfile<'a>,
+    profile: Profile,
+    /// The time that all others count from.
+    first: u64,
+    categories: FxHashMap<CodeKind, CategoryHandle>,
+    subcategories: FxHashMap<(CategoryHandle, String), CategoryPairHandle>,
+    /// By call.
+    frames: FxHashMap<usize, FrameInfo>,
+    processes: FxHashMap<i32, ProcessHandle>,
+    /// By event and thread.
+    threads: FxHashMap<(u32, u32), ThreadHandle>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(contents: &Contents<'a>) -> Self {
+        let stacks = contents.stacks;
+        let started = contents.recording.started.unwrap_or(0) as f64 / 1e6;
+        let asked = contents.recording.about.events.get(contents.event);
+        let is_clock = stacks.events.get(contents.event).is_some_and(|event| event.is_clock());
+        let interval = match asked {
+            Some(event) if event.is_freq && event.period > 0 => {
+                SamplingInterval::from_hz(event.period as f32)
+            }
+            Some(event) if is_clock && event.period > 0 => SamplingInterval::from_nanos(event.period),
+            _ => SamplingInterval::from_millis(1),
+        };
+        let reference = ReferenceTimestamp::from_millis_since_unix_epoch(started);
+        let mut profile = Profile::new(&clean(contents.title), reference, interval);
+        profile.set_os_name("Linux");
+        profile.set_symbolicated(true);
+        let first = stacks.rows.iter().filter_map(|row| row.time).min().unwrap_or(0);
+        Self {
+            stacks,
+            profile,
+            first,
+            categories: FxHashMap::default(),
+            subcategories: FxHashMap::default(),
+            frames: FxHashMap::default(),
+            processes: FxHashMap::default(),
+            threads: FxHashMap::default(),
+        }
+    }
+
+    fn build(mut self, contents: &Contents<'_>) -> Profile {
+        let mut rows: Vec<&StackRow> = self.stacks.rows.iter().collect();
+        rows.sort_by_key(|row| row.time);
+        // Tracepoints are marks in the threads of the event that is sampled; alone, they are samples too.
+        let is_mark = |row: &StackRow| row.payload.is_some();
+        let samples = rows.iter().find(|row| !is_mark(row)).map(|row| row.event);
+        let base = samples.unwrap_or(contents.event as u32);
+        let mut elapsed: FxHashMap<ThreadHandle, u64> = FxHashMap::default();
+        for row in rows {
+            let thread = self.thread(if is_mark(row) { base } else { row.event }, row.thread, base);
+            let frames: Vec<FrameInfo> = self.frames(row.stack);
+            let stack = self.profile.intern_stack_frames(thread, frames.into_iter());
+            let event = &self.stacks.events[row.event as usize];
+            let cpu = if event.is_clock() { row.value.period } else { 0 };
+            // Where nobody knows the times, samples follow each other.
+            let so_far = elapsed.entry(thread).or_default();
+            let at = row.time.map_or(*so_far, |time| time - self.first);
+            *so_far += cpu.max(1_000_000);
+            let at = Timestamp::from_nanos_since_reference(at);
+            if is_mark(row) {
+                self.mark(thread, at, row, stack);
+            }
+            if !is_mark(row) || samples.is_none() {
+                let weight = i32::try_from(row.value.samples).unwrap_or(i32::MAX);
+                self.profile.add_sample(thread, at, stack, CpuDelta::from_nanos(cpu), weight);
+            }
+        }
+        self.profile
+    }
+
+    fn mark(&mut self, thread: ThreadHandle, at: Timestamp, row: &StackRow, stack: Option<StackHandle>) {
+        let words = row.payload.map(|payload| self.stacks.payload(payload)).unwrap_or_default();
+        let name = self.profile.intern_string(&clean(&self.stacks.events[row.event as usize].name));
+        let words = self.profile.intern_string(clean(&words).trim());
+        let marker = self.profile.add_marker(thread, MarkerTiming::Instant(at), Tracepoint { name, words });
+        self.profile.set_marker_stack(thread, marker, stack);
+    }
+
+    fn thread(&mut self, event: u32, number: u32, base: u32) -> ThreadHandle {
+        if let Some(thread) = self.threads.get(&(event, number)) {
+            return *thread;
+        }
+        let thread = &self.stacks.threads[number as usize];
+        let start = Timestamp::from_nanos_since_reference(0);
+        let (pid, tid) = (thread.pid.unwrap_or(0), thread.tid.unwrap_or(0));
+        let name = thread.process.as_ref().unwrap_or(&thread.comm);
+        let process = match self.processes.get(&pid) {
+            Some(process) => *process,
+            None => {
+                let process = self.profile.add_process(&clean(name), pid as u32, start);
+                self.processes.insert(pid, process);
+                process
+            }
+        };
+        let handle = self.profile.add_thread(process, tid as u32, start, pid == tid && event == base);
+        let name = match event == base {
+            true => clean(&thread.comm).into_owned(),
+            false => format!("{} ({})", clean(&thread.comm), clean(&self.stacks.events[event as usize].name)),
+        };
+        self.profile.set_thread_name(handle, &name);
+        self.threads.insert((event, number), handle);
+        handle
+    }
+
+    /// The frames of a stack, outermost first.
+    fn frames(&mut self, stack: u32) -> Vec<FrameInfo> {
+        let stacks = self.stacks;
+        let calls = stacks.stack(stack).rev().flat_map(|location| stacks.code().range(location).rev());
+        calls.map(|call| self.frame(call)).collect()
+    }
+
+    fn frame(&mut self, number: usize) -> FrameInfo {
+        if let Some(frame) = self.frames.get(&number) {
+            return frame.clone();
+        }
+        let call = &self.stacks.code().calls()[number];
+        let kind = CodeKind::of(call, self.stacks.texts);
+        let profile = &mut self.profile;
+        let category = *self.categories.entry(kind).or_insert_with(|| {
+            let (name, color) = match kind {
+                CodeKind::Program => ("Program", CategoryColor::Yellow),
+                CodeKind::Library => ("Library", CategoryColor::Blue),
+                CodeKind::Kernel => ("Kernel", CategoryColor::Orange),
+                CodeKind::Generated => ("Generated code", CategoryColor::Green),
+                CodeKind::Unknown => ("Unknown", CategoryColor::Gray),
+            };
+            profile.add_category(name, color)
+        });
+        let module = clean(self.stacks.texts.get(call.dso)).into_owned();
+        let category_pair = match self.subcategories.get(&(category, module.clone())) {
+            Some(pair) => *pair,
+            None => {
+                let pair = profile.add_subcategory(category, &module);
+                self.subcategories.insert((category, module), pair);
+                pair
+            }
+        };
+        let mut name = function_name(call, self.stacks.texts);
+        if call.inlined {
+            name.push_str(" (inlined)");
+        }
+        let frame = Frame::Label(profile.intern_string(&name));
+        let frame = FrameInfo { frame, category_pair, flags: FrameFlags::empty() };
+        self.frames.insert(number, frame.clone());
+        frame
+    }
+}

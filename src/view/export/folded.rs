@@ -1,0 +1,140 @@
+//! Folded stacks: one line a stack, as programs that draw flame graphs read it.
+//!
+//! ```text
+//!   grep;main;parse;read_line 1700000      the thread's name, the outermost caller, …, the sum of periods
+//! ```
+//!
+//! The lines are those of `perf script | inferno-collapse-perf`, in the order of their words.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use super::{CodeKind, function_name};
+use crate::profile::sampled::StackProfile;
+use crate::profile::sampled::stacks::Paths;
+use crate::text::clean;
+
+/// Writes an event's stacks with their periods.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, stacks: &StackProfile<'_>, event: usize) -> io::Result<()> {
+    each(stacks, event, false, &mut |path, period| writeln!(out, "{path} {period}"))
+}
+
+/// An event's stacks with their periods; functions bear the mark that flame graphs tell the kernel's, the
+/// inlined and generated code by.
+pub fn with_marks(stacks: &StackProfile<'_>, event: usize) -> Vec<(String, u64)> {
+    let mut lines = Vec::new();
+    let _ = each(stacks, event, true, &mut |path, period| {
+        lines.push((path.to_owned(), period));
+        Ok(())
+    });
+    lines
+}
+
+/// Visits an event's distinct stacks, in the order of their words.
+fn each(
+    stacks: &StackProfile<'_>,
+    event: usize,
+    marks: bool,
+    visit: &mut dyn FnMut(&str, u64) -> io::Result<()>,
+) -> io::Result<()> {
+    let paths = stacks.paths();
+    let names: Vec<String> = (0..paths.functions.len() as u32)
+        .map(|function| {
+            let call = paths.call(function, stacks.code());
+            let mark = match CodeKind::of(call, stacks.texts) {
+                _ if !marks => "",
+                _ if call.inlined => "_[i]",
+                CodeKind::Kernel => "_[k]",
+                CodeKind::Generated => "_[j]",
+                _ => "",
+            };
+            // A name that cannot be taken for two.
+            format!("{}{mark}", function_name(call, stacks.texts).replace(';', ":"))
+        })
+        .collect();
+    // By the thread's name, then by the node where the stack ends.
+    let mut sums: BTreeMap<String, FxHashMap<Option<u32>, u64>> = BTreeMap::new();
+    let mut of_thread: FxHashMap<u32, String> = FxHashMap::default();
+    for row in stacks.rows.iter().filter(|row| row.event as usize == event) {
+        let comm = of_thread.entry(row.thread).or_insert_with(|| {
+            let comm = &stacks.threads[row.thread as usize].comm;
+            clean(comm).replace(';', ":").replace(char::is_whitespace, "_")
+        });
+        let sum = match sums.get_mut(comm) {
+            Some(of_comm) => of_comm.entry(paths.end(row.stack)).or_default(),
+            None => sums.entry(comm.clone()).or_default().entry(paths.end(row.stack)).or_default(),
+        };
+        *sum += row.value.period;
+    }
+    let ranks = ranks(&paths, &names);
+    let (mut path, mut functions) = (String::new(), Vec::new());
+    for (comm, of_comm) in sums {
+        let mut ends: Vec<(Option<u32>, u64)> = of_comm.into_iter().filter(|(_, sum)| *sum > 0).collect();
+        ends.sort_unstable_by_key(|(node, _)| node.map(|node| ranks[node as usize]));
+        let mut next = ends.into_iter().peekable();
+        while let Some((node, mut sum)) = next.next() {
+            // Functions of different modules may have the same name.
+            let rank = |node: Option<u32>| node.map(|node| ranks[node as usize]);
+            while let Some((_, more)) = next.next_if(|(other, _)| rank(*other) == rank(node)) {
+                sum += more;
+            }
+            path.clear();
+            path.push_str(&comm);
+            functions.clear();
+            functions.extend(node.into_iter().flat_map(|node| paths.outward(node)));
+            for function in functions.iter().rev() {
+                path.push(';');
+                path.push_str(&names[*function as usize]);
+            }
+            visit(&path, sum)?;
+        }
+    }
+    Ok(())
+}
+
+/// The rank of each node in the order of words; those whose words are the same share one.
+fn ranks(paths: &Paths, names: &[String]) -> Vec<u32> {
+    // Functions by name, those of the same name together.
+    let mut sorted: Vec<u32> = (0..names.len() as u32).collect();
+    sorted.sort_unstable_by_key(|function| &names[*function as usize]);
+    let (mut of_name, mut number) = (vec![0; names.len()], 0);
+    for (at, function) in sorted.iter().enumerate() {
+        number += u32::from(at > 0 && names[*function as usize] != names[sorted[at - 1] as usize]);
+        of_name[*function as usize] = number;
+    }
+    // Below each node what it calls, by name. Callers come first, so those of one path are joined by then.
+    let mut below: Vec<Vec<(u32, u32)>> = vec![Vec::new(); paths.nodes.len()];
+    let mut top: Vec<(u32, u32)> = Vec::new();
+    for (node, about) in paths.nodes.iter().enumerate() {
+        let name = of_name[about.function as usize];
+        match about.caller {
+            Some(caller) => below[caller as usize].push((name, node as u32)),
+            None => top.push((name, node as u32)),
+        }
+    }
+    let mut ranks = vec![0; paths.nodes.len()];
+    let mut rank = 0;
+    // Each entry: nodes whose words are the same.
+    let mut open: Vec<Vec<u32>> = Vec::new();
+    let push = |mut list: Vec<(u32, u32)>, open: &mut Vec<Vec<u32>>| {
+        list.sort_unstable();
+        let groups = list.chunk_by(|a, b| a.0 == b.0).rev();
+        open.extend(groups.map(|group| group.iter().map(|(_, node)| *node).collect()));
+    };
+    push(top, &mut open);
+    while let Some(group) = open.pop() {
+        let mut list = Vec::new();
+        for node in group {
+            ranks[node as usize] = rank;
+            list.append(&mut below[node as usize]);
+        }
+        rank += 1;
+        push(list, &mut open);
+    }
+    ranks
+}

@@ -1,0 +1,190 @@
+//! One page that holds everything and asks nobody: the form of a recording that people send to each other.
+//!
+//! ```text
+//!   page/page.html ── page/page.css, page/page.js ── data
+//!                                                     '── JSON, gzipped, base64: names once, paths as a
+//!                                                         tree, what ended where by thread and time
+//! ```
+//!
+//! The page may load nothing: its policy says so to the browser. Whatever is untrusted stands in the data,
+//! which the script shows as text only, or is escaped here (the title).
+
+use std::io::{self, Write};
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustc_hash::FxHashMap;
+use serde_json::{Value as Json, json};
+
+use super::{CodeKind, Contents, function_name};
+use crate::profile::annotate::{Kind, Listing, Row};
+use crate::profile::sampled::stacks::{Paths, StackRow};
+use crate::profile::sampled::{StackProfile, StringId};
+use crate::text::{clean, folded};
+use crate::view::{annotate, report};
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// Names wider than this have a brief form.
+const BRIEF: usize = 24;
+
+/// Writes it.
+pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    // Each mark stands in the page once, in this order.
+    let parts = PAGE.split(['⟦', '⟧']);
+    for part in parts {
+        match part {
+            "title" => write!(out, "{}", escaped(&clean(contents.title)))?,
+            "style" => out.write_all(STYLE.as_bytes())?,
+            "script" => out.write_all(SCRIPT.as_bytes())?,
+            "data" => {
+                let text = EncoderWriter::new(&mut *out, &STANDARD);
+                let mut zipped = GzEncoder::new(text, Compression::fast());
+                data(&mut zipped, contents)?;
+                zipped.finish()?.finish()?;
+            }
+            text => out.write_all(text.as_bytes())?,
+        }
+    }
+    Ok(())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn data(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    let stacks = contents.stacks;
+    let mut trust = Vec::new();
+    report::write_trust(&mut trust, contents.answer)?;
+    let events = stacks.events.iter().map(|event| {
+        json!({
+            "name": clean(&event.name), "clock": event.is_clock(),
+            "samples": event.total.samples, "period": event.total.period,
+        })
+    });
+    let threads = stacks.threads.iter().map(|thread| {
+        json!({
+            "pid": thread.pid, "tid": thread.tid, "comm": clean(&thread.comm),
+            "process": thread.process.as_deref().map(clean),
+        })
+    });
+    let head = json!({
+        "title": clean(contents.title),
+        "version": env!("CARGO_PKG_VERSION"),
+        "started": contents.recording.started.map(|ns| ns / 1_000_000),
+        "span": contents.recording.span.map(|(first, last)| last.saturating_sub(first)),
+        "facts": contents.recording.about.facts.iter().map(|(label, value)| [clean(label), clean(value)])
+            .collect::<Vec<_>>(),
+        "trust": String::from_utf8_lossy(&trust),
+        "event": contents.event,
+        "events": events.collect::<Vec<_>>(),
+        "threads": threads.collect::<Vec<_>>(),
+        "code": contents.listings.iter().map(listing).collect::<Vec<_>>(),
+    });
+    write!(out, "{{\"head\":{head}")?;
+    let paths = stacks.paths();
+    functions(out, stacks, &paths)?;
+    // How far back a node's caller is; 0 where nobody called.
+    let back = paths.nodes.iter().zip(0u32..).map(|(node, at)| node.caller.map_or(0, |caller| at - caller));
+    list(out, "back", back)?;
+    list(out, "fn", paths.nodes.iter().map(|node| node.function))?;
+    cells(out, stacks, &paths)?;
+    write!(out, "}}")
+}
+
+/// The functions: name, module, kind of code (its number), and whether it is inlined.
+fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
+    let calls = || (0..paths.functions.len() as u32).map(|function| paths.call(function, stacks.code()));
+    let names: Vec<String> = calls().map(|call| function_name(call, stacks.texts)).collect();
+    write!(out, ",\"names\":{}", json!(names))?;
+    // Without template arguments, for places that are too narrow.
+    let brief: Vec<_> = names
+        .iter()
+        .map(|name| Some(folded(name, BRIEF)).filter(|brief| brief.as_ref() != name.as_str()))
+        .collect();
+    write!(out, ",\"brief\":{}", json!(brief))?;
+    let mut modules: FxHashMap<StringId, u32> = FxHashMap::default();
+    let mut words = Vec::new();
+    let numbers = calls().map(|call| {
+        *modules.entry(call.dso).or_insert_with(|| {
+            words.push(clean(stacks.texts.get(call.dso)));
+            words.len() as u32 - 1
+        })
+    });
+    let numbers: Vec<u32> = numbers.collect();
+    write!(out, ",\"modules\":{}", json!(words))?;
+    list(out, "module", numbers.into_iter())?;
+    list(out, "kind", calls().map(|call| CodeKind::of(call, stacks.texts) as u8))?;
+    list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
+}
+
+/// What ended where: event, thread, slice of time, node, samples and periods, in the order of nodes.
+fn cells(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> io::Result<()> {
+    let slice = stacks.slice.unwrap_or(1).max(1);
+    let number = |row: &StackRow| row.time.unwrap_or(0) / slice;
+    let first = stacks.rows.iter().map(number).min().unwrap_or(0);
+    let mut sums: FxHashMap<(u32, u32, u32, u64), (u64, u64)> = FxHashMap::default();
+    for row in &stacks.rows {
+        let Some(node) = paths.end(row.stack) else { continue };
+        let sum = sums.entry((node, row.event, row.thread, number(row) - first)).or_default();
+        *sum = (sum.0 + row.value.samples, sum.1.saturating_add(row.value.period));
+    }
+    let mut cells: Vec<_> = sums.into_iter().collect();
+    cells.sort_unstable();
+    let slices = cells.iter().map(|((.., slice), _)| slice + 1).max().unwrap_or(0);
+    let has_times = stacks.rows.iter().any(|row| row.time.is_some());
+    write!(out, ",\"slice\":{slice},\"slices\":{}", if has_times { slices } else { 0 })?;
+    let mut last = 0;
+    let step = cells.iter().map(|((node, ..), _)| node - std::mem::replace(&mut last, *node));
+    list(out, "cellNode", step)?;
+    list(out, "cellEvent", cells.iter().map(|((_, event, ..), _)| *event))?;
+    list(out, "cellThread", cells.iter().map(|((_, _, thread, _), _)| *thread))?;
+    list(out, "cellSlice", cells.iter().map(|((.., slice), _)| *slice))?;
+    list(out, "cellSamples", cells.iter().map(|(_, (samples, _))| *samples))?;
+    list(out, "cellPeriod", cells.iter().map(|(_, (_, period))| *period))
+}
+
+/// A list of numbers, written as it is made.
+fn list(out: &mut dyn Write, name: &str, values: impl Iterator<Item = impl Into<u64>>) -> io::Result<()> {
+    write!(out, ",\"{name}\":[")?;
+    for (at, value) in values.enumerate() {
+        write!(out, "{}{}", if at == 0 { "" } else { "," }, value.into())?;
+    }
+    write!(out, "]")
+}
+
+/// A function's code: rows of function names (`f`), source lines (`s`) and instructions (`i`), with what each
+/// cost of the function, by event.
+fn listing(listing: &Listing) -> Json {
+    let costs =
+        |row: &Row| -> Vec<u64> { (0..listing.events.len()).map(|event| row.value(event).period).collect() };
+    let rows = listing.rows.iter().map(|row| match &row.kind {
+        Kind::Function { name, depth } => json!({"f": clean(name), "depth": depth}),
+        Kind::Source { file, line, depth, has_code } => {
+            let text = listing.text(*file, *line).map(clean);
+            let path = listing.files.get(*file).map(|file| clean(&file.path));
+            let cost = costs(row);
+            json!({"s": line, "text": text, "file": path, "depth": depth, "code": has_code, "cost": cost})
+        }
+        Kind::Instruction(of) => {
+            let operands = annotate::operands(listing, of);
+            let text = clean(&format!("{} {operands}", of.mnemonic)).trim_end().to_owned();
+            json!({"i": format!("{:x}", of.address), "text": text, "cost": costs(row)})
+        }
+        Kind::Address(address) => json!({"i": format!("{address:x}"), "text": "", "cost": costs(row)}),
+    });
+    let notes = listing.notes.iter().map(|note| match &note.remedy {
+        Some(remedy) => format!("{}; try: {}", clean(&note.text), clean(remedy)),
+        None => clean(&note.text).into_owned(),
+    });
+    json!({
+        "name": clean(&listing.symbol), "module": clean(&listing.dso),
+        "rows": rows.collect::<Vec<_>>(), "notes": notes.collect::<Vec<_>>(),
+        "own": listing.events.iter().map(|event| event.own.period).collect::<Vec<_>>(),
+    })
+}

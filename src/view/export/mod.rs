@@ -1,0 +1,287 @@
+//! Exports: what a recording holds, in the forms that other programs and people read.
+//!
+//! Receives a [`StackProfile`], the answer of a report and the circumstances of the recording ([`Contents`]);
+//! decides which formats there are, by which endings and names they are known, what each needs to have told
+//! apart, and what each holds. Where the bytes go is left to others.
+//!
+//! ```text
+//!   rows with stacks ──┬── paths of functions:  folded ── svg;  html, speedscope
+//!                      └── locations:           pprof, firefox, callgrind
+//!   answer of a report ── json, csv
+//! ```
+
+mod callgrind;
+mod firefox;
+pub mod folded;
+mod html;
+mod pprof;
+mod speedscope;
+mod svg;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::report;
+use crate::abi::CpuMode;
+use crate::error::{Error, Result};
+use crate::profile::annotate::Listing;
+use crate::profile::header::Recording;
+use crate::profile::sampled::code::UNKNOWN;
+use crate::profile::sampled::stacks::StackThread;
+use crate::profile::sampled::{Call, Profile, StackProfile, StringTable};
+use crate::text::clean;
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table below says what each is")]
+pub enum Format {
+    Html,
+    Svg,
+    Folded,
+    Firefox,
+    Speedscope,
+    Pprof,
+    Callgrind,
+    Json,
+    Csv,
+}
+
+/// What rows must tell apart for a format, besides events, stacks and the names of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Nothing.
+    Names,
+    /// Threads.
+    Threads,
+    /// Threads, and slices of time.
+    Slices,
+    /// Threads, and each sample's time.
+    Times,
+    /// The same, and what tracepoints said.
+    Payloads,
+}
+
+/// What is known of a format.
+struct About {
+    format: Format,
+    /// What `--format` calls it.
+    name: &'static str,
+    /// Endings of files, the usual one first.
+    endings: &'static [&'static str],
+    detail: Detail,
+}
+
+/// Where one ending is part of another, the longer one counts.
+const FORMATS: &[About] = &[
+    About::new(Format::Html, "html", &[".html", ".htm"], Detail::Slices),
+    About::new(Format::Svg, "svg", &[".svg"], Detail::Names),
+    About::new(Format::Folded, "folded", &[".folded", ".collapsed"], Detail::Names),
+    About::new(Format::Firefox, "firefox", &[".firefox.json"], Detail::Payloads),
+    About::new(Format::Speedscope, "speedscope", &[".speedscope.json"], Detail::Times),
+    About::new(Format::Pprof, "pprof", &[".pb.gz", ".pprof"], Detail::Threads),
+    About::new(Format::Callgrind, "callgrind", &[".callgrind"], Detail::Names),
+    About::new(Format::Json, "json", &[".json"], Detail::Names),
+    About::new(Format::Csv, "csv", &[".csv"], Detail::Names),
+];
+
+impl About {
+    const fn new(
+        format: Format,
+        name: &'static str,
+        endings: &'static [&'static str],
+        detail: Detail,
+    ) -> Self {
+        Self { format, name, endings, detail }
+    }
+}
+
+impl Format {
+    fn about(self) -> &'static About {
+        FORMATS.iter().find(|about| about.format == self).unwrap_or(&FORMATS[0])
+    }
+
+    /// The format of a name that was typed.
+    ///
+    /// # Errors
+    /// When there is none; says which there are.
+    pub fn named(name: &str) -> Result<Self> {
+        let found = FORMATS.iter().find(|about| about.name == name.trim());
+        let names = || FORMATS.iter().map(|about| about.name).collect::<Vec<_>>().join(", ");
+        found.map(|about| about.format).ok_or_else(|| {
+            Error::usage(format!("{:?} is no format", clean(name))).try_this(format!("one of {}", names()))
+        })
+    }
+
+    /// The format that the end of a file's name stands for.
+    ///
+    /// # Errors
+    /// When it stands for none; says which endings there are.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().to_lowercase();
+        let endings =
+            FORMATS.iter().flat_map(|about| about.endings.iter().map(move |ending| (about, ending)));
+        let fitting = endings.filter(|(_, ending)| name.ends_with(**ending));
+        fitting.max_by_key(|(_, ending)| ending.len()).map(|(about, _)| about.format).ok_or_else(|| {
+            Error::usage(format!("{:?} does not end in the name of a format", clean(&path.to_string_lossy())))
+                .try_this(format!("one of {}", Self::endings()))
+        })
+    }
+
+    /// The usual endings of all formats, parted by commas.
+    pub fn endings() -> String {
+        FORMATS.iter().map(|about| about.endings[0]).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The usual ending of its files.
+    pub fn ending(self) -> &'static str {
+        self.about().endings[0]
+    }
+
+    /// What rows must tell apart for it.
+    pub fn detail(self) -> Detail {
+        self.about().detail
+    }
+
+    /// Whether it is made of the answer of a report: [`Contents::answer`].
+    pub fn is_table(self) -> bool {
+        matches!(self, Self::Json | Self::Csv)
+    }
+
+    /// Whether it says how far the data can be trusted, and shows code: [`Contents::answer`] has the quality
+    /// then, and [`Contents::listings`] some functions.
+    pub fn is_whole(self) -> bool {
+        self == Self::Html
+    }
+
+    /// Whether it can show the difference to another recording: [`Contents::before`].
+    pub fn is_differential(self) -> bool {
+        self == Self::Svg
+    }
+}
+
+/// What is written down.
+pub struct Contents<'a> {
+    /// The stacks.
+    pub stacks: &'a StackProfile<'a>,
+    /// The event that is meant where a format has room for one.
+    pub event: usize,
+    /// Tables and trees, for [`Format::is_table`]; what the data are worth, for [`Format::is_whole`].
+    pub answer: &'a Profile,
+    /// How these are shown.
+    pub layout: &'a report::Layout,
+    /// What it is of: a file's name.
+    pub title: &'a str,
+    /// The circumstances.
+    pub recording: &'a Circumstances,
+    /// The code of the costliest functions.
+    pub listings: &'a [Listing],
+    /// Folded stacks of another recording, of which the difference is shown: the path of each, and its
+    /// periods.
+    pub before: Option<&'a [(String, u64)]>,
+}
+
+/// How a recording came about.
+#[derive(Debug, Default)]
+pub struct Circumstances {
+    /// What it says of itself.
+    pub about: Recording,
+    /// First and last time of its samples, in nanoseconds of its clock.
+    pub span: Option<(u64, u64)>,
+    /// When the first was taken: nanoseconds since 1970.
+    pub started: Option<u64>,
+}
+
+impl Contents<'_> {
+    /// The command line that recorded; empty where nobody knows.
+    fn command(&self) -> &str {
+        let facts = &self.recording.about.facts;
+        facts.iter().find(|(label, _)| label == "cmdline").map_or("", |(_, words)| words)
+    }
+}
+
+/// Writes it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(out: &mut dyn Write, format: Format, contents: &Contents<'_>) -> io::Result<()> {
+    let table = |form| report::Layout { form, rows: usize::MAX, ..contents.layout.clone() };
+    match format {
+        Format::Html => html::write(out, contents),
+        Format::Svg => svg::write(out, contents),
+        Format::Folded => folded::write(out, contents.stacks, contents.event),
+        Format::Firefox => firefox::write(out, contents),
+        Format::Speedscope => speedscope::write(out, contents),
+        Format::Pprof => pprof::write(out, contents),
+        Format::Callgrind => callgrind::write(out, contents),
+        Format::Json => report::write(out, contents.answer, &table(report::Form::Json)),
+        Format::Csv => report::write(out, contents.answer, &table(report::Form::Csv)),
+    }
+}
+
+/// A function's name, harmless for a terminal; of one without a name its module's, in brackets.
+fn function_name(call: &Call, texts: &StringTable) -> String {
+    let name = clean(texts.get(call.symbol));
+    if call.named || name != UNKNOWN {
+        return name.into_owned();
+    }
+    let module = clean(texts.get(call.dso));
+    if module.starts_with('[') { module.into_owned() } else { format!("[{module}]") }
+}
+
+/// A thread's name with its number, harmless for a terminal.
+fn thread_name(thread: &StackThread) -> String {
+    match thread.tid {
+        Some(tid) => format!("{} ({tid})", clean(&thread.comm)),
+        None => clean(&thread.comm).into_owned(),
+    }
+}
+
+/// Whether a file's name is one that libraries have.
+fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.")
+}
+
+/// Whose code a function is, as far as colours tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum CodeKind {
+    Program,
+    Library,
+    Kernel,
+    Generated,
+    Unknown,
+}
+
+impl CodeKind {
+    fn of(call: &Call, texts: &StringTable) -> Self {
+        let module = texts.get(call.dso);
+        match call.level {
+            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
+            _ if module.starts_with("[JIT]") => Self::Generated,
+            _ if module == "[vdso]" || is_library(module) => Self::Library,
+            _ if module.starts_with('[') => Self::Unknown,
+            _ => Self::Program,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_ending_names_the_format() {
+        for about in FORMATS {
+            for ending in about.endings {
+                assert_eq!(
+                    Format::of_file(&Path::new("a.b").with_extension(&ending[1..])).unwrap(),
+                    about.format
+                );
+            }
+            assert_eq!(Format::named(about.name).unwrap(), about.format);
+        }
+        let error = Format::of_file(Path::new("x.sgv")).unwrap_err().to_string();
+        assert!(error.contains("x.sgv") && FORMATS.iter().all(|about| error.contains(about.endings[0])));
+        assert!(Format::of_file(Path::new("/tmp/x.svg/plain")).is_err());
+        assert!(Format::named("sgv").unwrap_err().to_string().contains("svg"));
+    }
+}

@@ -1,0 +1,583 @@
+"use strict";
+// The page's script: reads the data that the page holds, and draws it. Nothing is loaded from anywhere. Names come
+// from the recorded machine and are untrusted: they reach the page as text (textContent, fillText), never as markup.
+//
+//   data ── paths: node -> function, caller (callers stand before what they call)
+//      '── cells: what ended at a node, by event, thread and slice of time
+//   selection (event, thread, span of time, search, zoom) ── sums by node ── graph, table, strip
+
+const $ = (id) => document.getElementById(id);
+
+/** The kinds of code, in the order of their numbers: what the style calls them, what people do. */
+const KINDS = [["program", "program"], ["library", "libraries"], ["kernel", "kernel"], ["generated", "generated code"], ["unknown", "unknown"]];
+
+/** An element with text or other elements in it. */
+function element(name, attributes = {}, ...inside) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "style") made.style.cssText = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...inside);
+  return made;
+}
+
+// ---- Data -------------------------------------------------------------------------------------------------------------
+
+async function unpacked() {
+  const holder = $("data");
+  const bytes = Uint8Array.from(atob(holder.textContent.trim()), (letter) => letter.charCodeAt(0));
+  holder.remove();
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+/** All that does not change. */
+let data;
+/** What is selected. `from` and `to` are slices, the end exclusive; `zoom` is a list of functions from the root on. */
+const chosen = { event: 0, thread: "", from: 0, to: 0, search: "", inverted: false, view: "flame", zoom: [] };
+/** What follows from the selection: periods and samples by node (own, and with what was called), and the whole. */
+let sums;
+/** The functions that the search finds, by number; none where nothing is searched for. */
+let found = null;
+
+function prepare(raw) {
+  const count = raw.back.length;
+  const caller = new Int32Array(count);
+  for (let node = 0; node < count; node++) caller[node] = raw.back[node] ? node - raw.back[node] : -1;
+  // Functions that are inlined here and called there are one in the table.
+  const same = new Map();
+  const row = raw.names.map((name, at) => {
+    const key = raw.module[at] + " " + name;
+    if (!same.has(key)) same.set(key, same.size);
+    return same.get(key);
+  });
+  let node = 0;
+  const cellNode = Int32Array.from(raw.cellNode, (step) => (node += step));
+  return { ...raw, ...raw.head, caller, row, rows: same.size, cellNode, fn: Int32Array.from(raw.fn) };
+}
+
+/** Whether a cell's thread is chosen: all, a process ("p12") or a thread ("t3", by its index). */
+function threadChosen() {
+  const typed = chosen.thread;
+  const wanted = data.threads.map((thread, at) =>
+    typed === "" || (typed[0] === "p" ? String(thread.pid) === typed.slice(1) : String(at) === typed.slice(1)));
+  return (cell) => wanted[data.cellThread[cell]];
+}
+
+function addUp() {
+  const count = data.caller.length;
+  const own = new Float64Array(count), total = new Float64Array(count), samples = new Float64Array(count);
+  const isChosen = threadChosen();
+  const everything = data.slices === 0;
+  let whole = 0, all = 0;
+  for (let cell = 0; cell < data.cellNode.length; cell++) {
+    if (data.cellEvent[cell] !== chosen.event || !isChosen(cell)) continue;
+    const slice = data.cellSlice[cell];
+    if (!everything && (slice < chosen.from || slice >= chosen.to)) continue;
+    own[data.cellNode[cell]] += data.cellPeriod[cell];
+    samples[data.cellNode[cell]] += data.cellSamples[cell];
+    whole += data.cellPeriod[cell];
+    all += data.cellSamples[cell];
+  }
+  total.set(own);
+  for (let node = count - 1; node >= 0; node--) if (data.caller[node] >= 0) total[data.caller[node]] += total[node];
+  sums = { own, total, samples, whole, all };
+}
+
+// ---- Words ------------------------------------------------------------------------------------------------------------
+
+const percent = (part, whole) => (whole ? (100 * part) / whole : 0).toFixed(part / whole >= 0.0995 ? 1 : 2) + "%";
+const grouped = (number) => Math.round(number).toLocaleString("en-US");
+
+function time(ns) {
+  for (const [unit, length] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) if (ns >= length) return (ns / length).toPrecision(3) + " " + unit;
+  return Math.round(ns) + " ns";
+}
+const amount = (period) => data.events[chosen.event].clock ? time(period) : grouped(period);
+const colour = (kind) => `hsl(var(--${KINDS[kind][0]}))`;
+const fact = (label) => (data.facts.find(([name]) => name === label) || [])[1];
+
+/** A function that decides whether a name is meant: a regular expression, or the words as they stand. */
+function matcher(text) {
+  let pattern;
+  try { pattern = new RegExp(text, "i"); } catch { return (name) => name.toLowerCase().includes(text.toLowerCase()); }
+  return (name) => pattern.test(name);
+}
+
+// ---- Flame graph ------------------------------------------------------------------------------------------------------
+// A block is a function in its context: { fn, total, own, samples, depth, children() }. Children are made when they are
+// first drawn, so that of a million paths only what can be seen costs anything.
+
+/** Blocks from the root on: a node each. */
+function fromTop() {
+  const first = new Int32Array(data.caller.length).fill(-1), next = new Int32Array(data.caller.length).fill(-1);
+  let top = -1;
+  for (let node = data.caller.length - 1; node >= 0; node--) {
+    const caller = data.caller[node];
+    if (caller < 0) { next[node] = top; top = node; } else { next[node] = first[caller]; first[caller] = node; }
+  }
+  const block = (node) => ({
+    fn: data.fn[node], total: sums.total[node], own: sums.own[node],
+    below: null,
+    children() { return (this.below ??= siblings(first[node])); },
+  });
+  const siblings = (node) => {
+    const list = [];
+    for (; node >= 0; node = next[node]) if (sums.total[node] > 0) list.push(block(node));
+    return list.sort((a, b) => b.total - a.total);
+  };
+  return { fn: -1, total: sums.whole, own: 0, children() { return (this.below ??= siblings(top)); } };
+}
+
+/** Blocks from the sampled function on, callers below it: each is a list of nodes with what ended there. */
+function fromLeaf() {
+  const group = (entries) => {
+    const byFunction = new Map();
+    for (const [node, weight] of entries) {
+      const fn = data.fn[node];
+      let block = byFunction.get(fn);
+      if (!block) byFunction.set(fn, (block = { fn, total: 0, own: 0, entries: [], children() { return (this.below ??= group(this.outward())); },
+        outward() { return this.entries.filter(([at]) => data.caller[at] >= 0).map(([at, part]) => [data.caller[at], part]); } }));
+      block.total += weight;
+      block.entries.push([node, weight]);
+      if (data.caller[node] < 0) block.own += weight;
+    }
+    return [...byFunction.values()].sort((a, b) => b.total - a.total);
+  };
+  const leaves = [];
+  sums.own.forEach((weight, node) => { if (weight > 0) leaves.push([node, weight]); });
+  return { fn: -1, total: sums.whole, own: 0, children() { return (this.below ??= group(leaves)); } };
+}
+
+const ROW = 21, SMALLEST = 0.6;
+let root, drawn = [], hovered = null;
+
+/** The blocks from the root to what is zoomed on; what is not there any more is forgotten. */
+function zoomed() {
+  const way = [root];
+  for (const fn of chosen.zoom) {
+    const below = way.at(-1).children().find((block) => block.fn === fn);
+    if (!below) break;
+    way.push(below);
+  }
+  chosen.zoom = way.slice(1).map((block) => block.fn);
+  return way;
+}
+
+/** The canvas in the size it is shown, ready to be drawn on in CSS pixels. */
+function surface(canvas, height) {
+  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth;
+  canvas.style.height = height + "px";
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  return [context, width];
+}
+
+function drawGraph() {
+  if (chosen.view !== "flame") return;
+  const canvas = $("graph"), way = zoomed(), width = canvas.clientWidth;
+  drawn = [];
+  // Those that lead to what is zoomed on take the whole width, then everything below takes its share.
+  way.forEach((block, depth) => drawn.push({ block, x: 0, width, depth, way: way.slice(1, depth + 1), leads: depth < way.length - 1 }));
+  const open = [drawn.at(-1)];
+  while (open.length) {
+    const above = open.pop();
+    let x = above.x;
+    for (const block of above.block.children()) {
+      const wide = (block.total / above.block.total) * above.width;
+      if (wide < SMALLEST) break; // The rest is smaller still.
+      const place = { block, x, width: wide, depth: above.depth + 1, way: above.way.concat(block) };
+      drawn.push(place);
+      open.push(place);
+      x += wide;
+    }
+  }
+  const deepest = drawn.reduce((most, place) => Math.max(most, place.depth), 0);
+  const [context] = surface(canvas, (deepest + 1) * ROW);
+  const style = getComputedStyle(document.documentElement);
+  const fills = KINDS.map(([name]) => style.getPropertyValue("--" + name).trim().split(/\s+/));
+  const mark = style.getPropertyValue("--mark"), ground = style.getPropertyValue("--ground");
+  const edge = style.getPropertyValue("--edge"), text = style.getPropertyValue("--text"), ink = style.getPropertyValue("--frame-text");
+  context.font = "12px " + getComputedStyle(document.body).fontFamily;
+  context.textBaseline = "middle";
+  const letter = context.measureText("abcdefghijklmnopqrst").width / 20;
+  for (const place of drawn) {
+    const { block, x, depth } = place, isRoot = block.fn < 0;
+    const isFound = found && !isRoot && found[block.fn];
+    const [hue, saturation, light] = isRoot ? [] : fills[data.kind[block.fn]];
+    // Neighbours differ a little in hue, the same function never.
+    const shift = isRoot ? 0 : (hash(data.names[block.fn]) % 17) - 8;
+    context.fillStyle = isRoot ? edge : isFound ? mark : `hsl(${Number(hue) + shift} ${saturation} ${light})`;
+    context.globalAlpha = place.leads ? 0.55 : found && !isFound && !isRoot ? 0.45 : 1;
+    context.fillRect(x, depth * ROW, Math.max(place.width - (place.width > 3 ? 1 : 0), 0.5), ROW - 1);
+    context.globalAlpha = 1;
+    if (place.width < 28) continue;
+    const fits = Math.floor((place.width - 8) / letter);
+    const name = data.names[block.fn];
+    const words = isRoot ? `all: ${grouped(sums.all)} samples` : name.length > fits ? data.brief[block.fn] ?? name : name;
+    context.fillStyle = isRoot ? text : isFound ? "#fff" : ink;
+    context.fillText(words.length > fits ? words.slice(0, Math.max(fits - 1, 1)) + "…" : words, x + 4, depth * ROW + ROW / 2, place.width - 6);
+  }
+  if (hovered) {
+    const place = drawn.find((place) => place.block === hovered);
+    if (place) { context.strokeStyle = text; context.lineWidth = 1.5; context.strokeRect(place.x + 0.75, place.depth * ROW + 0.75, place.width - 1.5, ROW - 2.5); }
+  }
+  crumbs(way);
+}
+
+function hash(text) {
+  let sum = 7;
+  for (let at = 0; at < text.length; at++) sum = (sum * 31 + text.charCodeAt(at)) >>> 0;
+  return sum >>> 4;
+}
+
+function crumbs(way) {
+  const last = way.at(-1);
+  const go = (depth) => element("button", { onclick: () => zoom(chosen.zoom.slice(0, depth)) }, depth ? data.brief[way[depth].fn] ?? data.names[way[depth].fn] : "all");
+  const parts = [];
+  for (let depth = Math.max(0, way.length - 4); depth < way.length - 1; depth++) parts.push(go(depth), " › ");
+  const words = last.fn < 0 ? "Click a function to zoom in." : `${data.names[last.fn]}: ${percent(last.total, sums.whole)} of all`;
+  $("crumbs").replaceChildren(...(way.length > 4 ? [go(0), " › … › "] : []), ...parts, words);
+}
+
+function placeAt(event) {
+  const box = $("graph").getBoundingClientRect();
+  const x = event.clientX - box.left, depth = Math.floor((event.clientY - box.top) / ROW);
+  return drawn.find((place) => place.depth === depth && x >= place.x && x < place.x + place.width);
+}
+
+function tip(event) {
+  const place = placeAt(event), shown = $("tip");
+  if ((place && place.block) !== hovered) { hovered = place ? place.block : null; drawGraph(); }
+  shown.hidden = !place || place.block.fn < 0;
+  if (shown.hidden) return;
+  const { block, way } = place, outer = zoomed().at(-1);
+  const inlined = data.inlined[block.fn] ? ", inlined" : "";
+  const within = outer.fn >= 0 && !place.leads ? `, ${percent(block.total, outer.total)} of ${data.names[outer.fn]}` : "";
+  shown.replaceChildren(
+    element("b", {}, data.names[block.fn]),
+    element("span", {}, `${data.modules[data.module[block.fn]]} · ${KINDS[data.kind[block.fn]][1]}${inlined}`),
+    element("br"),
+    `${percent(block.total, sums.whole)} of all${within} · ${amount(block.total)} · own ${percent(block.own, sums.whole)} · ${way.length} deep`);
+  const left = Math.min(event.clientX + 14, window.innerWidth - shown.offsetWidth - 10);
+  const above = event.clientY + 18 + shown.offsetHeight > window.innerHeight;
+  shown.style.left = Math.max(left, 4) + "px";
+  shown.style.top = (above ? event.clientY - shown.offsetHeight - 10 : event.clientY + 18) + "px";
+}
+
+function zoom(way) {
+  chosen.zoom = way;
+  hovered = null;
+  $("tip").hidden = true;
+  drawGraph();
+  remember();
+}
+
+// ---- Search -----------------------------------------------------------------------------------------------------------
+
+function search() {
+  found = null;
+  if (chosen.search) {
+    const isMeant = matcher(chosen.search);
+    found = data.names.map((name, fn) => isMeant(name) || isMeant(data.modules[data.module[fn]]));
+  }
+  // Each sample counts once, however many functions of its stack are found.
+  let matched = 0;
+  if (found) {
+    const inside = new Uint8Array(data.caller.length);
+    for (let node = 0; node < inside.length; node++) {
+      const caller = data.caller[node];
+      if (caller >= 0 && inside[caller]) inside[node] = 1;
+      else if (found[data.fn[node]]) { inside[node] = 1; matched += sums.total[node]; }
+    }
+  }
+  $("matched").textContent = found ? `found: ${percent(matched, sums.whole)}` : "";
+}
+
+// ---- Table ------------------------------------------------------------------------------------------------------------
+
+let order = "own", shownRows = 100, table = [];
+
+function functions() {
+  const own = new Float64Array(data.rows), total = new Float64Array(data.rows), samples = new Float64Array(data.rows), example = new Int32Array(data.rows);
+  data.row.forEach((row, fn) => { example[row] = fn; });
+  for (let node = 0; node < data.caller.length; node++) {
+    if (!(sums.total[node] > 0)) continue;
+    const row = data.row[data.fn[node]];
+    own[row] += sums.own[node];
+    samples[row] += sums.samples[node];
+    // Of a function that calls itself the outermost call counts.
+    let above = data.caller[node];
+    while (above >= 0 && data.row[data.fn[above]] !== row) above = data.caller[above];
+    if (above < 0) total[row] += sums.total[node];
+  }
+  table = [];
+  for (let row = 0; row < data.rows; row++) if (total[row] > 0) table.push({ fn: example[row], own: own[row], total: total[row], samples: samples[row] });
+}
+
+const COLUMNS = [["own", "Self", true], ["", "", false], ["total", "Total", true], ["samples", "Samples", true], ["name", "Function", false], ["module", "Module", false]];
+
+function drawTable() {
+  if (chosen.view !== "functions") return;
+  const words = { name: (row) => data.names[row.fn], module: (row) => data.modules[data.module[row.fn]] };
+  const rows = table.filter((row) => !found || found[row.fn]);
+  rows.sort(words[order] ? (a, b) => words[order](a).localeCompare(words[order](b)) : (a, b) => b[order] - a[order] || b.total - a.total);
+  const heads = COLUMNS.map(([key, title, isNumber]) => element("th", {
+    ...(isNumber ? { class: "number" } : {}), ...(key && key === order ? { "aria-sort": words[key] ? "ascending" : "descending" } : {}),
+    onclick: () => { if (key) { order = key; drawTable(); } },
+  }, title));
+  const most = Math.max(...rows.map((row) => row.own), 1);
+  const lines = rows.slice(0, shownRows).map((row) => element("tr", { class: "link", onclick: () => find(data.names[row.fn]) },
+    element("td", { class: "number", title: amount(row.own) }, percent(row.own, sums.whole)),
+    element("td", { class: "share" }, element("i", { style: `width:${(100 * row.own) / most}%;background:${colour(data.kind[row.fn])}` })),
+    element("td", { class: "number", title: amount(row.total) }, percent(row.total, sums.whole)),
+    element("td", { class: "number" }, grouped(row.samples)),
+    element("td", {}, data.names[row.fn]),
+    element("td", { class: "dim module", title: data.modules[data.module[row.fn]] }, data.modules[data.module[row.fn]])));
+  document.querySelector("#functions thead").replaceChildren(element("tr", {}, ...heads));
+  document.querySelector("#functions tbody").replaceChildren(...lines);
+  const more = rows.length - lines.length;
+  document.querySelector("#functions .more").replaceChildren(
+    ...(more > 0 ? [element("button", { onclick: () => { shownRows += 1000; drawTable(); } }, `${grouped(more)} more`)] : []));
+}
+
+/** Shows where a function of this name is called. */
+function find(name) {
+  $("search").value = chosen.search = "^" + name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
+  show("flame");
+  refresh(false);
+}
+
+// ---- Strip of time ----------------------------------------------------------------------------------------------------
+
+let drag = null;
+
+function drawStrip() {
+  $("time").hidden = data.slices < 2;
+  if ($("time").hidden) return;
+  const heights = KINDS.map(() => new Float64Array(data.slices));
+  const isChosen = threadChosen();
+  for (let cell = 0; cell < data.cellNode.length; cell++) {
+    if (data.cellEvent[cell] !== chosen.event || !isChosen(cell)) continue;
+    heights[data.kind[data.fn[data.cellNode[cell]]]][data.cellSlice[cell]] += data.cellPeriod[cell];
+  }
+  const [context, width] = surface($("strip"), 64);
+  const style = getComputedStyle(document.documentElement);
+  let most = 0;
+  for (let slice = 0; slice < data.slices; slice++) most = Math.max(most, heights.reduce((sum, of) => sum + of[slice], 0));
+  const step = width / data.slices;
+  for (let slice = 0; slice < data.slices; slice++) {
+    const isIn = slice >= chosen.from && slice < chosen.to;
+    let y = 62;
+    context.globalAlpha = isIn ? 1 : 0.25;
+    KINDS.forEach(([name], kind) => {
+      const high = most ? (heights[kind][slice] / most) * 56 : 0;
+      context.fillStyle = `hsl(${style.getPropertyValue("--" + name)})`;
+      context.fillRect(slice * step, y - high, Math.max(step - (step > 3 ? 1 : 0), 0.5), high);
+      y -= high;
+    });
+  }
+  context.globalAlpha = 1;
+  const isAll = chosen.from === 0 && chosen.to === data.slices;
+  if (!isAll) {
+    context.strokeStyle = style.getPropertyValue("--accent");
+    context.strokeRect(chosen.from * step, 1, (chosen.to - chosen.from) * step, 62);
+  }
+  const at = (slice) => ((slice * data.slice) / 1e9).toFixed(data.slice < 1e7 ? 3 : 2);
+  $("span").textContent = isAll ? `${at(data.slices)} s; drag over a part of the time to look at that alone`
+    : `${at(chosen.from)} s to ${at(chosen.to)} s: ${grouped(sums.all)} samples; click to see all again`;
+}
+
+function sliceAt(event) {
+  const box = $("strip").getBoundingClientRect();
+  return Math.min(Math.max(Math.floor(((event.clientX - box.left) / box.width) * data.slices), 0), data.slices - 1);
+}
+
+function dragged(event) {
+  const here = sliceAt(event);
+  const span = drag === null ? [0, data.slices] : [Math.min(drag, here), Math.max(drag, here) + 1];
+  [chosen.from, chosen.to] = span;
+}
+
+// ---- Code -------------------------------------------------------------------------------------------------------------
+
+let listed = 0;
+
+function drawCode() {
+  if (chosen.view !== "code") return;
+  const whole = data.events[chosen.event].period;
+  $("listed").replaceChildren(...data.code.map((of, at) => element("button",
+    { "aria-selected": at === listed, onclick: () => { listed = at; drawCode(); } }, of.name, element("span", { class: "dim" }, percent(of.own[chosen.event] || 0, whole)))));
+  const of = data.code[listed];
+  if (!of) { $("listing").replaceChildren(element("p", { class: "dim" }, "No code: this recording was written without it, or no function is known.")); return; }
+  const own = of.own[chosen.event] || 0, hasText = of.rows.some((row) => row.text && row.s);
+  const rows = [];
+  let gap = false;
+  for (const row of of.rows) {
+    const cost = row.cost ? row.cost[chosen.event] || 0 : 0, share = own ? cost / own : 0;
+    const bar = element("td", { class: "number", style: share ? `background:linear-gradient(to left, hsl(var(--program)) ${Math.min(100 * share, 100)}%, transparent 0)` : "" }, cost ? percent(cost, own) : "");
+    const space = "  ".repeat(row.depth || 0);
+    if (row.f) rows.push(element("tr", { class: "f" }, element("td"), element("td"), element("td", {}, space + row.f)));
+    else if (row.s) rows.push(element("tr", { class: "s", title: `${row.file}:${row.s}` }, bar, element("td", { class: "number dim" }, String(row.s)), element("td", {}, space + (row.text ?? (row.file || "").split("/").pop() + ":" + row.s))));
+    // Below source lines only instructions that cost something are worth a row.
+    else if (cost || !hasText) { rows.push(element("tr", { class: "i" }, bar, element("td", { class: "number" }, row.i), element("td", {}, "    " + row.text))); gap = false; continue; }
+    else if (!gap) { gap = true; continue; }
+    gap = gap && Boolean(row.i);
+  }
+  const notes = of.notes.map((note) => element("p", { class: "dim" }, note));
+  $("listing").replaceChildren(element("h2", {}, of.name), element("p", { class: "dim" }, `${of.module} · percentages of the function · whole recording`),
+    element("table", {}, element("tbody", {}, ...rows)), ...notes);
+}
+
+// ---- Recording --------------------------------------------------------------------------------------------------------
+
+function drawRecording() {
+  const rows = data.facts.map(([label, value]) => element("tr", {}, element("td", { class: "dim" }, label), element("td", {}, value)));
+  const events = data.events.map((event) => element("tr", {}, element("td", {}, event.name),
+    element("td", { class: "number" }, grouped(event.samples) + " samples"), element("td", { class: "number" }, event.clock ? time(event.period) : grouped(event.period))));
+  $("recording").replaceChildren(
+    element("h2", {}, "How far to trust it"), element("pre", {}, data.trust.trim()),
+    element("h2", {}, "Events"), element("table", {}, element("tbody", {}, ...events)),
+    element("h2", {}, "What the recording says of itself"), element("table", {}, element("tbody", {}, ...rows)));
+}
+
+// ---- Selection --------------------------------------------------------------------------------------------------------
+
+function show(view) {
+  chosen.view = view;
+  document.querySelectorAll("nav [data-view]").forEach((tab) => tab.setAttribute("aria-selected", tab.dataset.view === view));
+  document.querySelectorAll("main > section").forEach((section) => section.classList.toggle("shown", section.id === view));
+  drawGraph();
+  drawTable();
+  drawCode();
+  remember();
+}
+
+/** Works out what follows from the selection; `counts`: what is counted has changed too. */
+function refresh(counts = true) {
+  if (counts) {
+    addUp();
+    functions();
+    root = chosen.inverted ? fromLeaf() : fromTop();
+  }
+  search();
+  drawStrip();
+  drawGraph();
+  drawTable();
+  drawCode();
+  remember();
+}
+
+/** The selection stands in the address, so that a link to a part of the page can be sent with it. */
+function remember() {
+  const words = new URLSearchParams();
+  if (chosen.view !== "flame") words.set("view", chosen.view);
+  if (chosen.search) words.set("search", chosen.search);
+  if (chosen.thread) words.set("thread", chosen.thread);
+  if (chosen.inverted) words.set("inverted", "1");
+  if (chosen.event !== data.event) words.set("event", chosen.event);
+  if (chosen.from > 0 || chosen.to < data.slices) words.set("time", `${chosen.from}-${chosen.to}`);
+  if (chosen.zoom.length) words.set("zoom", chosen.zoom.join("."));
+  const text = words.toString();
+  try { history.replaceState(null, "", text ? "#" + text : location.pathname); } catch { /* Some readers forbid it. */ }
+}
+
+function recall() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const [from, to] = (words.get("time") || "").split("-").map(Number);
+  chosen.event = data.events[Number(words.get("event") ?? data.event)] ? Number(words.get("event") ?? data.event) : data.event;
+  chosen.thread = words.get("thread") || "";
+  chosen.search = words.get("search") || "";
+  chosen.inverted = words.has("inverted");
+  chosen.from = from >= 0 && from < data.slices ? from : 0;
+  chosen.to = to > chosen.from && to <= data.slices ? to : data.slices;
+  chosen.zoom = (words.get("zoom") || "").split(".").filter(Boolean).map(Number);
+  chosen.view = ["functions", "code", "recording"].includes(words.get("view")) ? words.get("view") : "flame";
+}
+
+function controls() {
+  const option = (value, text) => element("option", { value }, text);
+  const costs = new Map(), name = (thread) => thread.comm + (thread.tid === null ? "" : ` (${thread.tid})`);
+  for (let cell = 0; cell < data.cellNode.length; cell++) {
+    const at = data.cellThread[cell];
+    costs.set(at, (costs.get(at) || 0) + data.cellPeriod[cell]);
+  }
+  const byCost = [...costs].sort((a, b) => b[1] - a[1]).map(([at]) => at);
+  const processes = new Map();
+  for (const at of byCost) {
+    const pid = data.threads[at].pid;
+    if (!processes.has(pid)) processes.set(pid, []);
+    processes.get(pid).push(at);
+  }
+  const choices = [option("", byCost.length > 1 ? `All ${byCost.length} threads` : "All threads")];
+  for (const [pid, threads] of processes) {
+    if (pid !== null && threads.length > 1) choices.push(option("p" + pid, `${data.threads[threads[0]].process || "process"} (process ${pid})`));
+    for (const at of threads) choices.push(option("t" + at, (threads.length > 1 && pid !== null ? "   " : "") + name(data.threads[at])));
+  }
+  $("thread").replaceChildren(...choices);
+  $("event").replaceChildren(...data.events.map((event, at) => option(at, event.name)));
+  $("event").hidden = data.events.filter((event) => event.samples > 0).length < 2;
+  [$("thread").value, $("event").value, $("search").value, $("inverted").checked] = [chosen.thread, chosen.event, chosen.search, chosen.inverted];
+
+  $("thread").addEventListener("change", (event) => { chosen.thread = event.target.value; refresh(); });
+  $("event").addEventListener("change", (event) => { chosen.event = Number(event.target.value); refresh(); });
+  $("search").addEventListener("input", (event) => { chosen.search = event.target.value; refresh(false); });
+  $("inverted").addEventListener("change", (event) => { chosen.inverted = event.target.checked; chosen.zoom = []; refresh(); });
+  document.querySelectorAll("nav [data-view]").forEach((tab) => tab.addEventListener("click", () => show(tab.dataset.view)));
+
+  const graph = $("graph"), strip = $("strip");
+  graph.addEventListener("mousemove", tip);
+  graph.addEventListener("mouseleave", () => { hovered = null; $("tip").hidden = true; drawGraph(); });
+  graph.addEventListener("click", (event) => { const place = placeAt(event); if (place) zoom(place.way.map((block) => block.fn)); });
+  strip.addEventListener("pointerdown", (event) => { drag = sliceAt(event); strip.setPointerCapture(event.pointerId); });
+  strip.addEventListener("pointermove", (event) => { if (drag !== null) { dragged(event); drawStrip(); } });
+  strip.addEventListener("pointerup", (event) => {
+    // A click without a way shows all again.
+    if (drag === sliceAt(event)) drag = null;
+    dragged(event);
+    drag = null;
+    refresh();
+  });
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target === $("search");
+    if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
+    if (event.key !== "Escape") return;
+    if (isTyping && chosen.search) { $("search").value = chosen.search = ""; refresh(false); } else zoom(chosen.zoom.slice(0, -1));
+  });
+  $("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => theme(event.matches ? "dark" : "light"));
+  new ResizeObserver(() => { drawStrip(); drawGraph(); }).observe(document.body);
+}
+
+function theme(which) {
+  document.documentElement.dataset.theme = which;
+  if (data) { drawStrip(); drawGraph(); }
+}
+
+async function start() {
+  theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  data = prepare(await unpacked());
+  recall();
+  const event = data.events[chosen.event], words = [fact("cmdline"), fact("hostname")];
+  if (data.started) words.push(new Date(data.started).toLocaleString());
+  if (event) words.push(`${grouped(event.samples)} samples of ${event.name}`, event.clock ? time(event.period) : `about ${grouped(event.period)} occurrences`);
+  if (data.span) words.push(`within ${time(data.span)}`);
+  $("about").textContent = words.filter(Boolean).join(" · ");
+  $("trust").textContent = `${data.trust.split("\n")[0]} Written by pmc ${data.version}.`;
+  const kinds = new Set(data.kind);
+  $("legend").replaceChildren(...KINDS.flatMap(([, words], kind) => kinds.has(kind) ? [element("span", {}, element("i", { style: `background:${colour(kind)}` }), words)] : []));
+  controls();
+  drawRecording();
+  if (!data.code.length) document.querySelector('[data-view="code"]').hidden = true;
+  refresh();
+  show(chosen.view);
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((error) => {
+  $("about").textContent = typeof DecompressionStream === "undefined" ? "This browser is too old to unpack the data (DecompressionStream)." : `This page cannot be read: ${error}`;
+});

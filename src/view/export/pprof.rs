@@ -1,0 +1,313 @@
+//! pprof's protocol buffer, gzipped: `go tool pprof`, and whatever else reads it.
+//!
+//! ```text
+//!   sample ── locations, innermost first ── lines, the inlined functions first ── functions
+//!      │            └── mapping: the module's file, build-id, where its first process had it
+//!      '── values: of each event the samples and the periods;  labels: thread, pid, tid
+//! ```
+//!
+//! The fields: <https://github.com/google/pprof/blob/main/proto/profile.proto>. All words are numbers in the
+//! string table, whose first is empty.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+use rustc_hash::FxHashMap;
+
+use super::{Contents, function_name, is_library};
+use crate::profile::sampled::{StackProfile, StringId};
+use crate::session::Kind;
+use crate::text::{clean, hex};
+
+#[derive(Clone, PartialEq, Message)]
+struct Profile {
+    #[prost(message, repeated, tag = "1")]
+    sample_type: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "3")]
+    mapping: Vec<Mapping>,
+    #[prost(message, repeated, tag = "4")]
+    location: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    function: Vec<Function>,
+    #[prost(string, repeated, tag = "6")]
+    string_table: Vec<String>,
+    #[prost(int64, tag = "9")]
+    time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    period: i64,
+    #[prost(int64, repeated, tag = "13")]
+    comment: Vec<i64>,
+    #[prost(int64, tag = "14")]
+    default_sample_type: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ValueType {
+    #[prost(int64, tag = "1")]
+    kind: i64,
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    label: Vec<Label>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Label {
+    #[prost(int64, tag = "1")]
+    key: i64,
+    #[prost(int64, tag = "2")]
+    str: i64,
+    #[prost(int64, tag = "3")]
+    num: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Mapping {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "2")]
+    memory_start: u64,
+    #[prost(uint64, tag = "3")]
+    memory_limit: u64,
+    #[prost(uint64, tag = "4")]
+    file_offset: u64,
+    #[prost(int64, tag = "5")]
+    filename: i64,
+    #[prost(int64, tag = "6")]
+    build_id: i64,
+    #[prost(bool, tag = "7")]
+    has_functions: bool,
+    #[prost(bool, tag = "8")]
+    has_filenames: bool,
+    #[prost(bool, tag = "9")]
+    has_line_numbers: bool,
+    #[prost(bool, tag = "10")]
+    has_inline_frames: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Location {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "2")]
+    mapping_id: u64,
+    #[prost(uint64, tag = "3")]
+    address: u64,
+    #[prost(message, repeated, tag = "4")]
+    line: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Line {
+    #[prost(uint64, tag = "1")]
+    function_id: u64,
+    #[prost(int64, tag = "2")]
+    line: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Function {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+    #[prost(int64, tag = "3")]
+    system_name: i64,
+    #[prost(int64, tag = "4")]
+    filename: i64,
+}
+
+/// Writes it.
+pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    let profile = Builder::new(contents.stacks).build(contents);
+    let mut out = GzEncoder::new(out, Compression::fast());
+    out.write_all(&profile.encode_to_vec())?;
+    out.finish().map(drop)
+}
+
+/// The profile so far, and the numbers of what is in it.
+struct Builder<'a> {
+    stacks: &'a StackProfile<'a>,
+    profile: Profile,
+    strings: FxHashMap<String, i64>,
+    functions: FxHashMap<(StringId, StringId, Option<StringId>), u64>,
+    locations: FxHashMap<u32, u64>,
+    /// By module.
+    mappings: FxHashMap<u32, u64>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(stacks: &'a StackProfile<'a>) -> Self {
+        let mut builder = Self {
+            stacks,
+            profile: Profile::default(),
+            strings: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            locations: FxHashMap::default(),
+            mappings: FxHashMap::default(),
+        };
+        builder.string("");
+        builder
+    }
+
+    fn build(mut self, contents: &Contents<'_>) -> Profile {
+        let stacks = self.stacks;
+        let used: Vec<usize> =
+            (0..stacks.events.len()).filter(|at| stacks.events[*at].kept.samples > 0).collect();
+        for at in &used {
+            let event = &stacks.events[*at];
+            let name = clean(&event.name).into_owned();
+            let samples = if used.len() == 1 { "samples".to_owned() } else { format!("{name} samples") };
+            let samples = ValueType { kind: self.string(&samples), unit: self.string("count") };
+            let unit = self.string(if event.is_clock() { "nanoseconds" } else { "count" });
+            let period = ValueType { kind: self.string(&name), unit };
+            if self.profile.sample_type.is_empty() {
+                self.profile.default_sample_type = period.kind;
+                self.profile.period_type = Some(period.clone());
+                self.profile.period = (event.kept.period / event.kept.samples) as i64;
+            }
+            self.profile.sample_type.extend([samples, period]);
+        }
+        self.mappings(&stacks.rows.iter().map(|row| row.stack).collect::<Vec<_>>());
+        let keys = ["thread", "process", "pid", "tid"].map(|key| self.string(key));
+        for row in &stacks.rows {
+            let Some(event) = used.iter().position(|at| *at == row.event as usize) else { continue };
+            let mut value = vec![0; used.len() * 2];
+            value[event * 2] = row.value.samples as i64;
+            value[event * 2 + 1] = row.value.period as i64;
+            let location_id = stacks.stack(row.stack).map(|location| self.location(location)).collect();
+            let thread = &stacks.threads[row.thread as usize];
+            let words = [Some(&thread.comm), thread.process.as_ref()];
+            let numbers = [thread.pid, thread.tid];
+            let mut label = Vec::new();
+            for (key, word) in keys.iter().zip(words) {
+                let str = word.map(|word| self.string(&clean(word)));
+                label.extend(str.map(|str| Label { key: *key, str, num: 0 }));
+            }
+            for (key, number) in keys[2..].iter().zip(numbers) {
+                label.extend(number.map(|number| Label { key: *key, str: 0, num: number.into() }));
+            }
+            self.profile.sample.push(Sample { location_id, value, label });
+        }
+        let comment = format!("pmc {}: {}", env!("CARGO_PKG_VERSION"), clean(contents.command()));
+        self.profile.comment = vec![self.string(&comment)];
+        if let Some((first, last)) = contents.recording.span {
+            self.profile.duration_nanos = last.saturating_sub(first) as i64;
+        }
+        self.profile.time_nanos = contents.recording.started.unwrap_or(0) as i64;
+        self.profile
+    }
+
+    fn string(&mut self, text: &str) -> i64 {
+        if let Some(number) = self.strings.get(text) {
+            return *number;
+        }
+        let number = self.strings.len() as i64;
+        self.strings.insert(text.to_owned(), number);
+        self.profile.string_table.push(text.to_owned());
+        number
+    }
+
+    /// The modules of these stacks. A program comes first: readers take the first for it.
+    fn mappings(&mut self, used: &[u32]) {
+        let stacks = self.stacks;
+        let mut ends: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        let mut seen = rustc_hash::FxHashSet::default();
+        for location in
+            used.iter().filter(|stack| seen.insert(**stack)).flat_map(|stack| stacks.stack(*stack))
+        {
+            if let Some(module) = stacks.location(location).module() {
+                let address = self.address(location);
+                let (first, last) = ends.entry(module).or_insert((address, address));
+                (*first, *last) = (address.min(*first), address.max(*last));
+            }
+        }
+        let mut modules: Vec<u32> = ends.keys().copied().collect();
+        modules.sort_by_key(|number| {
+            let module = &stacks.modules[*number as usize];
+            (module.kind != Kind::File || is_library(&module.short_name()), *number)
+        });
+        for number in modules {
+            let module = &stacks.modules[number as usize];
+            let (first, last) = ends[&number];
+            // As its first process had it; what others had elsewhere in the file is taken in.
+            let mapped = module.mapping.filter(|_| module.kind == Kind::File);
+            let start = mapped.map_or(first & !0xfff, |mapping| mapping.start.0.min(first & !0xfff));
+            let limit = mapped.map_or(0, |mapping| mapping.start.0.saturating_add(mapping.len));
+            let offset = mapped
+                .map_or(0, |mapping| mapping.offset.0.saturating_sub(mapping.start.0.saturating_sub(start)));
+            let id = self.profile.mapping.len() as u64 + 1;
+            let build_id = module.build_id.as_deref().map(|id| hex(id, "")).unwrap_or_default();
+            let mapping = Mapping {
+                id,
+                memory_start: start,
+                memory_limit: limit.max(last.saturating_add(1)),
+                file_offset: offset,
+                filename: self.string(&clean(&module.path.to_string_lossy())),
+                build_id: self.string(&build_id),
+                has_functions: true,
+                has_filenames: true,
+                has_line_numbers: true,
+                has_inline_frames: true,
+            };
+            self.profile.mapping.push(mapping);
+            self.mappings.insert(number, id);
+        }
+    }
+
+    /// Where a location was in the memory of its module's first process.
+    fn address(&self, number: u32) -> u64 {
+        let location = self.stacks.location(number);
+        let module = location.module().map(|module| &self.stacks.modules[module as usize]);
+        match module.filter(|module| module.kind == Kind::File).and_then(|module| module.mapping) {
+            Some(mapping) => mapping.start.0.wrapping_add(location.offset).wrapping_sub(mapping.offset.0),
+            None => location.offset,
+        }
+    }
+
+    fn location(&mut self, number: u32) -> u64 {
+        if let Some(id) = self.locations.get(&number) {
+            return *id;
+        }
+        let code = self.stacks.code();
+        let line = code.calls()[code.range(number)].iter().map(|call| {
+            let identity = (call.dso, call.symbol, call.file);
+            let function_id = match self.functions.get(&identity) {
+                Some(id) => *id,
+                None => {
+                    let name = self.string(&function_name(call, self.stacks.texts));
+                    let file = call.file.map(|file| clean(self.stacks.texts.get(file)).into_owned());
+                    let filename = self.string(file.as_deref().unwrap_or_default());
+                    let id = self.profile.function.len() as u64 + 1;
+                    self.profile.function.push(Function { id, name, system_name: name, filename });
+                    self.functions.insert(identity, id);
+                    id
+                }
+            };
+            Line { function_id, line: call.line.into() }
+        });
+        let line = line.collect();
+        let id = self.profile.location.len() as u64 + 1;
+        let module = self.stacks.location(number).module();
+        let mapping_id = module.and_then(|module| self.mappings.get(&module)).copied().unwrap_or(0);
+        self.profile.location.push(Location { id, mapping_id, address: self.address(number), line });
+        self.locations.insert(number, id);
+        id
+    }
+}

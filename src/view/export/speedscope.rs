@@ -1,0 +1,73 @@
+//! speedscope's own format: per thread the stacks one after the other, so that its time order means
+//! something.
+//!
+//! ```text
+//!   shared.frames  each function once: name, source file or module
+//!   profiles       one an event and thread: lists of frames, the outermost first, and what each weighs
+//! ```
+//!
+//! The schema: <https://www.speedscope.app/file-format-schema.json>.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value as Json, json};
+
+use super::{Contents, function_name, thread_name};
+use crate::profile::sampled::stacks::StackRow;
+use crate::text::clean;
+
+/// Writes it.
+pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    let stacks = contents.stacks;
+    let paths = stacks.paths();
+    let frame = |function: u32| -> Json {
+        let call = paths.call(function, stacks.code());
+        let file = call.file.unwrap_or(call.dso);
+        json!({"name": function_name(call, stacks.texts), "file": clean(stacks.texts.get(file))})
+    };
+    let frames: Vec<Json> = (0..paths.functions.len() as u32).map(frame).collect();
+    write!(
+        out,
+        "{{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\": \"pmc {}\",\n\
+         \"name\": {},\n\"shared\": {{\"frames\": {}}},\n\"profiles\": [",
+        env!("CARGO_PKG_VERSION"),
+        json!(clean(contents.title)),
+        Json::from(frames)
+    )?;
+    let mut profiles: BTreeMap<(u32, u32), Vec<&StackRow>> = BTreeMap::new();
+    for row in &stacks.rows {
+        profiles.entry((row.event, row.thread)).or_default().push(row);
+    }
+    let weight = |rows: &[&StackRow]| rows.iter().map(|row| row.value.period).sum::<u64>();
+    let costliest = profiles.values().enumerate().max_by_key(|(at, rows)| (weight(rows), usize::MAX - at));
+    let active = costliest.map_or(0, |(at, _)| at);
+    for (at, ((event, thread), mut rows)) in profiles.into_iter().enumerate() {
+        // Where no times are known, the order is as good as any.
+        rows.sort_by_key(|row| row.time);
+        let event = &stacks.events[event as usize];
+        let name = format!("{} {}", thread_name(&stacks.threads[thread as usize]), clean(&event.name));
+        let unit = if event.is_clock() { "nanoseconds" } else { "none" };
+        write!(
+            out,
+            "{}\n{{\"type\": \"sampled\", \"name\": {}, \"unit\": \"{unit}\", \"startValue\": 0, \"endValue\": {}",
+            if at == 0 { "" } else { "," },
+            Json::from(name),
+            weight(&rows)
+        )?;
+        write!(out, ",\n\"samples\": [")?;
+        let mut functions = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            functions.clear();
+            functions.extend(paths.end(row.stack).into_iter().flat_map(|node| paths.outward(node)));
+            functions.reverse();
+            write!(out, "{}{}", if at == 0 { "" } else { "," }, json!(functions))?;
+        }
+        write!(out, "],\n\"weights\": [")?;
+        for (at, row) in rows.iter().enumerate() {
+            write!(out, "{}{}", if at == 0 { "" } else { "," }, row.value.period)?;
+        }
+        write!(out, "]}}")?;
+    }
+    writeln!(out, "],\n\"activeProfileIndex\": {active}\n}}")
+}

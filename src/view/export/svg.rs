@@ -1,0 +1,54 @@
+//! A flame graph as a picture that a browser zooms and searches; inferno draws it.
+//!
+//! ```text
+//!   folded stacks ─────────────────┐
+//!   folded stacks of another ── difference ── inferno::flamegraph ── SVG
+//! ```
+
+use std::io::{self, Write};
+
+use inferno::flamegraph::color::{BackgroundColor, MultiPalette, Palette};
+use inferno::{differential, flamegraph};
+
+use super::{Contents, folded};
+use crate::text::clean;
+use crate::units::thousands;
+
+/// Writes it. Widths are periods, as in a report.
+pub(super) fn write(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
+    let Some(event) = contents.stacks.events.get(contents.event) else { return Ok(()) };
+    let mut lines = folded::with_marks(contents.stacks, contents.event);
+    if lines.is_empty() {
+        // inferno would call a picture of nothing an error.
+        lines.push(("no samples".to_owned(), 1));
+    }
+    let name = clean(&event.name);
+    let samples = thousands(event.kept.samples);
+    let mut options = flamegraph::Options::default();
+    options.title = format!("{}: {name}", clean(contents.title));
+    options.subtitle = Some(match contents.before {
+        None => format!("{samples} samples; width: share of {name}"),
+        Some(_) => format!("{samples} samples; red: more than before, blue: less"),
+    });
+    options.count_name = if event.is_clock() { "ns".to_owned() } else { "occurrences".to_owned() };
+    // The kernel, inlined and generated code each have colours of their own, by the marks.
+    options.colors = Palette::Multi(MultiPalette::Java);
+    options.bgcolors = Some(BackgroundColor::Flat((255, 255, 255).into()));
+    options.hash = true;
+    let text = |lines: &[(String, u64)]| -> String {
+        lines.iter().map(|(path, period)| format!("{path} {period}\n")).collect()
+    };
+    let now = text(&lines);
+    match contents.before {
+        None => flamegraph::from_lines(&mut options, now.lines(), out),
+        Some(before) => {
+            let mut both = Vec::new();
+            // Shares are compared, not how long each ran.
+            let how = differential::Options { normalize: true, ..Default::default() };
+            differential::from_readers(how, text(before).as_bytes(), now.as_bytes(), &mut both)?;
+            let mut both: Vec<&str> = std::str::from_utf8(&both).unwrap_or_default().lines().collect();
+            both.sort_unstable();
+            flamegraph::from_lines(&mut options, both, out)
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! What `pmc export` and `pmc flamegraph` write, read by programs that we did not write.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends there")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use inferno::collapse::Collapse as _;
+
+use crate::kit;
+use crate::kit::lab::{CHAIN, Lab};
+
+/// Two functions call a third; the thread and the program have names of their own.
+const PROGRAM: &str = r#"
+#include <pthread.h>
+static __attribute__((noinline)) unsigned long leaf(unsigned long x, long n) { return chain(x, n); }
+static __attribute__((noinline)) unsigned long twice(unsigned long x) { return leaf(x, 100 * uneven()) + 1; }
+static __attribute__((noinline)) unsigned long once(unsigned long x) { return leaf(x, 50 * uneven()) + 2; }
+static void *work(void *arg) { for (int i = 0; i < 3000; i++) sink = once(twice(i)); return arg; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_setname_np(thread, "a worker");
+    work(0);
+    return pthread_join(thread, 0);
+}
+"#;
+
+/// A recording of the program, with callers.
+fn recorded(lab: &Lab) -> PathBuf {
+    let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
+    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
+    lab.record("perf.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program)
+}
+
+/// Exports to a file of this name.
+fn export(lab: &Lab, recording: &Path, name: &str, more: &[&str]) -> String {
+    let out = lab.path(name);
+    let words = ["export", recording.to_str().unwrap(), "-o", out.to_str().unwrap(), "--no-cache"];
+    kit::run(&[&words, more].concat()).expect(0).says(&[name, "is written"]);
+    String::from_utf8(std::fs::read(out).unwrap()).unwrap_or_default()
+}
+
+fn counts(lines: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for line in lines.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        *counts.entry(stack.to_owned()).or_default() += count.parse::<u64>().unwrap();
+    }
+    counts
+}
+
+#[test]
+fn folded_stacks_are_those_of_perf_script_and_inferno() {
+    let Some(lab) = Lab::new() else { return };
+    let file = recorded(&lab);
+    let script = Command::new("perf").args(["script", "-i"]).arg(&file).output().unwrap();
+    let mut theirs = Vec::new();
+    inferno::collapse::perf::Folder::default().collapse(&script.stdout[..], &mut theirs).unwrap();
+    let ours = export(&lab, &file, "a.folded", &["--no-inline"]);
+    assert_eq!(counts(&ours), counts(std::str::from_utf8(&theirs).unwrap()));
+    assert!(
+        ours.contains(";twice;leaf ") && ours.lines().any(|line| line.starts_with("a_worker;")),
+        "{ours}"
+    );
+    let mut sorted: Vec<&str> = ours.lines().collect();
+    sorted.dedup_by_key(|line| line.rsplit_once(' ').unwrap().0);
+    assert_eq!(sorted.len(), ours.lines().count());
+    // The filters are those of report.
+    let worker = export(&lab, &file, "b.folded", &["--comms", "a worker", "-S", "twice"]);
+    assert!(worker.lines().all(|line| line.starts_with("a_worker;") && line.contains(";twice")), "{worker}");
+    assert!(!worker.is_empty());
+}
+
+#[test]
+fn tables_are_those_of_report() {
+    let Some(lab) = Lab::new() else { return };
+    let file = recorded(&lab);
+    let report = |form| kit::run(&["report", form, "--no-cache", file.to_str().unwrap()]).expect(0).stdout;
+    assert_eq!(export(&lab, &file, "a.json", &[]), report("--json"));
+    assert_eq!(export(&lab, &file, "a.csv", &[]), report("--csv"));
+}
+
+#[test]
+fn a_flame_graph_holds_functions_and_differences() {
+    let Some(lab) = Lab::new() else { return };
+    let file = recorded(&lab);
+    let svg = export(&lab, &file, "a.svg", &[]);
+    assert!(svg.contains("<svg") && svg.contains("<title>twice (") && svg.ends_with("</svg>"), "{svg}");
+    let titles = |svg: &str| -> Vec<String> {
+        svg.lines().flat_map(|line| line.split("<title>").skip(1)).map(str::to_owned).collect()
+    };
+    let same = export(&lab, &file, "b.svg", &["--diff", file.to_str().unwrap(), "-c", "a worker"]);
+    let same = titles(&same);
+    assert!(
+        same.iter().filter(|title| title.contains("; ")).all(|title| title.contains("; 0.00%)")),
+        "{same:?}"
+    );
+    let source =
+        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let fresh = lab.build("fresh", &source, &["-O0", "-fno-omit-frame-pointer"]);
+    let fresh = lab.record("fresh.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &fresh);
+    let grown = titles(&export(&lab, &fresh, "c.svg", &["--diff", file.to_str().unwrap()]));
+    assert!(grown.iter().any(|title| title.contains("%; +")), "{grown:?}");
+    let said = kit::run(&["export", "x.data", "--diff", "y.data", "-o", "a.folded"]).expect(2);
+    said.says(&["only a flame graph", "try: pmc diff"]);
+}
+
+#[test]
+fn where_it_goes() {
+    let Some(lab) = Lab::new() else { return };
+    let file = recorded(&lab);
+    let run = |line: &str| -> kit::Ran {
+        let line = format!("pmc() {{ \"$PMC\" \"$@\"; }}; {line}");
+        let folder = file.parent().unwrap();
+        let pmc = kit::pmc().get_program().to_owned();
+        Command::new("sh").args(["-c", &line]).current_dir(folder).env("PMC", pmc).output().unwrap().into()
+    };
+    // A name of its own, and the file that was there is replaced whole, by one that is its owner's alone.
+    run("pmc flamegraph perf.data && pmc export perf.data --format folded").expect(0);
+    assert!(lab.path("flamegraph.svg").exists() && lab.path("perf.folded").exists());
+    std::fs::write(lab.path("old.svg"), "old").unwrap();
+    std::os::unix::fs::symlink("old.svg", lab.path("link.svg")).unwrap();
+    run("pmc export perf.data -o link.svg").expect(0);
+    assert!(std::fs::read_to_string(lab.path("old.svg")).unwrap().contains("<svg"));
+    assert_eq!(std::fs::metadata(lab.path("old.svg")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(lab.path("link.svg").is_symlink());
+    // Nothing is left of what failed, and what was there stays.
+    run("pmc export t.c -o old.svg").expect(1);
+    assert!(std::fs::read_to_string(lab.path("old.svg")).unwrap().contains("<svg"));
+    let names = std::fs::read_dir(file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!names.into_iter().any(|name| name.to_string_lossy().ends_with(".new")));
+    // A pipe in, a pipe out.
+    let whole = run("pmc export perf.data -o - --format folded --no-cache").expect(0).stdout;
+    let piped = run("cat perf.data | pmc export -o - --format folded --no-cache | cat").expect(0).stdout;
+    assert_eq!(whole, piped);
+    run("pmc record -q -e cpu-clock -g -o - -- ./walk | pmc export -o live.svg").expect(0);
+    assert!(std::fs::read_to_string(lab.path("live.svg")).unwrap().contains("twice"));
+    run("pmc export perf.data -o - --format folded | head -c 1").expect(0);
+    // Refusals say what there is.
+    run("pmc export perf.data -o x.sgv").expect(2).says(&["x.sgv", "try: one of", ".svg", ".folded"]);
+    run("pmc export perf.data -o x --format sgv").expect(2).says(&["sgv", "try: one of", "svg"]);
+    run("pmc export perf.data").expect(2).says(&["which format?", "--format"]);
+    run("pmc export perf.data -o no/such/folder.svg").expect(1).says(&["no/such/folder.svg", "ENOENT"]);
+    run("pmc export perf.data -o a.svg -e cycles").expect(2).says(&["no event \"cycles\"", "cpu-clock"]);
+    run("cp perf.data perf.json; pmc export perf.json -o perf.json")
+        .expect(2)
+        .says(&["the recording itself"]);
+}
+
+#[test]
+fn names_full_of_markup_do_nothing_in_a_picture() {
+    let Some(lab) = Lab::new() else { return };
+    let source =
+        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let program = lab.build("<script>alert(", &source, &["-O1"]);
+    let file = lab.record("]]><b>&.data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
+    let svg = export(&lab, &file, "a.svg", &[]);
+    assert!(svg.contains("&lt;script&gt;alert("), "{svg}");
+    assert!(!svg.contains("<script>alert") && !svg.contains("<b>"), "{svg}");
+}
+
+/// What another program says when it is given these words; it must end well.
+#[track_caller]
+fn said(program: &str, words: &[&str]) -> String {
+    let ran = kit::Ran::from(Command::new(program).args(words).env("LC_ALL", "C").output().unwrap());
+    ran.expect(0).stdout
+}
+
+/// Shares of all periods, in percent, as the report has them: its own, and with what was called.
+fn shares(file: &Path, function: &str) -> (f64, f64) {
+    let words = ["report", "--json", "--no-cache", "-s", "sym", file.to_str().unwrap()];
+    let document: serde_json::Value = serde_json::from_str(&kit::run(&words).expect(0).stdout).unwrap();
+    let rows = document["events"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["sym"] == function).unwrap();
+    (row["self"]["percent"].as_f64().unwrap(), row["total"]["percent"].as_f64().unwrap())
+}
+
+/// The number before a `%` in a line.
+fn percent(line: &str, which: usize) -> f64 {
+    let numbers = line.split_whitespace().filter_map(|word| word.trim_matches(['(', ')']).strip_suffix('%'));
+    numbers.filter_map(|number| number.parse().ok()).nth(which).unwrap()
+}
+
+#[test]
+fn pprof_reads_functions_lines_modules_and_threads() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("go") {
+        return;
+    }
+    let file = recorded(&lab);
+    export(&lab, &file, "a.pb.gz", &[]);
+    let path = lab.path("a.pb.gz");
+    let go = |more: &[&str]| {
+        let words = [&["tool", "pprof", "-symbolize=none"], more, &[path.to_str().unwrap()]].concat();
+        said("go", &words)
+    };
+    let top = go(&["-top", "-nodecount=1000"]);
+    let line = top.lines().find(|line| line.ends_with(" twice")).unwrap();
+    let (own, total) = shares(&file, "twice");
+    assert!(
+        (percent(line, 0) - own).abs() < 0.02 && (percent(line, 2) - total).abs() < 0.02,
+        "{line} {total}"
+    );
+    let raw = go(&["-raw"]);
+    assert!(raw.contains("samples/count cpu-clock/nanoseconds"), "{raw}");
+    assert!(raw.contains("walk.c:") && raw.contains("thread:[a worker]"), "{raw}");
+    // The program's mapping comes first, with its build-id.
+    let mappings = raw.split("Mappings").nth(1).unwrap();
+    let id = said("readelf", &["-n", lab.path("walk").to_str().unwrap()]);
+    let id = id.split("Build ID: ").nth(1).unwrap().lines().next().unwrap();
+    let first = mappings.lines().nth(1).unwrap();
+    assert!(first.contains("/walk ") && first.contains(id), "{first} {id}");
+}
+
+#[test]
+fn callgrind_annotate_reads_costs_of_functions_and_lines() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("callgrind_annotate") {
+        return;
+    }
+    let file = recorded(&lab);
+    // The report counts what is inlined as its caller's own.
+    let text = export(&lab, &file, "a.callgrind", &["--no-inline"]);
+    let path = lab.path("a.callgrind");
+    let annotate =
+        |more: &str| said("callgrind_annotate", &["--threshold=100", more, path.to_str().unwrap()]);
+    for (option, which) in [("--inclusive=no", 0), ("--inclusive=yes", 1)] {
+        let shown = annotate(option);
+        for function in ["leaf", "twice", "work"] {
+            let (own, total) = shares(&file, function);
+            let want = [own, total][which];
+            let line = shown.lines().find(|line| line.contains(&format!(":{function} [walk]"))).unwrap();
+            let got = if line.contains('%') { percent(line, 0) } else { 0.0 };
+            assert!((got - want).abs() < 0.02, "{option} {function}: {got} {want}\n{shown}");
+        }
+    }
+    assert!(text.contains("cmd: ") && text.contains("events: cpu-clock\n"), "{text}");
+    // Lines, and inlined functions as functions of their own.
+    export(&lab, &file, "b.callgrind", &[]);
+    let lines = said("callgrind_annotate", &["--threshold=100", lab.path("b.callgrind").to_str().unwrap()]);
+    assert!(lines.contains("walk.c:chain [walk]") && lines.contains("__asm__ volatile"), "{lines}");
+}
+
+#[test]
+fn speedscope_is_as_its_schema_has_it() {
+    let Some(lab) = Lab::new() else { return };
+    let has = Command::new("python3").args(["-c", "import jsonschema"]).status();
+    let has = has.is_ok_and(|status| status.success());
+    if !kit::need("jsonschema", has, "python3 has no jsonschema") {
+        return;
+    }
+    let file = recorded(&lab);
+    let text = export(&lab, &file, "a.speedscope.json", &[]);
+    let check = "import json, jsonschema, sys\n\
+                 jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
+    let schema = kit::data("export/speedscope/file-format-schema.json");
+    let path = lab.path("a.speedscope.json");
+    said("python3", &["-c", check, path.to_str().unwrap(), schema.to_str().unwrap()]);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let profiles = document["profiles"].as_array().unwrap();
+    let names: Vec<&str> = profiles.iter().map(|profile| profile["name"].as_str().unwrap()).collect();
+    assert!(names.iter().any(|name| name.starts_with("a worker (")), "{names:?}");
+    // Each sample is there, and its stack leads from the root to the function that was sampled.
+    let frames = document["shared"]["frames"].as_array().unwrap();
+    let mut of_leaf = 0;
+    for sample in profiles.iter().flat_map(|profile| profile["samples"].as_array().unwrap()) {
+        let last = sample.as_array().unwrap().last().unwrap().as_u64().unwrap() as usize;
+        of_leaf += usize::from(frames[last]["name"] == "leaf");
+    }
+    let folded = export(&lab, &file, "a.folded", &[]);
+    let periods: u64 =
+        counts(&folded).iter().filter(|(path, _)| path.ends_with(";leaf")).map(|(_, n)| n).sum();
+    assert_eq!(of_leaf as u64 * 500_000, periods);
+}
+
+#[test]
+fn firefox_has_threads_categories_and_marks() {
+    let Some(lab) = Lab::new() else { return };
+    let flags = ["-O0", "-g", "-fno-omit-frame-pointer", "-pthread", "-D_GNU_SOURCE"];
+    let program = lab.build("walk", &[CHAIN, PROGRAM].concat(), &flags);
+    let options = ["-e", "cpu-clock", "-e", "sched:sched_switch", "-F", "2000", "-g"];
+    let file = lab.record("perf.data", &options, &program);
+    let text = export(&lab, &file, "a.firefox.json", &[]);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let names = |list: &serde_json::Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let categories = names(&document["meta"]["categories"]);
+    assert!(
+        ["Program", "Kernel"].iter().all(|name| categories.contains(&(*name).to_owned())),
+        "{categories:?}"
+    );
+    let threads = document["threads"].as_array().unwrap();
+    assert!(names(&document["threads"]).contains(&"a worker".to_owned()));
+    let sum = |what: &str| -> usize {
+        threads.iter().map(|thread| thread[what]["length"].as_u64().unwrap() as usize).sum()
+    };
+    let report = kit::run(&["report", "--json", "--no-cache", file.to_str().unwrap()]).expect(0).stdout;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let samples = |event: usize| report["events"][event]["samples"].as_u64().unwrap() as usize;
+    assert_eq!((sum("samples"), sum("markers")), (samples(0), samples(1)));
+    assert!(text.contains("prev_comm=") && text.contains("\"sched:sched_switch\""));
+}
+
+/// Opens a page in a browser without a network, has a script work with it, and hands back what that found.
+#[track_caller]
+fn in_browser(lab: &Lab, page: &str, script: &str, more: &[&str]) -> serde_json::Value {
+    let script = format!(
+        "<script>(async () => {{ const wait = () => new Promise((done) => setTimeout(done, 20)); \
+         while (document.documentElement.dataset.ready !== 'yes') await wait(); {script} \
+         document.body.append(Object.assign(document.createElement('pre'), \
+         {{ id: 'results', textContent: JSON.stringify(results) }})); }})();</script></body>"
+    );
+    let file = lab.path("driven.html");
+    std::fs::write(&file, page.replace("</body>", &script)).unwrap();
+    let profile = format!("--user-data-dir={}", lab.path("browser").display());
+    let address = format!("file://{}", file.display());
+    let usual = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,800"];
+    let offline = ["--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--dump-dom"];
+    let time = ["--virtual-time-budget=60000", &profile];
+    let words = [&usual[..], &offline, &time, more, &[&address]].concat();
+    let page = said("chromium", &words);
+    let results = page.split("<pre id=\"results\">").nth(1).unwrap_or_else(|| panic!("{page}"));
+    let results = results.split("</pre>").next().unwrap();
+    serde_json::from_str(&results.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")).unwrap()
+}
+
+#[test]
+fn a_page_is_searched_and_zoomed_and_asks_nobody() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("chromium") {
+        return;
+    }
+    let file = recorded(&lab);
+    let page = export(&lab, &file, "a.html", &[]);
+    // Nothing in it names another place, and the browser is told that it may load nothing.
+    assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("url("));
+    assert!(page.contains("default-src 'none'"));
+    let script = "
+        const place = (name) => drawn.find((place) => data.names[place.block.fn] === name);
+        const all = drawn.length;
+        $('search').value = '^twice$';
+        $('search').dispatchEvent(new Event('input'));
+        const matched = $('matched').textContent;
+        const box = $('graph').getBoundingClientRect(), twice = place('twice');
+        const at = { clientX: box.left + twice.x + twice.width / 2, clientY: box.top + twice.depth * ROW + 9 };
+        $('graph').dispatchEvent(new MouseEvent('mousemove', at));
+        const tip = $('tip').textContent;
+        $('graph').dispatchEvent(new MouseEvent('click', at));
+        const zoomed = $('crumbs').textContent, wide = place('twice').width / box.width, link = location.hash;
+        document.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+        $('inverted').click();
+        const first = drawn.filter((place) => place.depth === 1).map((place) => data.names[place.block.fn])[0];
+        $('inverted').click();
+        const worker = [...$('thread').options].find((option) => option.textContent.includes('a worker'));
+        $('thread').value = worker.value;
+        $('thread').dispatchEvent(new Event('change'));
+        const part = sums.all;
+        show('functions');
+        const rows = [...document.querySelectorAll('#functions tbody tr')].map((row) => row.textContent);
+        show('code');
+        const code = $('listing').textContent;
+        show('recording');
+        const results = { all, matched, tip, zoomed, wide, link, first, part, rows, code,
+            facts: $('recording').textContent, about: $('about').textContent, span: $('span').textContent,
+            requests: performance.getEntriesByType('resource').length };
+    ";
+    let results = in_browser(&lab, &page, script, &[]);
+    let text = |name: &str| results[name].as_str().unwrap().to_owned();
+    let (_, total) = shares(&file, "twice");
+    assert!((percent(&text("matched"), 0) - total).abs() < 0.1, "{results} {total}");
+    assert!(text("tip").contains("twice") && text("tip").contains("walk · program"), "{results}");
+    assert!(text("zoomed").contains("twice: ") && results["wide"].as_f64().unwrap() > 0.99, "{results}");
+    assert!(text("link").contains("search=") && text("link").contains("zoom="), "{results}");
+    assert_eq!(text("first"), "chain", "{results}");
+    let report = ["report", "--json", "--no-cache", "-s", "comm", file.to_str().unwrap()];
+    let report: serde_json::Value = serde_json::from_str(&kit::run(&report).expect(0).stdout).unwrap();
+    let comms = report["events"][0]["rows"].as_array().unwrap();
+    let worker = comms.iter().find(|row| row["comm"] == "a worker").unwrap();
+    assert_eq!(results["part"], worker["self"]["samples"], "{results}");
+    assert!(results["rows"].as_array().unwrap()[0].as_str().unwrap().ends_with("twicewalk"), "{results}");
+    assert!(text("code").contains("leaf") && text("code").contains("imul"), "{results}");
+    assert!(text("facts").contains("Trust: ") && text("facts").contains("hostname"), "{results}");
+    assert!(text("about").contains("samples of cpu-clock"), "{results}");
+    assert_eq!(results["requests"], 0);
+}
+
+#[test]
+fn names_full_of_markup_do_nothing_in_a_page() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("chromium") {
+        return;
+    }
+    // The program's name is its thread's and its module's; the recording's is the page's title.
+    let name = "<img src=x onerror='document.title=1'>";
+    let source =
+        format!("{CHAIN}\nint main(void) {{ for (int i = 0; i < 3000; i++) sink = chain(i, 5000); }}");
+    let program = lab.build(name, &source, &["-O0", "-fno-omit-frame-pointer"]);
+    let file = lab.record("<b>&\"' .data", &["-e", "cpu-clock", "-F", "2000", "-g"], &program);
+    let page = export(&lab, &file, "a.html", &[]);
+    assert!(page.contains("<title>&lt;b&gt;&amp;&quot;' .data – pmc</title>"));
+    let script = "
+        for (const view of ['functions', 'code', 'recording', 'flame']) show(view);
+        await wait();
+        const results = { modules: data.modules, images: document.images.length, title: document.title,
+            bold: document.querySelectorAll('b').length, threads: $('thread').textContent };
+    ";
+    let results = in_browser(&lab, &page, script, &[]);
+    assert!(results["modules"].as_array().unwrap().iter().any(|module| *module == name), "{results}");
+    assert_eq!((&results["images"], &results["bold"]), (&0.into(), &0.into()), "{results}");
+    assert_eq!(results["title"], "<b>&\"' .data – pmc");
+    assert!(results["threads"].as_str().unwrap().contains("<img src=x"), "{results}");
+}
