@@ -61,6 +61,7 @@ impl FunctionSamples {
 /// Makes listings of functions.
 pub struct Lister {
     symbols: Symbols,
+    how: ListingOptions,
     /// Modules that the symbolizer knows.
     modules: usize,
 }
@@ -68,8 +69,8 @@ pub struct Lister {
 impl Lister {
     /// # Errors
     /// As [`Symbols::none`].
-    pub fn new(options: Options) -> Result<Self> {
-        Ok(Self { symbols: Symbols::none(Options { sparse: false, ..options })?, modules: 0 })
+    pub fn new(options: Options, how: ListingOptions) -> Result<Self> {
+        Ok(Self { symbols: Symbols::none(Options { sparse: false, ..options })?, how, modules: 0 })
     }
 
     /// The listing of a function.
@@ -90,7 +91,6 @@ impl Lister {
             ));
         };
         let events = listing::events(events, totals, |event| event);
-        let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
-        Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &how)))
+        Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &self.how)))
     }
 }

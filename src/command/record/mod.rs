@@ -63,13 +63,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
-    if let Some(priority) = plan.realtime {
-        process::run_in_real_time(priority).map_err(|error| {
-            Error::io(format!("--realtime {priority}"), error)
-                .why("real-time priorities need CAP_SYS_NICE, or a limit that allows them")
-                .try_this("sudo, or raise ulimit -r")
-        })?;
-    }
+    open::run_in_real_time(plan.realtime)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         host: &host,

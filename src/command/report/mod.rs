@@ -14,7 +14,7 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
 use crate::session::Session;
 use crate::view;
-pub(super) use plan::Plan;
+pub(super) use plan::{Plan, Rows, rows};
 use plan::{HeaderChoice, ListKind};
 
 /// Runs it.

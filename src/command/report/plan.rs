@@ -61,7 +61,7 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        let Rows { mut keys, columns, ranks, are_usual } = rows(typed)?;
+        let Rows { mut keys, columns, ranks, are_usual } = rows(&typed.sort, &typed.fields)?;
         if typed.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
@@ -203,22 +203,23 @@ impl Plan {
 }
 
 /// What rows are made of.
-struct Rows {
-    keys: Vec<SortKey>,
+pub(in crate::command) struct Rows {
+    pub(in crate::command) keys: Vec<SortKey>,
     /// `None`: the usual ones.
-    columns: Option<Vec<Column>>,
+    pub(in crate::command) columns: Option<Vec<Column>>,
     /// What rows are ordered by before the usual order.
-    ranks: Vec<Rank>,
+    pub(in crate::command) ranks: Vec<Rank>,
     /// Nothing was asked for: the sort keys are the usual ones.
-    are_usual: bool,
+    pub(in crate::command) are_usual: bool,
 }
 
 /// `-s` and `-F`: with `-F` alone rows are ordered by its columns, the first first; with both by `-s`, whose
 /// words become columns too.
-fn rows(typed: &Report) -> Result<Rows> {
-    let adds = typed.sort.iter().any(|name| name.trim().starts_with('+'));
-    let sort: Vec<Column> = typed.sort.iter().map(|name| column(name)).collect::<Result<_>>()?;
-    let mut columns: Vec<Column> = typed.fields.iter().map(|name| column(name)).collect::<Result<_>>()?;
+pub(in crate::command) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
+    let adds = sort.iter().any(|name| name.trim().starts_with('+'));
+    let are_usual = sort.is_empty() && fields.is_empty();
+    let sort: Vec<Column> = sort.iter().map(|name| column(name)).collect::<Result<_>>()?;
+    let mut columns: Vec<Column> = fields.iter().map(|name| column(name)).collect::<Result<_>>()?;
     let ranked = if sort.is_empty() { &columns } else { &sort };
     let ranks = ranked.iter().filter(|_| !columns.is_empty()).map(|column| match column {
         Column::Own | Column::Period => Rank::Own,
@@ -245,7 +246,6 @@ fn rows(typed: &Report) -> Result<Rows> {
             keys.push(*key);
         }
     }
-    let are_usual = typed.sort.is_empty() && typed.fields.is_empty();
     if keys.is_empty() && !are_usual {
         keys = USUAL_KEYS.to_vec();
     }

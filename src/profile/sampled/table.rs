@@ -87,6 +87,8 @@ pub struct Only {
     pub part: Option<String>,
     /// Functions whose name was found.
     pub named: bool,
+    /// Rows with more samples than this.
+    pub more_than: Option<u64>,
 }
 
 impl Only {
@@ -319,6 +321,7 @@ pub fn tables(
         }
     };
     for rows in &mut tables {
+        rows.retain(|row| only.more_than.is_none_or(|least| row.total.samples > least));
         rows.sort_unstable_by(|a, b| {
             let weight = |row: &Row| (row.total.period, row.own.period, row.own.samples);
             let ranked = ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
