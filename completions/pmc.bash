@@ -663,7 +663,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --buildid-mmap --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --buildid-mmap --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -901,7 +901,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -b -p -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --max-stack --comms --pid --tid --cpu --time --dsos --symbols --symbol-filter --hide-unresolved --branch-stack --no-branch-stack --mem-mode --parent --exclude-other --ignore-callees --socket-filter --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --inline --no-inline --demangle --no-demangle --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1020,6 +1020,10 @@ _pmc() {
                     return 0
                     ;;
                 --socket-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --parallelism)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

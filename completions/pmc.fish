@@ -173,6 +173,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-cpu -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s R -l raw-samples -d 'Record the raw data of all events that have some'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s b -l branch-any -d 'Record taken branches'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-events -d 'Record context switches'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l latency -d 'Record what report needs for shares of time by the clock: when each thread ran'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l namespaces -d 'Record namespaces'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-cgroups -d 'Record cgroups'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-user -d 'Record in user mode only'
@@ -198,13 +199,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, …; +KEY adds one to the usual' -r
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds one to the usual' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s F -l fields -d 'Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and sort keys; +FIELD adds one to the usual' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s g -l call-graph -d 'The call tree: caller, callee or none; graph, fractal, flat or folded; percent, period or count; the smallest percentage in it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
 relative\t''"
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-rows -l top -d 'Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l max-stack -d 'Longest call chain; what lies further out is left out' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s c -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -d 'Only these processes' -r
@@ -217,6 +218,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l symbol-filter -d 'Onl
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s p -l parent -d 'Sort by the innermost function that this pattern finds, too' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-callees -d 'What these functions called counts as their own' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l socket-filter -d 'Only samples of this socket\'s CPUs' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l parallelism -d 'Only samples taken while so many threads ran, such as 1 or 1-2,8 (pmc record --latency)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
@@ -245,6 +247,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s b -l branch-stack -d 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'Count samples, not their branches'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'

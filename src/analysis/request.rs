@@ -6,11 +6,13 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::abi::attr::Flag;
 use crate::abi::{branch_sample_type, sample_type};
 use crate::error::{Error, Result};
 use crate::perfdata::{Buffer, Reader, RecordedEvent};
 use crate::profile::sampled::{Query, SortKey, sort};
 use crate::record::kind;
+use crate::session::parallelism::Parallelism;
 use crate::session::samples::SampleAttribute;
 use crate::session::{CommId, SampleQuery, Session};
 use crate::symbol::Options;
@@ -38,6 +40,8 @@ pub struct AnalysisRequest {
     pub slice: u64,
     /// What of a sample is added up.
     pub measure: Measure,
+    /// Whether each sample's part of time by the clock is found out.
+    pub latency: Latency,
     /// Callers are kept; else rows have the sampled function alone.
     pub callers: bool,
     /// Longest call chain, in frames.
@@ -65,6 +69,7 @@ impl AnalysisRequest {
             usual_keys: false,
             slice: SLICE,
             measure: Measure::Period,
+            latency: Latency::No,
             callers: true,
             max_stack: MAX_STACK,
             facets: false,
@@ -78,7 +83,7 @@ impl AnalysisRequest {
     /// Decides what hangs on what was recorded: whether branches count, and the usual sort keys.
     ///
     /// # Errors
-    /// When branches were asked for and none were recorded.
+    /// When branches or latencies were asked for and none were recorded.
     pub fn settle(&mut self, reader: &Reader) -> Result<()> {
         let events = reader.events();
         let has_branches =
@@ -97,8 +102,23 @@ impl AnalysisRequest {
             Measure::BranchesIfRecorded => self.measure = Measure::Period,
             _ => {}
         }
+        let has_switches = events.iter().any(|event| {
+            event.attr.get(Flag::ContextSwitch) && event.attr.sample_type() & sample_type::TIME != 0
+        });
+        self.latency = match self.latency {
+            Latency::Wanted if !has_switches => {
+                return Err(Error::new("the recording does not say when threads ran")
+                    .why("latency and parallelism are found out from records of context switches")
+                    .try_this("pmc record --latency"));
+            }
+            Latency::IfRecorded if has_switches && self.measure == Measure::Period => Latency::Wanted,
+            Latency::IfRecorded => Latency::No,
+            settled => settled,
+        };
         if std::mem::take(&mut self.usual_keys) {
-            self.keys.splice(0..0, self.measure.usual_keys().iter().copied());
+            let usual = self.measure.usual_keys();
+            self.keys.retain(|key| !usual.contains(key));
+            self.keys.splice(0..0, usual.iter().copied());
         }
         Ok(())
     }
@@ -140,14 +160,19 @@ impl AnalysisRequest {
             attributes.push(SampleAttribute::Parent);
         }
         if self.facets {
-            add_facets(&mut attributes, session);
+            add_facets(&mut attributes, session, self.latency == Latency::Wanted);
         }
+        let parallelism = (self.latency == Latency::Wanted).then(|| {
+            let cpus = session.reader.features().nr_cpus.as_ref().map(|cpus| cpus.available);
+            Parallelism::new(&session.switches, cpus).into()
+        });
         Ok(SampleQuery {
             attributes,
             branches: self.counts_branches(),
             by_weight: self.measure == Measure::Weight,
             ignore_comms: !self.facets && !self.keys.contains(&SortKey::Comm),
             ignore_stacks: !self.callers,
+            parallelism,
             ..self.selection.sample_query(session)?
         })
     }
@@ -164,6 +189,18 @@ pub enum Measure {
     Branches,
     /// The same where there are branches other than those that are a call chain; else the period.
     BranchesIfRecorded,
+}
+
+/// Whether latencies are found out: what each sample cost in time by the clock, which is its period shared
+/// among the threads that ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Latency {
+    /// They are not.
+    No,
+    /// They are, where periods count and context switches were recorded.
+    IfRecorded,
+    /// They must be.
+    Wanted,
 }
 
 /// What rows of samples are told apart by, unless something else is asked for.
@@ -248,6 +285,8 @@ pub struct SampleSelection {
     pub socket: Option<u32>,
     /// Only this span.
     pub time: Option<TimeSpan>,
+    /// Only samples taken while so many threads ran.
+    pub parallelism: Option<FxHashSet<u32>>,
 }
 
 impl SampleSelection {
@@ -268,6 +307,7 @@ impl SampleSelection {
             pids: set(&self.pids),
             tids: set(&self.tids),
             comms: comms(&self.comms, session),
+            levels: self.parallelism.clone(),
             ..SampleQuery::default()
         })
     }
@@ -351,8 +391,9 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 /// Adds what a screen filters by, where it is not there yet.
-fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session) {
-    for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu] {
+fn add_facets(attributes: &mut Vec<SampleAttribute>, session: &Session, has_latency: bool) {
+    let level = has_latency.then_some(SampleAttribute::Parallelism);
+    for extra in [SampleAttribute::Pid, SampleAttribute::Tid, SampleAttribute::Cpu].into_iter().chain(level) {
         if !attributes.contains(&extra) {
             attributes.push(extra);
         }

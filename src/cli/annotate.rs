@@ -123,8 +123,8 @@ pub struct Annotate {
     #[arg(long, conflicts_with_all = ["stdio", "stdio2", "json"])]
     pub tui: bool,
 
-    /// Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a pipe
-    /// rows in perf's form, which awk takes
+    /// Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a
+    /// pipe rows in perf's form, which awk takes
     #[arg(long)]
     pub stdio: bool,
 

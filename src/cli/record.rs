@@ -216,6 +216,10 @@ pub struct Record {
     #[arg(long)]
     pub switch_events: bool,
 
+    /// Record what report needs for shares of time by the clock: when each thread ran
+    #[arg(long)]
+    pub latency: bool,
+
     /// Record namespaces
     #[arg(long)]
     pub namespaces: bool,

@@ -28,11 +28,12 @@ pub struct Report {
     pub input: Option<PathBuf>,
 
     /// Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup,
-    /// trace, parent, …; +KEY adds one to the usual
+    /// trace, parent, parallelism, …; +KEY adds one to the usual
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
-    /// Columns in this order: overhead, overhead_children, sample, period, and sort keys
+    /// Columns in this order: overhead, overhead_children, latency, latency_children, sample, period, and
+    /// sort keys; +FIELD adds one to the usual
     #[arg(short = 'F', long, value_name = "FIELD,…", value_delimiter = ',')]
     pub fields: Vec<String>,
 
@@ -69,7 +70,7 @@ pub struct Report {
     #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
     pub percentage: String,
 
-    /// Rows in the text; 0 shows all [default: 20; all with -t, --csv and --json]
+    /// Rows in the text; 0 shows all [default: 20; all in a pipe, with -t, --csv and --json]
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub max_rows: Option<usize>,
 
@@ -124,6 +125,14 @@ pub struct Report {
     /// Only samples of this socket's CPUs
     #[arg(long, value_name = "NUMBER")]
     pub socket_filter: Option<u32>,
+
+    /// Sort by shares of time by the clock, not of CPU time (pmc record --latency)
+    #[arg(long)]
+    pub latency: bool,
+
+    /// Only samples taken while so many threads ran, such as 1 or 1-2,8 (pmc record --latency)
+    #[arg(long, value_name = "LIST")]
+    pub parallelism: Option<String>,
 
     /// Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)
     #[arg(long, value_name = "TIME", default_value = "100ms")]

@@ -50,12 +50,23 @@ pub(super) fn selection(typed: &SampleFilter) -> Result<SampleSelection> {
         },
         socket: None,
         time: typed.time.as_deref().map(TimeSpan::parse).transpose()?,
+        parallelism: None,
     })
 }
 
 fn cpus(list: &str) -> Result<CpuList> {
     list.parse()
         .map_err(|_| Error::usage(format!("{list:?} is no list of CPUs")).try_this("a list such as 0-3,8"))
+}
+
+/// How many threads ran at a time.
+///
+/// # Errors
+/// When it is no list of numbers.
+pub(super) fn parallelism(list: &str) -> Result<CpuList> {
+    list.parse().map_err(|_| {
+        Error::usage(format!("{list:?} is no list of numbers of threads")).try_this("a list such as 1-2,8")
+    })
 }
 
 /// A time as it was typed, in nanoseconds: at least `least`; a number without unit counts `bare` each.

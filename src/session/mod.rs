@@ -21,6 +21,7 @@ pub mod live;
 pub mod location;
 pub mod module;
 pub mod order;
+pub mod parallelism;
 pub mod resolver;
 pub mod running_processes;
 pub mod sample_attribute;
@@ -82,6 +83,8 @@ pub struct Session {
     pub reads: Vec<ThreadCount>,
     /// Parts of call chains that came later than their samples.
     pub deferred: deferred::Deferred,
+    /// Who ran when.
+    pub switches: parallelism::Switches,
     /// Paths of cgroups by their number; untrusted bytes.
     pub cgroups: FxHashMap<u64, Vec<u8>>,
     /// Whether timestamps are times; else they are offsets in the file.
@@ -107,6 +110,7 @@ impl Session {
             facts: found.facts,
             reads: found.reads,
             deferred: found.deferred,
+            switches: found.switches,
             cgroups: found.cgroups,
             has_time,
         })

@@ -54,6 +54,8 @@ pub enum SampleAttribute {
     InsLatency,
     /// Cycles in a stage of the pipeline.
     StageCycles,
+    /// How many threads of the workload ran.
+    Parallelism,
     /// Transaction flags.
     Transaction,
     /// The function that `--parent` looks for. Not the sample's: `profile` fills it in.
@@ -91,6 +93,8 @@ pub(super) struct Occurrence {
     pub(super) weight: u64,
     /// The branch that counts, where branches do.
     pub(super) branch: Option<Branch>,
+    /// How many threads ran, where that is known.
+    pub(super) running: Option<u32>,
 }
 
 /// The words of a sample's attributes, in their order; `payload` gives a tracepoint's payload its number.
@@ -130,6 +134,7 @@ pub(super) fn attribute_words(
         SampleAttribute::CodePage => parts.code_page_size.unwrap_or(u64::MAX),
         SampleAttribute::InsLatency => more(|(latency, _)| latency),
         SampleAttribute::StageCycles => more(|(_, cycles)| cycles),
+        SampleAttribute::Parallelism => occurrence.running.map_or(u64::MAX, u64::from),
         SampleAttribute::Transaction => parts.transaction.unwrap_or(0),
         SampleAttribute::Parent => u64::MAX,
     }));

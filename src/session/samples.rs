@@ -15,10 +15,13 @@ pub use super::call_chain::{CallChain, Stacker, Unwind, Walk};
 pub use super::sample_attribute::SampleAttribute;
 pub(super) use super::sample_attribute::{Occurrence, attribute_words, weight_of};
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::intern::{Interner, SharedInterner, bytes};
+use super::parallelism::Parallelism;
 use super::{CommId, Epoch, Session, Timestamp, chunks};
 use crate::abi::{CpuMode, context, sample_type};
 use crate::perfdata;
@@ -38,6 +41,10 @@ pub struct SampleQuery {
     pub branches: bool,
     /// A sample counts for its weight, at least 1, not for its period.
     pub by_weight: bool,
+    /// How many threads ran when: what a sample costs in time by the clock on the wall follows from it.
+    pub parallelism: Option<Arc<Parallelism>>,
+    /// Only samples taken while so many threads ran; the others are counted as filtered.
+    pub levels: Option<FxHashSet<u32>>,
     /// Only these spans of time (nanoseconds, ends included); empty: all.
     pub times: Vec<(u64, u64)>,
     /// Only these CPUs.
@@ -77,11 +84,35 @@ pub struct Value {
     pub squares: f64,
     /// Sum of their weights.
     pub weight: u64,
+    /// Sum of the periods, each shared among the threads that ran at that time; 0 where that is not known.
+    /// In thousandths: a period of 1 is shared too.
+    pub latency: u64,
+    /// Sum of the squares of that.
+    pub latency_squares: f64,
 }
 
 impl Value {
     fn of(period: u64, weight: u64) -> Self {
-        Self { samples: 1, period, squares: (period as f64) * (period as f64), weight }
+        Self { samples: 1, period, squares: (period as f64) * (period as f64), weight, ..Self::default() }
+    }
+
+    /// The same, taken while so many threads ran.
+    fn shared(self, running: u32) -> Self {
+        let latency = self.period.saturating_mul(1000) / u64::from(running.max(1));
+        Self { latency, latency_squares: (latency as f64) * (latency as f64), ..self }
+    }
+
+    /// What is left without these.
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        Self {
+            samples: self.samples.saturating_sub(others.samples),
+            period: self.period.saturating_sub(others.period),
+            squares: (self.squares - others.squares).max(0.0),
+            weight: self.weight.saturating_sub(others.weight),
+            latency: self.latency.saturating_sub(others.latency),
+            latency_squares: (self.latency_squares - others.latency_squares).max(0.0),
+        }
     }
 }
 
@@ -91,6 +122,8 @@ impl std::ops::AddAssign for Value {
         self.period = self.period.saturating_add(other.period);
         self.squares += other.squares;
         self.weight = self.weight.saturating_add(other.weight);
+        self.latency = self.latency.saturating_add(other.latency);
+        self.latency_squares += other.latency_squares;
     }
 }
 
@@ -176,6 +209,15 @@ struct About {
     event: usize,
     time: Option<u64>,
     timestamp: Timestamp,
+    /// How many threads ran, where that is asked for.
+    running: Option<u32>,
+}
+
+impl About {
+    fn value(&self, period: u64, weight: u64) -> Value {
+        let value = Value::of(period, weight);
+        self.running.map_or(value, |running| value.shared(running))
+    }
 }
 
 /// What is remembered of the thread whose sample came last: the next is often its too.
@@ -292,9 +334,9 @@ impl<'a> Worker<'a> {
     /// Each branch counts once, as a stack of its target alone.
     fn branches(&mut self, event: usize, sample: &Sample<'_>, time: Option<u64>, position: Timestamp) {
         let Some(branches) = sample.parts().and_then(|parts| parts.branches) else { return };
-        let about = About { event, time, timestamp: self.timestamp(time, position) };
+        let about = self.about(event, time, position);
         for branch in branches.iter() {
-            let value = Value::of(1, branch.flags.cycles().into());
+            let value = about.value(1, branch.flags.cycles().into());
             let Some((comm, epoch)) = self.owner(&about, sample, value) else { continue };
             let mode = if branch.to >> 63 == 1 { CpuMode::Kernel } else { CpuMode::User };
             bytes(&[context::marker(mode), branch.to], &mut self.scratch);
@@ -305,8 +347,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn timestamp(&self, time: Option<u64>, position: Timestamp) -> Timestamp {
-        if self.session.has_time { time.unwrap_or(0) } else { position }
+    fn about(&self, event: usize, time: Option<u64>, position: Timestamp) -> About {
+        let timestamp = if self.session.has_time { time.unwrap_or(0) } else { position };
+        let running = self.query.parallelism.as_ref().map(|parallelism| parallelism.at(timestamp));
+        About { event, time, timestamp, running }
     }
 
     fn add(
@@ -317,9 +361,9 @@ impl<'a> Worker<'a> {
         position: Timestamp,
         period: u64,
     ) {
-        let about = About { event, time, timestamp: self.timestamp(time, position) };
+        let about = self.about(event, time, position);
         let weight = weight_of(sample);
-        let value = Value::of(if self.query.by_weight { weight.max(1) } else { period }, weight);
+        let value = about.value(if self.query.by_weight { weight.max(1) } else { period }, weight);
         let Some((comm, epoch)) = self.owner(&about, sample, value) else { return };
         let stack = self.interned.stacks.add(epoch.0, self.stacker.chain(sample, epoch).words.as_bytes());
         let attributes = self.attributes(&about, sample, value, None);
@@ -336,7 +380,9 @@ impl<'a> Worker<'a> {
         } else {
             self.session.history.comm(thread.pid, thread.tid, about.timestamp)
         };
-        if !self.query.takes_thread(thread, comm) {
+        let levels = self.query.levels.as_ref().zip(about.running);
+        let has_level = levels.is_none_or(|(levels, running)| levels.contains(&running));
+        if !(has_level && self.query.takes_thread(thread, comm)) {
             self.out.filtered[about.event] += value;
             return None;
         }
@@ -370,7 +416,9 @@ impl<'a> Worker<'a> {
         if self.query.attributes.is_empty() {
             return 0;
         }
-        let occurrence = Occurrence { time: about.time, period: value.period, weight: value.weight, branch };
+        let running = about.running;
+        let occurrence =
+            Occurrence { time: about.time, period: value.period, weight: value.weight, branch, running };
         let payloads = &self.interned.payloads;
         attribute_words(&self.query.attributes, sample, occurrence, &mut self.words, |raw| {
             u64::from(payloads.add(about.event as u32, raw))

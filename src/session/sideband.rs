@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::deferred::Deferred;
 use super::history::{History, Timestamp};
 use super::module::Modules;
+use super::parallelism::Switches;
 use super::{Facts, ThreadCount};
 use crate::record::{Layouts, RawRecord, Record, kind};
 
@@ -25,6 +26,7 @@ pub(super) struct Sideband {
     cgroups: FxHashMap<u64, Vec<u8>>,
     reads: Vec<ThreadCount>,
     deferred: Deferred,
+    switches: Switches,
     /// There are mappings that are not code.
     has_data: bool,
 }
@@ -36,6 +38,7 @@ pub(super) struct Found {
     pub(super) cgroups: FxHashMap<u64, Vec<u8>>,
     pub(super) reads: Vec<ThreadCount>,
     pub(super) deferred: Deferred,
+    pub(super) switches: Switches,
 }
 
 impl Sideband {
@@ -49,6 +52,7 @@ impl Sideband {
             cgroups: FxHashMap::default(),
             reads: Vec::new(),
             deferred: Deferred::default(),
+            switches: Switches::default(),
             has_data: false,
         }
     }
@@ -73,6 +77,7 @@ impl Sideband {
             | kind::CGROUP
             | kind::READ
             | kind::CALLCHAIN_DEFERRED => self.count(raw, layouts),
+            kind::SWITCH | kind::SWITCH_CPU_WIDE | kind::EXIT if self.has_time => self.switch(raw, layouts),
             _ => {}
         }
     }
@@ -106,6 +111,20 @@ impl Sideband {
         }
     }
 
+    fn switch(&mut self, raw: &RawRecord<'_>, layouts: &Layouts) {
+        let id = layouts.sample_id(raw);
+        let Some(timestamp) = id.time.map(|time| time.0) else { return };
+        match raw.parse() {
+            Some(Record::Exit(task)) => self.switches.add(timestamp, task.thread.tid, false),
+            Some(Record::Switch(switch) | Record::SwitchCpuWide(switch)) => {
+                if let Some(thread) = id.thread {
+                    self.switches.add(timestamp, thread.tid, !switch.is_out);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Replays everything.
     pub(super) fn finish(mut self, modules: Modules) -> Found {
         // An offset in `bytes` is unique: equal timestamps stay in the file's order.
@@ -125,6 +144,7 @@ impl Sideband {
             cgroups: self.cgroups,
             reads: self.reads,
             deferred: self.deferred,
+            switches: self.switches,
         }
     }
 }

@@ -77,6 +77,7 @@ pub enum Action {
     HideKernel,
     HideUser,
     Relative,
+    Latency,
     TimeStrip,
     Expand,
     Collapse,
@@ -280,6 +281,7 @@ pub const CHAPTERS: &[Chapter] = &[
                 "",
                 "percentages of all samples, or of those that filters left",
             ),
+            row(&[Char('L')], Action::Latency, "", "shares of CPU time, or of time by the clock"),
         ],
     },
     Chapter {

@@ -84,7 +84,7 @@ impl Plan {
             clock: typed.clockid.as_deref().map(clock_of).transpose()?,
             namespaces: typed.namespaces,
             cgroups: typed.all_cgroups,
-            switches: typed.switch_events,
+            switches: typed.switch_events || typed.latency,
             stat: typed.stat,
             running_time: typed.running_time,
             no_samples: typed.no_samples,

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use crate::analysis::AnalysisRequest;
-use crate::analysis::request::{Measure, Pattern, StackChanges, USUAL_KEYS};
+use crate::analysis::request::{Latency, Measure, Pattern, StackChanges, USUAL_KEYS};
 use crate::cli::report::Report;
 use crate::command::plan::{self, duration, listed, sort_key};
 use crate::command::recording_screen::ScreenPlan;
 use crate::error::{Error, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::table::{Only, Rank};
-use crate::profile::sampled::{Filter, Order, Query, SortKey};
+use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
+use crate::terminal::Stream;
 use crate::units::MS;
 use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
@@ -61,7 +62,7 @@ impl Plan {
     /// # Errors
     /// When something typed means nothing here.
     pub(in crate::command) fn new(typed: &Report) -> Result<Self> {
-        let Rows { mut keys, columns, ranks, are_usual } = rows(&typed.sort, &typed.fields)?;
+        let Rows { mut keys, columns, added, ranks, are_usual } = rows(&typed.sort, &typed.fields)?;
         if typed.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);
         }
@@ -75,12 +76,14 @@ impl Plan {
         };
         let parseable = !matches!(form, Form::Text);
         let usual = Layout::default();
+        let is_piped = !Stream::Output.is_terminal();
         let layout = Layout {
             form,
             columns,
+            added,
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: plan::rows(typed.max_rows, !parseable, usual.rows),
+            rows: plan::rows(typed.max_rows, !parseable && !is_piped, usual.rows),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.or(limit).unwrap_or(if typed.json {
                 BRANCH_IN_JSON
@@ -102,6 +105,7 @@ impl Plan {
             full_names: typed.full_names,
             nanoseconds: typed.ns,
             sort_member: typed.group_sort_idx.unwrap_or(0),
+            is_piped,
         };
         let children = !typed.no_children;
         let stack_changes = StackChanges {
@@ -115,6 +119,14 @@ impl Plan {
         };
         let mut selection = plan::selection(&typed.filter)?;
         selection.socket = typed.socket_filter;
+        selection.parallelism = match typed.parallelism.as_deref() {
+            Some(list) => Some(plan::parallelism(list)?.iter().collect()),
+            None => None,
+        };
+        let wants_latency = typed.latency
+            || selection.parallelism.is_some()
+            || keys.contains(&SortKey::Parallelism)
+            || layout.columns.iter().flatten().chain(&layout.added).any(|column| column.is_latency());
         let request = AnalysisRequest {
             selection,
             usual_keys: are_usual,
@@ -125,6 +137,7 @@ impl Plan {
                 (_, _, true) => Measure::Period,
                 _ => Measure::BranchesIfRecorded,
             },
+            latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
             callers: tree.is_some() || children || stack_changes.changes_any(),
             max_stack: typed.max_stack,
             stack_changes,
@@ -135,6 +148,7 @@ impl Plan {
         };
         let query = Query {
             totals: children,
+            share_of: if typed.latency { ShareOf::Latency } else { ShareOf::Period },
             ranks,
             tree,
             collapse: typed.collapse_recursion,
@@ -207,49 +221,66 @@ pub(in crate::command) struct Rows {
     pub(in crate::command) keys: Vec<SortKey>,
     /// `None`: the usual ones.
     pub(in crate::command) columns: Option<Vec<Column>>,
+    /// Columns besides the usual ones.
+    pub(in crate::command) added: Vec<Column>,
     /// What rows are ordered by before the usual order.
     pub(in crate::command) ranks: Vec<Rank>,
-    /// Nothing was asked for: the sort keys are the usual ones.
+    /// The usual sort keys stand before these.
     pub(in crate::command) are_usual: bool,
 }
 
-/// `-s` and `-F`: with `-F` alone rows are ordered by its columns, the first first; with both by `-s`, whose
-/// words become columns too.
+/// `-s` and `-F`. With `-F` alone rows are ordered by its columns, the first first; with both by `-s`, whose
+/// words become columns too, as they do where one of them is a number. `+` adds to the usual columns, and to
+/// the usual sort keys.
 pub(in crate::command) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
-    let adds = sort.iter().any(|name| name.trim().starts_with('+'));
-    let are_usual = sort.is_empty() && fields.is_empty();
-    let sort: Vec<Column> = sort.iter().map(|name| column(name)).collect::<Result<_>>()?;
-    let mut columns: Vec<Column> = fields.iter().map(|name| column(name)).collect::<Result<_>>()?;
-    let ranked = if sort.is_empty() { &columns } else { &sort };
-    let ranks = ranked.iter().filter(|_| !columns.is_empty()).map(|column| match column {
-        Column::Own | Column::Period => Rank::Own,
-        Column::Total => Rank::Total,
-        Column::Samples => Rank::Samples,
-        Column::Key(key) => Rank::Key(*key),
-    });
-    let ranks = ranks.collect();
-    if !columns.is_empty() {
-        columns.extend(sort.iter().copied());
-        let mut once = Vec::new();
-        columns.retain(|column| {
-            !once.contains(column) && {
-                once.push(*column);
-                true
-            }
-        });
-    }
-    let mut keys: Vec<SortKey> = if adds { USUAL_KEYS.to_vec() } else { Vec::new() };
-    for column in sort.iter().chain(&columns) {
+    let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
+    let columns = |list: &[String]| list.iter().map(|name| column(name)).collect::<Result<Vec<_>>>();
+    let (adds_fields, adds_keys) = (adds(fields), adds(sort));
+    let (sort, fields) = (columns(sort)?, columns(fields)?);
+    let are_all = !adds_fields && !fields.is_empty();
+    let is_number = |column: &Column| !matches!(column, Column::Key(_));
+    let has_numbers = !adds_keys && sort.iter().any(is_number);
+    let mut keys: Vec<SortKey> = Vec::new();
+    for column in sort.iter().chain(&fields) {
         if let Column::Key(key) = column
             && !keys.contains(key)
         {
             keys.push(*key);
         }
     }
+    // Which the usual ones are hangs on what was recorded.
+    let are_usual = adds_keys || sort.is_empty() && !are_all;
     if keys.is_empty() && !are_usual {
         keys = USUAL_KEYS.to_vec();
     }
-    Ok(Rows { keys, columns: Some(columns).filter(|columns| !columns.is_empty()), ranks, are_usual })
+    let ranked = if sort.is_empty() && are_all { &fields } else { &sort };
+    let ranks = ranked.iter().filter(|_| are_all || has_numbers).map(|column| match column {
+        Column::Own | Column::Period => Rank::Own,
+        Column::Total => Rank::Total,
+        Column::OwnLatency => Rank::OwnLatency,
+        Column::TotalLatency => Rank::TotalLatency,
+        Column::Samples => Rank::Samples,
+        Column::Key(key) => Rank::Key(*key),
+    });
+    let ranks = ranks.collect();
+    let (columns, added) = match (are_all, has_numbers) {
+        (true, _) => (Some([fields, sort].concat()), Vec::new()),
+        (_, true) => (Some(sort), fields),
+        _ if adds_keys => (None, [fields, sort.into_iter().filter(is_number).collect()].concat()),
+        _ => (None, fields),
+    };
+    Ok(Rows { keys, columns: columns.map(once), added: once(added), ranks, are_usual })
+}
+
+/// Each column where it first stands.
+fn once(mut columns: Vec<Column>) -> Vec<Column> {
+    let mut seen = Vec::new();
+    columns.retain(|column| {
+        let is_new = !seen.contains(column);
+        seen.push(*column);
+        is_new
+    });
+    columns
 }
 
 /// A word of `-s` or `-F`.
@@ -257,6 +288,8 @@ fn column(name: &str) -> Result<Column> {
     Ok(match name.trim().trim_start_matches('+') {
         "overhead" => Column::Own,
         "overhead_children" => Column::Total,
+        "latency" => Column::OwnLatency,
+        "latency_children" => Column::TotalLatency,
         "sample" => Column::Samples,
         "period" => Column::Period,
         name => Column::Key(sort_key(name)?),

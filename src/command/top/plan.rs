@@ -84,7 +84,7 @@ const BRANCH: f64 = 2.0;
 
 impl Plan {
     pub(in crate::command) fn new(typed: &Top, host: &Host) -> Result<Self> {
-        let Rows { mut keys, columns, ranks, are_usual, .. } = rows(&typed.sort, &typed.fields)?;
+        let Rows { mut keys, columns, added, ranks, are_usual } = rows(&typed.sort, &typed.fields)?;
         if are_usual {
             keys.retain(|key| !KEYS.contains(key));
             keys.splice(..0, KEYS);
@@ -104,6 +104,7 @@ impl Plan {
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
             columns,
+            added,
             hierarchy: typed.hierarchy,
             widths: typed.column_widths.clone(),
             grouping: if typed.group { Grouping::All } else { Grouping::Recorded },

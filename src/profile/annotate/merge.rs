@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn value(samples: u64) -> Value {
-        Value { samples, period: samples * 10, squares: samples as f64 * 100.0, weight: 0 }
+        Value { samples, period: samples * 10, squares: samples as f64 * 100.0, ..Value::default() }
     }
 
     fn input() -> Input {

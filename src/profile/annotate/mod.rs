@@ -15,6 +15,7 @@ pub mod merge;
 
 use std::sync::Arc;
 
+use super::sampled::{ShareOf, half_width};
 pub use crate::session::Value;
 pub use crate::symbol::disassemble::{Flow, Instruction, Target};
 pub use arrows::Jump;
@@ -192,7 +193,7 @@ impl Event {
             Basis::GlobalHits => (value.samples, self.total.samples, &self.total),
         };
         let by_hits = matches!(basis, Basis::LocalHits | Basis::GlobalHits);
-        let draws = if by_hits { of.samples as f64 } else { draws(of) };
+        let draws = if by_hits { of.samples as f64 } else { ShareOf::Period.draws(of) };
         let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         (share, half_width(share, draws))
     }
@@ -215,19 +216,4 @@ impl Line {
     pub fn value(&self, event: usize) -> Value {
         self.values.get(event).copied().unwrap_or_default()
     }
-}
-
-/// The number of equally weighted samples that would be as exact: `(Σw)² ÷ Σw²`.
-pub fn draws(value: &Value) -> f64 {
-    let sum = value.period as f64;
-    if value.squares > 0.0 { sum * sum / value.squares } else { 0.0 }
-}
-
-/// Half the width of Wilson's 95 % interval of a share that so many draws gave; 1 without draws.
-pub fn half_width(share: f64, draws: f64) -> f64 {
-    if draws <= 0.0 {
-        return 1.0;
-    }
-    let z2 = 1.96f64 * 1.96;
-    1.96 / (1.0 + z2 / draws) * (share * (1.0 - share) / draws + z2 / (4.0 * draws * draws)).max(0.0).sqrt()
 }

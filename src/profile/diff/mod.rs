@@ -13,7 +13,7 @@
 pub mod rows;
 pub mod tree;
 
-use super::sampled::{Cell, SortKey, StringTable, Value};
+use super::sampled::{Cell, ShareOf, SortKey, StringTable, Value};
 use super::statistics::SIGNIFICANCE;
 use super::statistics::proportions::{self, Difference, Part};
 
@@ -145,7 +145,7 @@ impl Event {
 
 fn part(total: Value, value: &Value) -> Part {
     let share = if total.period == 0 { 0.0 } else { value.period as f64 / total.period as f64 };
-    Part { share: share.min(1.0), draws: super::annotate::draws(&total) }
+    Part { share: share.min(1.0), draws: ShareOf::Period.draws(&total) }
 }
 
 /// What stands behind a change until it is judged together with the others.

@@ -94,7 +94,7 @@ mod tests {
     use crate::profile::sampled::StringId;
 
     fn value(samples: u64) -> Value {
-        Value { samples, period: samples * 7, squares: samples as f64 * 49.0, weight: 0 }
+        Value { samples, period: samples * 7, squares: samples as f64 * 49.0, ..Value::default() }
     }
 
     fn side(rows: &[(u32, u64)]) -> Option<(Value, Vec<Row>)> {

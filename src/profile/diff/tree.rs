@@ -101,7 +101,7 @@ mod tests {
     use crate::profile::sampled::tree::Node as One;
 
     fn value(samples: u64) -> Value {
-        Value { samples, period: samples, squares: samples as f64, weight: 0 }
+        Value { samples, period: samples, squares: samples as f64, ..Value::default() }
     }
 
     fn node(symbol: u32, samples: u64, children: &[u32]) -> One {
@@ -122,6 +122,7 @@ mod tests {
         let base = sampled::Tree {
             nodes: vec![node(1, 1000, &[1, 2]), node(2, 700, &[3]), node(3, 300, &[]), node(4, 700, &[])],
             roots: vec![0],
+            ..sampled::Tree::default()
         };
         let new = sampled::Tree {
             nodes: vec![
@@ -132,6 +133,7 @@ mod tests {
                 node(4, 400, &[]),
             ],
             roots: vec![0],
+            ..sampled::Tree::default()
         };
         let totals = [Some(value(1000)), Some(value(1000))];
         let tree = overlay(&[Some(base), Some(new)], &totals, Compute::DeltaAbs);

@@ -17,6 +17,7 @@ mod live;
 mod place;
 pub mod quality;
 pub mod query;
+pub mod share;
 pub mod sort;
 pub mod strings;
 pub mod table;
@@ -28,6 +29,7 @@ pub use filter::Filter;
 pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use quality::{DataQuality, ModuleQuality};
 pub use query::{Answer, Query};
+pub use share::{ShareOf, half_width};
 pub use sort::{Cell, SortKey};
 pub use strings::{StringId, StringTable};
 pub use table::Row;
@@ -45,6 +47,10 @@ pub struct Profile {
     pub keys: Vec<SortKey>,
     /// Whether rows have totals besides their own: call chains were recorded and wanted.
     pub has_totals: bool,
+    /// Whether values have latencies: the recording says when threads ran.
+    pub has_latency: bool,
+    /// What shares are parts of.
+    pub share_of: ShareOf,
     /// One an event, in the order of the recording.
     pub events: Vec<Event>,
     /// What was seen of each module that has samples.
@@ -60,6 +66,8 @@ pub struct Event {
     pub name: String,
     /// All its samples, those that filters took out included.
     pub total: Value,
+    /// What shares are parts of.
+    pub share_of: ShareOf,
     /// What filters took out.
     pub filtered: Value,
     /// The table, largest first.
@@ -71,29 +79,29 @@ pub struct Event {
 }
 
 impl Event {
-    /// The part of all periods, 0 to 1.
-    pub fn share(&self, period: u64) -> f64 {
-        if self.total.period == 0 { 0.0 } else { period as f64 / self.total.period as f64 }
+    /// What a value adds to a share.
+    pub fn cost(&self, value: &Value) -> u64 {
+        self.share_of.cost(value)
+    }
+
+    /// The part of all costs, 0 to 1.
+    pub fn share(&self, cost: u64) -> f64 {
+        share::share(cost, self.cost(&self.total))
+    }
+
+    /// The part that a value is of all periods, or of all latencies, 0 to 1.
+    pub fn share_by(&self, of: ShareOf, value: &Value) -> f64 {
+        of.share(value, &self.total)
     }
 
     /// Half the width of the 95 % confidence interval of a share.
-    ///
-    /// Each sample is a draw; with unequal periods `n` draws are worth `(Σw)² / Σw²`. The interval is
-    /// Wilson's, which stays sensible near 0 and 1.
     pub fn error(&self, share: f64) -> f64 {
-        let draws = self.draws();
-        if draws <= 0.0 {
-            return 1.0;
-        }
-        let z = 1.96f64;
-        let z2 = z * z;
-        z / (1.0 + z2 / draws) * (share * (1.0 - share) / draws + z2 / (4.0 * draws * draws)).max(0.0).sqrt()
+        self.error_by(self.share_of, share)
     }
 
-    /// The number of equally weighted samples that would be as exact.
-    pub fn draws(&self) -> f64 {
-        let sum = self.total.period as f64;
-        if self.total.squares > 0.0 { sum * sum / self.total.squares } else { 0.0 }
+    /// The same of a share of all periods, or of all latencies.
+    pub fn error_by(&self, of: ShareOf, share: f64) -> f64 {
+        half_width(share, of.draws(&self.total))
     }
 }
 
@@ -108,7 +116,7 @@ mod tests {
                 samples,
                 period: samples * period,
                 squares: (samples * period * period) as f64,
-                weight: 0,
+                ..Value::default()
             },
             ..Event::default()
         };
@@ -117,7 +125,7 @@ mod tests {
         assert!(event(100, 1).error(0.0) > 0.01);
         assert_eq!(Event::default().error(0.3), 1.0);
         // One heavy sample among light ones makes the rest count for little.
-        let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, weight: 0 };
-        assert!(Event { total: uneven, ..Event::default() }.draws() < 4.0);
+        let uneven = Value { samples: 100, period: 199, squares: 99.0 + 10_000.0, ..Value::default() };
+        assert!(ShareOf::Period.draws(&uneven) < 4.0);
     }
 }

@@ -12,13 +12,14 @@
 //! ```
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
 use super::filter::{Filter, Sieve, by_name};
-use super::table::{ENDED_NAME, Input, Rank, tables};
+use super::table::{ENDED_NAME, Input, Rank, TableRequest, tables};
 use super::tree::{Growth, Order, trees};
-use super::{Event, Profile, SortKey, StringId, StringTable, Value};
+use super::{Event, Profile, ShareOf, SortKey, StringId, StringTable, Value};
 use crate::session::live::ENDED;
 use crate::session::samples::{ANY_COMM, Key};
 
@@ -29,6 +30,8 @@ pub struct Query {
     pub event: Option<usize>,
     /// What rows are told apart by.
     pub keys: Vec<SortKey>,
+    /// What shares are parts of, and rows and branches are ordered by.
+    pub share_of: ShareOf,
     /// Rows have totals besides their own.
     pub totals: bool,
     /// What rows are ordered by, the first first; where that says nothing, by their totals.
@@ -52,6 +55,7 @@ impl Default for Query {
         Self {
             event: None,
             keys: vec![SortKey::Comm, SortKey::Dso, SortKey::Symbol],
+            share_of: ShareOf::Period,
             totals: false,
             ranks: Vec::new(),
             tree: None,
@@ -147,7 +151,7 @@ pub fn answer(
                 && verdict.thread
                 && let Some(slice) = sieve.word(key, sieve.time)
             {
-                *by_slice.entry(slice).or_default() += value.period;
+                *by_slice.entry(slice).or_default() += query.share_of.cost(value);
             }
             if verdict.other && verdict.time && sieve.pid.is_some() {
                 *by_attributes.entry((key.attributes, key.comm)).or_default() += *value;
@@ -166,17 +170,27 @@ pub fn answer(
     let input = Input { rows: &rows, ..*input };
     let kept = by_name(&input, &query.filter, query.totals, &texts, &mut left_out);
     let totals: Vec<Value> = events_totals.iter().map(|source| source.total).collect();
-    let only = &query.filter.only;
-    let tables =
-        tables(&input, &query.keys, query.totals, only, &query.ranks, events_totals.len(), &mut texts);
+    let request = TableRequest {
+        keys: &query.keys,
+        with_totals: query.totals,
+        only: &query.filter.only,
+        ranks: &query.ranks,
+        share_of: query.share_of,
+    };
+    let tables = tables(&input, request, events_totals.len(), &mut texts);
     let mut grown = Vec::new();
     if let Some(order) = query.tree {
         let root = query.root.as_deref().map(|name| texts.find(name));
-        let growth = Growth { order, collapse: query.collapse, limit: query.limit, root: root.flatten() };
+        let growth = Growth {
+            order,
+            share_of: query.share_of,
+            collapse: query.collapse,
+            limit: query.limit,
+            root: root.flatten(),
+        };
         // Nothing can begin at a function that nobody has heard of.
         if root != Some(None) {
-            let periods: Vec<u64> = totals.iter().map(|total| total.period).collect();
-            grown = trees(&Input { rows: &kept, ..input }, growth, &periods, &texts);
+            grown = trees(&Input { rows: &kept, ..input }, growth, &totals, &texts);
         }
         grown.resize_with(events_totals.len(), Default::default);
     }
@@ -185,15 +199,10 @@ pub fn answer(
         let mut filtered = source.filtered;
         filtered += left_out;
         let total = source.total;
-        let kept = Value {
-            samples: total.samples.saturating_sub(filtered.samples),
-            period: total.period.saturating_sub(filtered.period),
-            squares: (total.squares - filtered.squares).max(0.0),
-            weight: total.weight.saturating_sub(filtered.weight),
-        };
         Event {
             name: source.name.clone(),
-            total: if query.relative { kept } else { total },
+            total: if query.relative { total.without(filtered) } else { total },
+            share_of: query.share_of,
             filtered,
             rows,
             tree: grown.next(),
@@ -223,10 +232,18 @@ pub fn answer(
         ThreadSum { pid, tid, comm, value }
     });
     let mut threads: Vec<ThreadSum> = threads.collect();
-    threads
-        .sort_by_key(|thread| (std::cmp::Reverse(thread.value.period), thread.pid, thread.tid, thread.comm));
-    let profile =
-        Profile { texts, keys: query.keys.clone(), has_totals: query.totals, events, ..Profile::default() };
+    threads.sort_by_key(|thread| {
+        (Reverse(query.share_of.cost(&thread.value)), thread.pid, thread.tid, thread.comm)
+    });
+    let profile = Profile {
+        texts,
+        keys: query.keys.clone(),
+        has_totals: query.totals,
+        has_latency: events_totals.iter().any(|source| source.total.latency > 0),
+        share_of: query.share_of,
+        events,
+        ..Profile::default()
+    };
     Answer { query: query.clone(), profile, times, threads, process_names }
 }
 
@@ -258,7 +275,7 @@ pub fn history(
         {
             let at = (slice.saturating_mul(width)).saturating_sub(like.from) / like.slice.max(1);
             if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
-                *sum += value.period;
+                *sum += query.share_of.cost(value);
             }
         }
     }
@@ -381,7 +398,8 @@ mod tests {
                 let stack = stacks.add(0, &numbers);
                 bytes(&[10, tid, slice], &mut scratch);
                 let attributes = attributes.add(0, &scratch);
-                let value = Value { samples, period: samples * 2, squares: samples as f64 * 4.0, weight: 0 };
+                let value =
+                    Value { samples, period: samples * 2, squares: samples as f64 * 4.0, ..Value::default() };
                 resolved.rows.push((Key { event: 0, stack, comm, attributes }, value));
             }
             resolved.rows.sort_by_key(|(key, _)| *key);
@@ -398,7 +416,7 @@ mod tests {
                 code: &self.code,
                 words: &Names,
             };
-            let total = Value { samples: 100, period: 200, squares: 400.0, weight: 0 };
+            let total = Value { samples: 100, period: 200, squares: 400.0, ..Value::default() };
             let source = EventTotals { name: "clock".to_owned(), total, ..EventTotals::default() };
             answer(&input, &[source], &query, self.texts.clone())
         }

@@ -54,6 +54,7 @@ pub enum SortKey {
     Transaction,
     CgroupId,
     Parent,
+    Parallelism,
 }
 
 /// Names that are typed, the key, the heading perf gives it.
@@ -105,6 +106,7 @@ const KEYS: &[(&str, SortKey, &str)] = &[
     ("transaction", SortKey::Transaction, "Transaction"),
     ("cgroup_id", SortKey::CgroupId, "cgroup id (dev/inode)"),
     ("parent", SortKey::Parent, "Parent symbol"),
+    ("parallelism", SortKey::Parallelism, "Parallelism"),
 ];
 
 /// perf's keys that pmc has not, and why.
@@ -206,6 +208,7 @@ impl SortKey {
             Self::StageCycles | Self::LocalStageCycles => SampleAttribute::StageCycles,
             Self::Transaction => SampleAttribute::Transaction,
             Self::Parent => SampleAttribute::Parent,
+            Self::Parallelism => SampleAttribute::Parallelism,
             _ => SampleAttribute::Period,
         })
     }

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
-use super::{Call, Cell, Code, SortKey, StringId, StringTable, Value, place};
+use super::{Call, Cell, Code, ShareOf, SortKey, StringId, StringTable, Value, place};
 use crate::record::decode::{page_size, transaction};
 use crate::session::Resolved;
 use crate::session::intern::{Interner, words};
@@ -70,6 +70,10 @@ pub enum Rank {
     Own,
     /// Their periods with all that was called, most first.
     Total,
+    /// Their own share of time by the clock on the wall, most first.
+    OwnLatency,
+    /// That share with all that was called, most first.
+    TotalLatency,
     /// Their own samples, most first.
     Samples,
     /// A sort key, rising.
@@ -248,16 +252,29 @@ impl Sums {
     }
 }
 
-/// Makes the tables of all events: rows by `ranks`, and where those say nothing by falling total.
+/// What is wanted of tables.
+#[derive(Debug, Clone, Copy)]
+pub struct TableRequest<'a> {
+    /// What rows are told apart by.
+    pub keys: &'a [SortKey],
+    /// Rows have totals besides their own.
+    pub with_totals: bool,
+    /// Which rows are kept.
+    pub only: &'a Only,
+    /// What rows are ordered by, the first first; where that says nothing, by their totals.
+    pub ranks: &'a [Rank],
+    /// What those are totals of.
+    pub share_of: ShareOf,
+}
+
+/// Makes the tables of all events: rows by the request's ranks, and where those say nothing by falling total.
 pub fn tables(
     input: &Input<'_>,
-    keys: &[SortKey],
-    with_totals: bool,
-    only: &Only,
-    ranks: &[Rank],
+    request: TableRequest<'_>,
     events: usize,
     texts: &mut StringTable,
 ) -> Vec<Vec<Row>> {
+    let TableRequest { keys, with_totals, only, ranks, share_of } = request;
     let mut of_code = OfCode {
         input,
         keys: keys.iter().copied().filter(|key| key.is_of_code()).collect(),
@@ -314,6 +331,8 @@ pub fn tables(
     let by_rank = |rank: &Rank, a: &Row, b: &Row| match rank {
         Rank::Own => b.own.period.cmp(&a.own.period),
         Rank::Total => b.total.period.cmp(&a.total.period),
+        Rank::OwnLatency => b.own.latency.cmp(&a.own.latency),
+        Rank::TotalLatency => b.total.latency.cmp(&a.total.latency),
         Rank::Samples => b.own.samples.cmp(&a.own.samples),
         Rank::Key(key) => {
             let at = keys.iter().position(|other| other == key);
@@ -323,7 +342,8 @@ pub fn tables(
     for rows in &mut tables {
         rows.retain(|row| only.more_than.is_none_or(|least| row.total.samples > least));
         rows.sort_unstable_by(|a, b| {
-            let weight = |row: &Row| (row.total.period, row.own.period, row.own.samples);
+            let cost = |value: &Value| share_of.cost(value);
+            let weight = |row: &Row| (cost(&row.total), cost(&row.own), row.own.samples);
             let ranked = ranks.iter().map(|rank| by_rank(rank, a, b)).find(|order| order.is_ne());
             ranked
                 .unwrap_or_else(|| weight(b).cmp(&weight(a)))
@@ -454,6 +474,7 @@ fn sample_cells(input: &Input<'_>, keys: &[SortKey], key: &Key, texts: &mut Stri
                 let code = if code == 0 { String::new() } else { format!(":{code:x}") };
                 Cell::Text(texts.add(&format!("{}{code}", names.join(" "))))
             }
+            SortKey::Parallelism => number(word(|e| *e == SampleAttribute::Parallelism)),
             SortKey::CgroupId => number(word(|e| *e == SampleAttribute::Cgroup)),
             SortKey::Parent => match word(|e| *e == SampleAttribute::Parent) {
                 Some(word) if word != u64::MAX => Cell::Text(StringId(word as u32)),

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use super::table::Input;
-use super::{StringId, StringTable, Value};
+use super::{ShareOf, StringId, StringTable, Value};
 use crate::abi::CpuMode;
 
 /// Which end of the stacks is the top.
@@ -56,6 +56,15 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     /// Numbers of the top ones, largest first.
     pub roots: Vec<u32>,
+    /// What they are ordered by.
+    pub share_of: ShareOf,
+}
+
+impl Tree {
+    /// What a node adds to a share, with what lies below it.
+    pub fn cost(&self, node: u32) -> u64 {
+        self.share_of.cost(&self.nodes[node as usize].total)
+    }
 }
 
 /// What is wanted of a tree.
@@ -63,6 +72,8 @@ pub struct Tree {
 pub struct Growth {
     /// Which end is the top.
     pub order: Order,
+    /// What nodes are ordered by, and the limit is a part of.
+    pub share_of: ShareOf,
     /// Direct recursion is one node.
     pub collapse: bool,
     /// Branches with a smaller part of the event's periods (0 to 1) are left out.
@@ -104,11 +115,11 @@ impl Functions {
     }
 }
 
-/// Lays the stacks of each event over one another. `totals` are the events' periods.
+/// Lays the stacks of each event over one another. `totals` are the events' sums.
 ///
 /// Grown from the top: the ways that pass a node are told apart by their next function, and only what is
 /// above the limit is looked into, so that the many small branches cost nothing but being counted.
-pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64], texts: &StringTable) -> Vec<Tree> {
+pub fn trees(input: &Input<'_>, growth: Growth, totals: &[Value], texts: &StringTable) -> Vec<Tree> {
     let functions = Functions::new(input);
     let mut path: Vec<u32> = Vec::new();
     let mut ways: Vec<Vec<Way>> = totals.iter().map(|_| Vec::new()).collect();
@@ -146,9 +157,10 @@ pub fn trees(input: &Input<'_>, growth: Growth, totals: &[u64], texts: &StringTa
         }
         ways[key.event as usize].push(Way { start, end: path.len(), value: *value });
     }
-    let grow = |(ways, total): (&Vec<Way>, &u64)| {
-        let least = (growth.limit * *total as f64).ceil() as u64;
-        self::grow(input, texts, &functions, &path, ways, least)
+    let grow = |(ways, total): (&Vec<Way>, &Value)| {
+        let of = growth.share_of;
+        let least = (growth.limit * of.cost(total) as f64).ceil() as u64;
+        self::grow(input, texts, &functions, &path, ways, (of, least))
     };
     ways.iter().zip(totals).map(grow).collect()
 }
@@ -159,9 +171,9 @@ fn grow(
     functions: &Functions,
     path: &[u32],
     ways: &[Way],
-    least: u64,
+    (of, least): (ShareOf, u64),
 ) -> Tree {
-    let mut tree = Tree::default();
+    let mut tree = Tree { share_of: of, ..Tree::default() };
     let call = |function: u32| &input.code.calls()[functions.example[function as usize]];
     // Of equal cost: by their words, so that equal runs print equal trees.
     let words = |function: u32| {
@@ -184,9 +196,10 @@ fn grow(
         if let Some(parent) = parent {
             tree.nodes[parent as usize].own = own;
         }
-        let mut above: Vec<(u32, Value)> = sums.into_iter().filter(|(_, sum)| sum.period >= least).collect();
+        let mut above: Vec<(u32, Value)> =
+            sums.into_iter().filter(|(_, sum)| of.cost(sum) >= least).collect();
         above.sort_unstable_by(|(a, of_a), (b, of_b)| {
-            let costs = (of_b.period, of_b.samples).cmp(&(of_a.period, of_a.samples));
+            let costs = (of.cost(of_b), of_b.samples).cmp(&(of.cost(of_a), of_a.samples));
             costs.then_with(|| words(*a).cmp(&words(*b)))
         });
         let mut below: FxHashMap<u32, Vec<u32>> =

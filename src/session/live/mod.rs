@@ -321,8 +321,13 @@ impl Live {
         let attributes = if self.query.attributes.is_empty() {
             0
         } else {
-            let occurrence =
-                Occurrence { time: sample.time().map(|time| time.0), period, weight, branch: None };
+            let occurrence = Occurrence {
+                time: sample.time().map(|time| time.0),
+                period,
+                weight,
+                branch: None,
+                running: None,
+            };
             let words = &mut self.attributes.words;
             attribute_words(&self.query.attributes, sample, occurrence, words, |_| u64::MAX);
             if is_over {

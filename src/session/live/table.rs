@@ -64,6 +64,7 @@ impl Weight {
             period: self.period as u64,
             squares: self.squares,
             weight: self.cost as u64,
+            ..Value::default()
         }
     }
 }

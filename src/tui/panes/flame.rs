@@ -77,11 +77,11 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         put(buffer, cell, 0, vec![Span::styled(words, style)], Style::new());
     }
     let Some(at) = at else { return };
-    let (period, own) = match tree.nodes.get(at.node as usize) {
-        Some(node) => (node.total.period, node.own.period),
+    let (cost, own) = match tree.nodes.get(at.node as usize) {
+        Some(node) => (event.cost(&node.total), event.cost(&node.own)),
         None => (total, 0),
     };
-    let share = event.share(period);
+    let share = event.share(cost);
     let dso = tree.nodes.get(at.node as usize).map_or("", |node| profile.texts.get(node.dso));
     let words = format!(
         "{} {}, {} itself: {} ({dso})",

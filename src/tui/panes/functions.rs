@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use super::{found, nothing, put};
-use crate::profile::sampled::{Event, Profile, Row};
+use crate::profile::sampled::{Event, Profile, Row, ShareOf};
 use crate::text;
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
@@ -25,7 +25,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         return;
     };
     let widths = TableWidths::of(state, profile, event);
-    heading(buffer, areas, state, profile, &widths, theme);
+    heading(buffer, areas, state, (profile, event), &widths, theme);
     if state.table.shown.is_empty() {
         let words = if state.filter.is_some() && !event.rows.is_empty() {
             "no row matches the filter: Esc takes it back"
@@ -53,7 +53,7 @@ fn heading(
     buffer: &mut Buffer,
     areas: &Areas,
     state: &State,
-    profile: &Profile,
+    (profile, event): (&Profile, &Event),
     widths: &TableWidths,
     theme: Theme,
 ) {
@@ -81,6 +81,11 @@ fn heading(
         line += &text::right("±", 6);
         line.push(' ');
     }
+    if widths.has_other {
+        let other = if event.share_of == ShareOf::Period { "Latency" } else { "Overhead" };
+        line += &text::right(other, TableWidths::OTHER);
+        line.push(' ');
+    }
     if widths.bar > 0 {
         line += &" ".repeat(widths.bar + 1);
     }
@@ -101,7 +106,8 @@ fn spans(
     is_marked: bool,
     theme: Theme,
 ) -> Vec<Span<'static>> {
-    let (own, total) = (event.share(row.own.period), event.share(row.total.period));
+    let share = |value| event.share(event.cost(value));
+    let (own, total) = (share(&row.own), share(&row.total));
     let mut spans = vec![Span::styled(if is_marked { "*" } else { " " }, theme.marked())];
     if widths.has_totals {
         spans.push(Span::styled(numbers::percent(total) + " ", theme.share(total)));
@@ -110,6 +116,12 @@ fn spans(
     if widths.has_errors {
         let shown = if state.table.sort == FunctionColumn::Own { own } else { total };
         spans.push(Span::styled(numbers::error(event.error(shown)) + " ", theme.dim()));
+    }
+    if widths.has_other {
+        let of = if event.share_of == ShareOf::Period { ShareOf::Latency } else { ShareOf::Period };
+        let other = event.share_by(of, &row.own);
+        let words = text::right(&numbers::percent(other), TableWidths::OTHER) + " ";
+        spans.push(Span::styled(words, theme.share(other)));
     }
     if widths.bar > 0 {
         spans.push(Span::styled(numbers::bar(own, total, widths.bar) + " ", theme.bar()));
@@ -137,8 +149,8 @@ fn detail(buffer: &mut Buffer, areas: &Areas, state: &State, profile: &Profile, 
     } else {
         let is_marked = |row: &&Row| state.table.marks.contains(&table::identity(profile, row));
         let marked: Vec<&Row> = event.rows.iter().filter(is_marked).collect();
-        let period = marked.iter().fold(0u64, |sum, row| sum.saturating_add(row.own.period));
-        let share = event.share(period);
+        let cost = marked.iter().fold(0u64, |sum, row| sum.saturating_add(event.cost(&row.own)));
+        let share = event.share(cost);
         let (share, error) = (numbers::percent(share), numbers::error(event.error(share)));
         left += &format!("{} marked, {} {} themselves", marked.len(), share.trim(), error.trim());
     }

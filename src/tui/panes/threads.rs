@@ -37,7 +37,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     );
     let (top, cursor) = (state.threads.scroll.top, state.threads.scroll.cursor);
     for (line, at) in (0..areas.body.height).zip(state.threads.lines.iter().skip(top)) {
-        let share = event.share(at.period);
+        let share = event.share(at.cost);
         // Those that have ended have no number any more.
         let number = |id: i32| if id < 0 { "–".to_owned() } else { id.to_string() };
         let tid = at.tid.map(number).unwrap_or_default();

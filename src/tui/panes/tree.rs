@@ -59,7 +59,8 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     let shift = indent.saturating_sub(room / 3);
     for (line, at) in (0..areas.body.height).zip(lines.iter().skip(top)) {
         let Some(node) = tree.nodes.get(at.node as usize) else { continue };
-        let (own, total) = (event.share(node.own.period), event.share(node.total.period));
+        let share = |value| event.share(event.cost(value));
+        let (own, total) = (share(&node.own), share(&node.total));
         let mut spans = vec![
             Span::styled(format!(" {} ", numbers::percent(total)), theme.share(total)),
             Span::styled(numbers::percent(own) + " ", theme.share(own)),
@@ -93,7 +94,7 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         put(buffer, areas.body, line, spans, if is_cursor { theme.cursor() } else { Style::new() });
     }
     let Some(node) = state.stacks.node().and_then(|node| tree.nodes.get(node as usize)) else { return };
-    let share = event.share(node.total.period);
+    let share = event.share(event.cost(&node.total));
     let words = format!(
         "{} of {}: {} samples, {} {}, {} ({})",
         cursor + 1,

@@ -9,7 +9,7 @@ use super::stacks::Step;
 use super::table::{self, FunctionColumn};
 use super::time_strip::{self, Strip};
 use super::{Effect, Over, State};
-use crate::profile::sampled::{FunctionRef, Order, SortKey};
+use crate::profile::sampled::{FunctionRef, Order, ShareOf, SortKey};
 use crate::tui::engine::LiveCommand;
 use crate::tui::keys::{self, Action, Pane};
 
@@ -149,6 +149,7 @@ impl State {
                 self.said = Some(format!("percentages of {of}"));
                 self.ask(effects);
             }
+            Action::Latency => self.switch_latency(effects),
             Action::TimeStrip => self.open_strip(),
             Action::Expand => self.open_branch(true),
             Action::Collapse => self.open_branch(false),
@@ -426,6 +427,9 @@ impl State {
     fn next_keys(&mut self, effects: &mut Vec<Effect>) {
         let mut all: Vec<&[SortKey]> = vec![&self.first_keys];
         all.extend(KEYS.iter().filter(|keys| **keys != self.first_keys.as_slice()));
+        if self.event().is_some_and(|(profile, _)| profile.has_latency) {
+            all.push(&[SortKey::Parallelism]);
+        }
         let at = all.iter().position(|keys| *keys == self.query.keys.as_slice());
         let next = all[at.map_or(0, |at| (at + 1) % all.len())].to_vec();
         self.said = Some(format!(
@@ -435,6 +439,21 @@ impl State {
         self.query.keys = next;
         self.table.sort = FunctionColumn::Total;
         self.table.marks.clear();
+        self.ask(effects);
+    }
+
+    /// Shares of the other kind of time.
+    fn switch_latency(&mut self, effects: &mut Vec<Effect>) {
+        if !self.event().is_some_and(|(profile, _)| profile.has_latency) {
+            self.said = Some("nothing is known about latencies here: pmc record --latency".to_owned());
+            return;
+        }
+        let (of, words) = match self.query.share_of {
+            ShareOf::Period => (ShareOf::Latency, "time by the clock (latency)"),
+            ShareOf::Latency => (ShareOf::Period, "CPU time (overhead)"),
+        };
+        self.query.share_of = of;
+        self.said = Some(format!("shares of {words}"));
         self.ask(effects);
     }
 

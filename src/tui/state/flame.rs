@@ -46,8 +46,8 @@ fn below<'a>(profile: &Profile, tree: &'a Tree, node: u32) -> Vec<u32> {
     list
 }
 
-fn period(tree: &Tree, node: u32, all: u64) -> u64 {
-    if node == ALL { all } else { tree.nodes[node as usize].total.period }
+fn cost(tree: &Tree, node: u32, all: u64) -> u64 {
+    if node == ALL { all } else { tree.cost(node) }
 }
 
 /// Lays the tree out: what is above the zoomed node fills the width; what would be narrower than a column is
@@ -65,7 +65,7 @@ pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u3
     }
     // Each entry: node, depth, its part of the width as exact numbers.
     let mut open: Vec<(u32, usize, f64, f64)> = vec![(zoom, above.len(), 0.0, width as f64)];
-    let whole = period(tree, zoom, all).max(1) as f64;
+    let whole = cost(tree, zoom, all).max(1) as f64;
     let scale = width as f64 / whole;
     while let Some((node, depth, from, to)) = open.pop() {
         let (x, end) = (from.round() as usize, to.round() as usize);
@@ -75,7 +75,7 @@ pub fn boxes(profile: &Profile, tree: &Tree, parents: &[u32], all: u64, zoom: u3
         boxes.push(Box { node, depth, x, width: end - x });
         let mut at = from;
         for child in below(profile, tree, node) {
-            let next = at + period(tree, child, all) as f64 * scale;
+            let next = at + cost(tree, child, all) as f64 * scale;
             open.push((child, depth + 1, at, next.min(to)));
             at = next;
         }
@@ -103,13 +103,13 @@ pub fn under(boxes: &[Box], parents: &[u32], from: &Box) -> Option<u32> {
     children.max_by_key(|b| (b.width, std::cmp::Reverse(b.x))).map(|b| b.node)
 }
 
-/// The periods of what matches: of nodes inside of others that match only the outer ones count.
+/// The cost of what matches: of nodes inside of others that match only the outer ones count.
 pub fn matched(tree: &Tree, matches: impl Fn(u32) -> bool) -> u64 {
     let mut open: Vec<u32> = tree.roots.clone();
     let mut sum = 0;
     while let Some(node) = open.pop() {
         if matches(node) {
-            sum += tree.nodes[node as usize].total.period;
+            sum += tree.cost(node);
         } else {
             open.extend(&tree.nodes[node as usize].children);
         }

@@ -316,9 +316,9 @@ impl State {
     /// The function that costs most itself, of those in the table.
     fn costliest(&self) -> Option<FunctionRef> {
         let (profile, event) = self.event()?;
-        let rows = event.rows.iter().filter(|row| row.own.period > 0);
+        let rows = event.rows.iter().filter(|row| row.own.samples > 0);
         let mut rows: Vec<_> = rows.collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.own.period));
+        rows.sort_by_key(|row| std::cmp::Reverse(event.cost(&row.own)));
         rows.into_iter().find_map(|row| table::function(profile, row))
     }
 
@@ -357,13 +357,13 @@ impl State {
 
     /// What the flame graph's width stands for.
     pub fn flame_total(&self, event: &Event, tree: &Tree) -> u64 {
-        let roots: u64 = tree.roots.iter().map(|root| tree.nodes[*root as usize].total.period).sum();
+        let roots: u64 = tree.roots.iter().map(|root| tree.cost(*root)).sum();
         // A tree of one function is as wide as the function; a whole one shows what small branches were left
         // out.
         if self.answer.as_ref().is_some_and(|answer| answer.query.root.is_some()) {
             return roots;
         }
-        event.total.period.saturating_sub(event.filtered.period).max(roots)
+        event.cost(&event.total).saturating_sub(event.cost(&event.filtered)).max(roots)
     }
 
     /// Asks, with the tree when one is shown.

@@ -76,7 +76,7 @@ impl Stacks {
         if self.fresh {
             self.open.clear();
             self.open_while(tree, tree.roots.first().copied(), |node, child| {
-                child.total.period * 2 >= node.total.period
+                tree.share_of.cost(&child.total) * 2 >= tree.share_of.cost(&node.total)
             });
         }
         self.rebuild(tree, height);

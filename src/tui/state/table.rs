@@ -111,7 +111,7 @@ impl FunctionTable {
         match self.sort {
             // That is how they come.
             FunctionColumn::Total => {}
-            FunctionColumn::Own => self.shown.sort_by_key(|at| std::cmp::Reverse(row(at).own.period)),
+            FunctionColumn::Own => self.shown.sort_by_key(|at| std::cmp::Reverse(event.cost(&row(at).own))),
             FunctionColumn::Key(key) => {
                 // A number compares as one; words in any case.
                 let by = |at: &u32| match row(at).cells.get(key) {

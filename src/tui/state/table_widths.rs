@@ -14,11 +14,16 @@ const MEASURED: usize = 200;
 pub(in crate::tui) struct TableWidths {
     pub(in crate::tui) has_totals: bool,
     pub(in crate::tui) has_errors: bool,
+    /// The share of the other kind of time: see [`Profile::share_of`].
+    pub(in crate::tui) has_other: bool,
     pub(in crate::tui) bar: usize,
     pub(in crate::tui) keys: Vec<usize>,
 }
 
 impl TableWidths {
+    /// Columns of the share of the other kind of time.
+    pub(in crate::tui) const OTHER: usize = 8;
+
     pub(in crate::tui) fn of(state: &State, profile: &Profile, event: &Event) -> Self {
         let width = usize::from(state.size.0);
         let has_errors = width >= 72;
@@ -28,6 +33,7 @@ impl TableWidths {
             _ => 20,
         };
         let numbers = 1 + 8 * (1 + usize::from(profile.has_totals)) + 7 * usize::from(has_errors);
+        let numbers = numbers + if profile.has_latency { Self::OTHER + 1 } else { 0 };
         let numbers = numbers + if bar > 0 { bar + 1 } else { 0 };
         let room = width.saturating_sub(numbers);
         let mut keys: Vec<usize> = profile.keys.iter().map(|key| text::width(key.heading())).collect();
@@ -50,7 +56,7 @@ impl TableWidths {
         if let Some(last) = keys.last_mut() {
             *last = room.saturating_sub(used);
         }
-        Self { has_totals: profile.has_totals, has_errors, bar, keys }
+        Self { has_totals: profile.has_totals, has_errors, has_other: profile.has_latency, bar, keys }
     }
 
     /// The column of numbers or words at a column of the screen.
@@ -66,7 +72,8 @@ impl TableWidths {
         if x < end {
             return Some(if self.has_totals || x > 0 { FunctionColumn::Own } else { FunctionColumn::Total });
         }
-        end += 7 * usize::from(self.has_errors) + if self.bar > 0 { self.bar + 1 } else { 0 };
+        end += 7 * usize::from(self.has_errors) + (Self::OTHER + 1) * usize::from(self.has_other);
+        end += if self.bar > 0 { self.bar + 1 } else { 0 };
         self.keys
             .iter()
             .position(|width| {

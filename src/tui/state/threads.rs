@@ -16,8 +16,8 @@ pub struct ThreadLine {
     pub comm: StringId,
     /// Its samples.
     pub samples: u64,
-    /// Their periods.
-    pub period: u64,
+    /// What they cost: periods, or latencies where shares are of those.
+    pub cost: u64,
 }
 
 /// The pane's state.
@@ -35,19 +35,20 @@ impl Threads {
         let held = self.lines.get(self.scroll.cursor).map(|line| (line.pid, line.tid));
         let mut by_pid: FxHashMap<i32, Vec<ThreadLine>> = FxHashMap::default();
         for thread in &answer.threads {
+            let cost = answer.query.share_of.cost(&thread.value);
             let lines = by_pid.entry(thread.pid).or_default();
             // A thread that changed its name is still one thread.
             match lines.iter_mut().find(|line| line.tid == Some(thread.tid)) {
                 Some(line) => {
                     line.samples += thread.value.samples;
-                    line.period = line.period.saturating_add(thread.value.period);
+                    line.cost = line.cost.saturating_add(cost);
                 }
                 None => lines.push(ThreadLine {
                     pid: thread.pid,
                     tid: Some(thread.tid),
                     comm: thread.comm,
                     samples: thread.value.samples,
-                    period: thread.value.period,
+                    cost,
                 }),
             }
         }
@@ -59,13 +60,13 @@ impl Threads {
                     tid: None,
                     comm: answer.process_names.get(&pid).copied().unwrap_or(main.comm),
                     samples: threads.iter().map(|line| line.samples).sum(),
-                    period: threads.iter().fold(0, |sum, line| sum.saturating_add(line.period)),
+                    cost: threads.iter().fold(0, |sum, line| sum.saturating_add(line.cost)),
                     ..*main
                 };
                 Some((sum, threads))
             })
             .collect();
-        groups.sort_by_key(|(sum, _)| (std::cmp::Reverse(sum.period), sum.pid));
+        groups.sort_by_key(|(sum, _)| (std::cmp::Reverse(sum.cost), sum.pid));
         self.lines.clear();
         for (sum, threads) in groups {
             self.lines.push(sum);

@@ -1,5 +1,5 @@
-//! Listings as perf writes them, for `grep` and `awk`: one row an instruction, a table an event (or a group of events). What pmc
-//! says besides is a comment.
+//! Listings as perf writes them, for `grep` and `awk`: one row an instruction, a table an event (or a group
+//! of events). What pmc says besides is a comment.
 //!
 //! ```text
 //!  Percent |\tSource code & Disassembly of prog for cpu-clock (1234 samples, percent: local period)

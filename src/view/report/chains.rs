@@ -23,11 +23,11 @@ pub(super) fn write(
     for (number, node) in tree.nodes.iter().enumerate() {
         node.children.iter().for_each(|child| above[*child as usize] = Some(number as u32));
         // Whatever no branch below accounts for ends here: the sampled function itself, or small branches.
-        if node.own.samples > 0 && event.share(node.own.period) * 100.0 >= layout.branch_limit {
+        if node.own.samples > 0 && event.share(event.cost(&node.own)) * 100.0 >= layout.branch_limit {
             ends.push((number as u32, node.own));
         }
     }
-    ends.sort_by_key(|(number, value)| (std::cmp::Reverse(value.period), *number));
+    ends.sort_by_key(|(number, value)| (std::cmp::Reverse(event.cost(value)), *number));
     ends.truncate(layout.branches.unwrap_or(usize::MAX));
     for (end, value) in ends {
         let mut names = Vec::new();

@@ -2,16 +2,24 @@
 
 use std::io::{self, Write};
 
-use super::{Column, Layout, fields, heading, lines, names, side_by_side, spread};
+use super::{Column, Layout, fields, heading, lines, names, percent, share_of, side_by_side, spread};
 use crate::profile::sampled::{Event, Profile, Row};
 
-fn number(event: &Event, row: &Row, column: Column) -> String {
+fn number(event: &Event, row: &Row, column: Column, layout: &Layout) -> String {
+    if let Some(share) = share_of(column, row) {
+        return percent(event, share, layout);
+    }
     match column {
-        Column::Own => format!("{:.2}%", event.share(row.own.period) * 100.0),
-        Column::Total => format!("{:.2}%", event.share(row.total.period) * 100.0),
         Column::Samples => row.own.samples.to_string(),
         _ => row.own.period.to_string(),
     }
+}
+
+/// perf's lines before a table.
+pub(super) fn headline(out: &mut dyn Write, events: &[&Event]) -> io::Result<()> {
+    let Some(leader) = events.first() else { return Ok(()) };
+    writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(events))?;
+    writeln!(out, "# Event count (approx.): {}", leader.total.period)
 }
 
 /// A comment line with the headings, then the rows; a dot stands for a separator inside a field.
@@ -24,14 +32,17 @@ pub(super) fn separated(
     let columns = layout.columns(profile);
     for index in 0..profile.events.len() {
         let events = side_by_side(profile, layout, index);
-        let Some(leader) = events.first() else { continue };
-        writeln!(out, "# Samples: {} of event '{}'", leader.total.samples, names(&events))?;
-        writeln!(out, "# Event count (approx.): {}", leader.total.period)?;
+        if events.is_empty() {
+            continue;
+        }
+        headline(out, &events)?;
         let headings = spread(&columns, events.len());
         let headings: Vec<&str> = headings.iter().map(|column| heading(*column, profile)).collect();
         writeln!(out, "# {}", headings.join(separator))?;
         for line in lines(&events, layout).0 {
-            let fields = fields(profile, layout, &events, &line, &columns, number);
+            let fields = fields(profile, layout, &events, &line, &columns, |event, row, column| {
+                number(event, row, column, layout)
+            });
             let fields: Vec<String> = fields.into_iter().map(|field| field.replace(separator, ".")).collect();
             writeln!(out, "{}", fields.join(separator))?;
         }
@@ -50,7 +61,9 @@ pub(super) fn csv(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io
     for event in &profile.events {
         let name = names(&[event]);
         for line in lines(&[event], layout).0 {
-            let fields = fields(profile, layout, &[event], &line, &columns, number);
+            let fields = fields(profile, layout, &[event], &line, &columns, |event, row, column| {
+                number(event, row, column, layout)
+            });
             writer.write_record(std::iter::once(name.clone()).chain(fields))?;
         }
     }

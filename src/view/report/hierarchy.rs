@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use super::{Layout, cell, percent};
-use crate::profile::sampled::{Cell, Event, Profile, Row, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, Value};
 use crate::units::thousands;
 
 /// Rows that agree in their first cells.
@@ -24,7 +24,7 @@ struct Branch {
     below: Vec<usize>,
 }
 
-fn branches(rows: &[Row], depth: usize) -> Vec<Branch> {
+fn branches(rows: &[Row], depth: usize, of: ShareOf) -> Vec<Branch> {
     let mut all = vec![Branch::default()];
     let mut known: FxHashMap<(usize, Cell), usize> = FxHashMap::default();
     for row in rows.iter().filter(|row| row.own.samples > 0) {
@@ -43,7 +43,7 @@ fn branches(rows: &[Row], depth: usize) -> Vec<Branch> {
     }
     for at in 0..all.len() {
         let mut below = std::mem::take(&mut all[at].below);
-        below.sort_by_key(|number| (std::cmp::Reverse(all[*number].own.period), *number));
+        below.sort_by_key(|number| (std::cmp::Reverse(of.cost(&all[*number].own)), *number));
         all[at].below = below;
     }
     all
@@ -58,17 +58,18 @@ pub(super) fn write(
     let headings: Vec<&str> = profile.keys.iter().map(|key| key.heading()).collect();
     for event in events {
         let more = if layout.show_samples { "     Samples" } else { "" };
-        writeln!(out, "         Self {more} {}", headings.join(" / "))?;
-        let all = branches(&event.rows, profile.keys.len());
+        let start = if layout.is_piped { '#' } else { ' ' };
+        writeln!(out, "{start}        Self {more} {}", headings.join(" / "))?;
+        let all = branches(&event.rows, profile.keys.len(), event.share_of);
         let mut open: Vec<(usize, usize)> = all[0].below.iter().rev().map(|number| (*number, 0)).collect();
         let mut shown = 0;
         while let Some((number, depth)) = open.pop() {
             let branch = &all[number];
-            if event.share(branch.own.period) * 100.0 < layout.row_limit {
+            if event.share(event.cost(&branch.own)) * 100.0 < layout.row_limit {
                 continue;
             }
             if shown == layout.rows {
-                writeln!(out, "  … and more rows (--max-rows 0 shows all)")?;
+                writeln!(out, "{start} … and more rows (--max-rows 0 shows all)")?;
                 break;
             }
             shown += 1;
@@ -77,7 +78,7 @@ pub(super) fn write(
                 true => format!("{:>12}", thousands(branch.own.samples)),
                 false => String::new(),
             };
-            let share = percent(event, branch.own.period);
+            let share = percent(event, (event.share_of, &branch.own), layout);
             writeln!(out, " {share:>12} {samples} {:depth$}{words}", "", depth = depth * 2)?;
             open.extend(branch.below.iter().rev().map(|below| (*below, depth + 1)));
         }

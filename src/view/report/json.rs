@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Layout, cell};
-use crate::profile::sampled::{Cell, Event, Profile, Tree, Value};
+use crate::profile::sampled::{Cell, Event, Profile, ShareOf, Tree, Value};
 
 pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> io::Result<()> {
     write!(out, "{{\n\"version\": {},\n\"events\": [", crate::profile::sampled::VERSION)?;
@@ -78,23 +78,30 @@ struct Cost {
     error: f64,
     samples: u64,
     period: u64,
+    /// Percent of time by the clock on the wall.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<f64>,
 }
 
 fn cost(event: &Event, value: &Value) -> Cost {
-    let share = event.share(value.period);
+    let share = event.share_by(ShareOf::Period, value);
     let round = |share: f64| (share * 1e6).round() / 1e4;
     Cost {
         percent: round(share),
-        error: round(event.error(share)),
+        error: round(event.error_by(ShareOf::Period, share)),
         samples: value.samples,
         period: value.period,
+        latency: (event.total.latency > 0).then(|| round(event.share_by(ShareOf::Latency, value))),
     }
 }
 
 fn rows(out: &mut dyn Write, profile: &Profile, event: &Event, layout: &Layout) -> io::Result<()> {
     let limit = layout.row_limit;
-    let shown =
-        event.rows.iter().filter(|row| event.share(row.total.period) * 100.0 >= limit).take(layout.rows);
+    let shown = event
+        .rows
+        .iter()
+        .filter(|row| event.share(event.cost(&row.total)) * 100.0 >= limit)
+        .take(layout.rows);
     for (number, row) in shown.enumerate() {
         let mut object = Map::new();
         for (key, value) in profile.keys.iter().zip(&row.cells) {
@@ -142,12 +149,15 @@ fn tree(
     while let Some((number, parent, depth)) = open.pop() {
         let node = &tree.nodes[number as usize];
         let total = cost(event, &node.total);
-        let object = json!({
+        let mut object = json!({
             "parent": parent, "depth": depth, "symbol": profile.texts.get(node.symbol),
             "dso": profile.texts.get(node.dso), "level": node.level.letter().to_string(), "inlined": node.inlined,
             "percent": total.percent, "samples": total.samples, "period": total.period,
             "self": {"samples": node.own.samples, "period": node.own.period},
         });
+        if let Some(latency) = total.latency {
+            object["latency"] = latency.into();
+        }
         write!(out, "{}\n{object}", if index == 0 { "" } else { "," })?;
         open.extend(node.children.iter().rev().map(|child| (*child, Some(index), depth + 1)));
         index += 1;

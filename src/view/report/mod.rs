@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use crate::profile::sampled::{Cell, Event, Profile, Row, SortKey, StringTable, Value};
+use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
 use crate::text::{clean, folded};
 
 /// In which form.
@@ -45,12 +45,23 @@ pub enum Column {
     Own,
     /// Its part with what it called, in percent.
     Total,
+    /// Its own part of time by the clock on the wall, in percent.
+    OwnLatency,
+    /// That part with what it called, in percent.
+    TotalLatency,
     /// Number of samples.
     Samples,
     /// Sum of periods.
     Period,
     /// A sort key.
     Key(SortKey),
+}
+
+impl Column {
+    /// Whether it is a part of time by the clock.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::OwnLatency | Self::TotalLatency)
+    }
 }
 
 /// How call chains are drawn in the text.
@@ -86,6 +97,8 @@ pub struct Layout {
     pub form: Form,
     /// The columns that were asked for.
     pub columns: Option<Vec<Column>>,
+    /// Columns besides the usual ones, behind their numbers.
+    pub added: Vec<Column>,
     /// Number of samples as a column.
     pub show_samples: bool,
     /// Periods as a column.
@@ -118,6 +131,8 @@ pub struct Layout {
     pub nanoseconds: bool,
     /// The member of a group that its table is sorted by.
     pub sort_member: usize,
+    /// Text is for a program at the other end of a pipe: rows as perf has them, all else in comments.
+    pub is_piped: bool,
 }
 
 /// Which events share a table.
@@ -137,6 +152,7 @@ impl Default for Layout {
         Self {
             form: Form::Text,
             columns: None,
+            added: Vec::new(),
             show_samples: false,
             show_period: false,
             rows: 20,
@@ -153,27 +169,42 @@ impl Default for Layout {
             full_names: false,
             nanoseconds: false,
             sort_member: 0,
+            is_piped: false,
         }
     }
 }
 
 impl Layout {
+    /// Whether names that are too wide are cut short: those that a person reads.
+    fn folds_names(&self) -> bool {
+        self.form == Form::Text && !self.full_names && !self.is_piped
+    }
+
     fn columns(&self, profile: &Profile) -> Vec<Column> {
         if let Some(columns) = &self.columns {
             return columns.clone();
         }
         let mut columns = Vec::new();
-        if profile.has_totals {
-            columns.push(Column::Total);
+        let latencies_first = profile.share_of == ShareOf::Latency;
+        for (period, latency) in [(Column::Total, Column::TotalLatency), (Column::Own, Column::OwnLatency)] {
+            match (profile.has_latency, latencies_first) {
+                _ if period == Column::Total && !profile.has_totals => {}
+                (true, true) => columns.extend([latency, period]),
+                (true, false) => columns.extend([period, latency]),
+                _ => columns.push(period),
+            }
         }
-        columns.push(Column::Own);
         if self.show_samples {
             columns.push(Column::Samples);
         }
         if self.show_period {
             columns.push(Column::Period);
         }
-        columns.extend(profile.keys.iter().copied().map(Column::Key));
+        columns.extend(
+            self.added.iter().filter(|column| !columns.contains(column)).copied().collect::<Vec<_>>(),
+        );
+        let keys = profile.keys.iter().copied().map(Column::Key);
+        columns.extend(keys.filter(|key| !self.added.contains(key)));
         columns
     }
 }
@@ -241,12 +272,14 @@ fn lines<'a>(events: &[&'a Event], layout: &Layout) -> (Vec<Line<'a>>, usize) {
             lines[at].rows[member] = Some(row);
         }
     }
-    let share = |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(row.total.period));
+    let share =
+        |(event, row): (&&Event, &Option<&Row>)| row.map_or(0.0, |row| event.share(event.cost(&row.total)));
     lines.retain(|line| {
         events.iter().zip(&line.rows).map(share).fold(0.0, f64::max) * 100.0 >= layout.row_limit
     });
     if layout.sort_member > 0 && layout.sort_member < events.len() {
-        let cost = |line: &Line<'_>| line.rows[layout.sort_member].map_or(0, |row| row.total.period);
+        let event = events[layout.sort_member];
+        let cost = |line: &Line<'_>| line.rows[layout.sort_member].map_or(0, |row| event.cost(&row.total));
         lines.sort_by_key(|line| std::cmp::Reverse(cost(line)));
     }
     let all = lines.len();
@@ -300,7 +333,7 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     let spelling = Spelling {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
-        folds: layout.form == Form::Text && !layout.full_names,
+        folds: layout.folds_names(),
     };
     words(&profile.texts, cell, spelling)
 }
@@ -349,13 +382,30 @@ fn heading(column: Column, profile: &Profile) -> &'static str {
         Column::Own if profile.has_totals => "Self",
         Column::Own => "Overhead",
         Column::Total => "Children",
+        Column::OwnLatency => "Latency",
+        Column::TotalLatency => "Children Latency",
         Column::Samples => "Samples",
         Column::Period => "Period",
         Column::Key(key) => key.heading(),
     }
 }
 
-fn percent(event: &Event, period: u64) -> String {
-    let share = event.share(period);
-    format!("{:.1}% ±{:.1}", share * 100.0, event.error(share) * 100.0)
+/// What of a row a column shows a share of.
+fn share_of(column: Column, row: &Row) -> Option<(ShareOf, &Value)> {
+    Some(match column {
+        Column::Own => (ShareOf::Period, &row.own),
+        Column::Total => (ShareOf::Period, &row.total),
+        Column::OwnLatency => (ShareOf::Latency, &row.own),
+        Column::TotalLatency => (ShareOf::Latency, &row.total),
+        _ => return None,
+    })
+}
+
+/// With its error for a person, with perf's two decimals for a program.
+fn percent(event: &Event, (of, value): (ShareOf, &Value), layout: &Layout) -> String {
+    let share = event.share_by(of, value);
+    if layout.is_piped || layout.form != Form::Text {
+        return format!("{:.2}%", share * 100.0);
+    }
+    format!("{:.1}% ±{:.1}", share * 100.0, event.error_by(of, share) * 100.0)
 }

@@ -10,7 +10,7 @@
 
 use std::io::{self, Write};
 
-use super::{Form, Layout, Shape, Unit, WIDE};
+use super::{Layout, Shape, Unit, WIDE};
 use crate::profile::sampled::tree::Node;
 use crate::profile::sampled::{Event, Profile, Tree, Value};
 use crate::text::{clean, folded};
@@ -33,7 +33,6 @@ pub(super) fn write(
     let of = if layout.shape == Shape::Fractal { " of the branch above" } else { "" };
     writeln!(out, "Call tree, {order}, branches from {}%{of}", layout.branch_limit)?;
     writeln!(out, "   Total    Self")?;
-    let percent = |period: u64| event.share(period) * 100.0;
     let mut open: Vec<Open> = Vec::new();
     let push = |open: &mut Vec<Open>, list: &[u32], rails: &str, depth: usize, above: Value| {
         let count = list.len().min(layout.branches.unwrap_or(usize::MAX));
@@ -49,14 +48,16 @@ pub(super) fn write(
     push(&mut open, &tree.roots, "", 0, event.total);
     while let Some(Open { number, rails, is_last, depth, above }) = open.pop() {
         let mut node = &tree.nodes[number as usize];
-        let (total, whole) = (node.total.period, node.total);
+        let whole = node.total;
+        let share = |value: &Value| event.share(event.cost(value));
+        let total = share(&whole);
         let mut names = vec![name(profile, node, layout)];
         // A function that calls one other with all it cost is no branch.
         let mut below = &node.children;
         while let [only] = below[..] {
             let next = &tree.nodes[only as usize];
-            let passes_on = event.share(next.total.period) >= 0.998 * event.share(total);
-            let keeps = event.share(node.own.period) > 0.001 * event.share(total);
+            let passes_on = share(&next.total) >= 0.998 * total;
+            let keeps = share(&node.own) > 0.001 * total;
             if keeps || !passes_on || names.len() >= CHAIN {
                 break;
             }
@@ -64,7 +65,7 @@ pub(super) fn write(
             node = next;
             below = &node.children;
         }
-        let filled = ((percent(total) / 100.0 * BAR as f64).round() as usize).min(BAR);
+        let filled = ((total * BAR as f64).round() as usize).min(BAR);
         let branch = match (depth, is_last) {
             (0, _) => "",
             (_, true) => "└ ",
@@ -112,8 +113,8 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
         Unit::Count => format!("{:>9}", value.samples),
         Unit::Percent => {
             let share = match layout.shape {
-                Shape::Fractal => value.period as f64 / above.period.max(1) as f64,
-                _ => event.share(value.period),
+                Shape::Fractal => event.cost(&value) as f64 / event.cost(&above).max(1) as f64,
+                _ => event.share(event.cost(&value)),
             };
             format!("{:5.1}%", share * 100.0)
         }
@@ -123,7 +124,7 @@ pub(super) fn amount(event: &Event, layout: &Layout, value: Value, above: Value)
 pub(super) fn name(profile: &Profile, node: &Node, layout: &Layout) -> String {
     let symbol = profile.texts.get(node.symbol);
     let mut name = clean(symbol).into_owned();
-    if layout.form == Form::Text && !layout.full_names {
+    if layout.folds_names() {
         name = folded(&name, WIDE).into_owned();
     }
     if symbol == crate::profile::sampled::code::UNKNOWN {

@@ -21,7 +21,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("buildid-list", "--kernel-maps"),
     ("config", "--system --user --list"),
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
-    ("diff", "--cycles-hist --stream"),
     ("help", "--all --info --man --web"),
     ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
     ("kallsyms", "--verbose"),
@@ -31,7 +30,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),
     ("stat", "--affinity --cputype --filter --hybrid-merge --iostat --metric-no-group --metric-no-merge --metric-no-threshold --per-cache --per-cluster --percore-show-thread --pmu-filter --record-tpebs --smi-cost --td-level --tpebs-mode --transaction"),
     ("stat report", "--per-cache --per-cluster --per-core --per-die --per-node --per-socket --per-thread --no-aggr --input"),
-    ("top", "--all-cgroups --asm-raw --branch-history --fields --force --group-sort-idx --ignore-callees --ignore-vmlinux --namespaces --no-bpf-event --num-thread-synthesize --objdump --overwrite --percentage --prefix --prefix-strip --proc-map-timeout --raw-trace --show-on-off-events --source --stitch-lbr --switch-off --switch-on --sym-annotate --dump-symtab --hierarchy --disassembler-style --branch-any --count-filter --branch-filter --realtime --column-widths"),
 ];
 
 /// An option of perf's, of one of its commands: `stat record`, `-f, --force`.

@@ -18,7 +18,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 
 pub(crate) fn value(samples: u64) -> Value {
-    Value { samples, period: samples * 1000, squares: samples as f64 * 1e6, weight: 0 }
+    Value { samples, period: samples * 1000, squares: samples as f64 * 1e6, ..Value::default() }
 }
 
 /// Function, module, level, own samples, total samples.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pmc::profile::sampled::{Cell, FunctionRef, Order, Query};
+use pmc::profile::sampled::{Cell, FunctionRef, Order, Query, ShareOf};
 use pmc::tui::keys::Pane;
 use pmc::tui::state::Effect;
 use pmc::tui::{ExportForm, LiveCommand, Poll, Status};
@@ -40,6 +40,30 @@ fn sorting_by_each_column() {
     assert!(desk.cursor_line().unwrap().contains("a_very_long"), "by symbol: {}", desk.screen());
     desk.press("<").press("<").press("<").press("<");
     assert!(desk.cursor_line().unwrap().contains("main"), "{}", desk.screen());
+}
+
+#[test]
+fn shares_of_time_by_the_clock() {
+    let mut desk = Desk::new(110, 30);
+    assert!(desk.press("L").screen().contains("pmc record --latency"));
+    let with_latency = |query: &Query| {
+        let mut known = answer(query);
+        known.profile.has_latency = true;
+        let event = &mut known.profile.events[0];
+        (event.share_of, event.total.latency) = (query.share_of, 4000);
+        event.rows.iter_mut().for_each(|row| row.own.latency = row.own.samples * 2);
+        Poll { answer: Some(Arc::new(known)), ..Poll::default() }
+    };
+    desk.take(with_latency(&desk.state.query.clone()));
+    let screen = desk.screen();
+    assert!(screen.contains("Latency ") && screen.contains(" 15.00%"), "half of 30%: {screen}");
+    desk.press("L");
+    assert_eq!(last_query(&desk).share_of, ShareOf::Latency);
+    desk.take(with_latency(&desk.state.query.clone()));
+    let screen = desk.screen();
+    assert!(screen.contains("Overhead ") && screen.contains("time by the clock"), "{screen}");
+    desk.press("L");
+    assert_eq!(last_query(&desk).share_of, ShareOf::Period);
 }
 
 #[test]

@@ -67,7 +67,8 @@ fn nobody_s_counts_are_missing() {
     let ran = record(&file, &["-s", "-e", "task-clock,page-faults"], &["sh", "-c", script]).expect(0);
     let pids: Vec<&str> = ran.stdout.split_whitespace().collect();
     let text = kit::run(&["report", "-T", "-i", file.to_str().unwrap()]).expect(0).stdout;
-    let header = text.lines().find(|line| line.starts_with('#')).unwrap_or_else(|| panic!("{text}"));
+    let is_heading = |line: &&str| line.starts_with('#') && line.contains("PID");
+    let header = text.lines().find(is_heading).unwrap_or_else(|| panic!("{text}"));
     // The title begins with a word of its own.
     let column = header.split_whitespace().position(|word| word == "page-faults").unwrap() - 1;
     let faults = |pid: &str| {

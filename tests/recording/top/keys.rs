@@ -73,6 +73,7 @@ fn duty(action: Action, pane: Pane) -> Duty {
         (Action::HideKernel, _) => (&[], Shown("only user space")),
         (Action::HideUser, _) => (&[], Shown("only kernel")),
         (Action::Relative, _) => (&[], Shown("percentages of ")),
+        (Action::Latency, _) => (&[], Shown("nothing is known about latencies here")),
         (Action::TimeStrip, _) => (&[], Shown("nothing is known about times here")),
         (Action::Expand, _) => (&["C", "g"], Other),
         (Action::Collapse, _) => (&["E", "g"], Other),

@@ -1,0 +1,109 @@
+//! How many threads of the workload ran at a time, as their context switches tell.
+//!
+//! Receives the switches and ends of threads from the side-band; answers for any timestamp. Decides who ran
+//! before the first switch: whoever is first heard of when it stops.
+//!
+//! ```text
+//!   thread 7   ─────────out            in──────────exit
+//!   thread 8          in───────────────────exit
+//!   running    1      2 1              2   1       0
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use super::Timestamp;
+
+/// Switches and ends of threads, in any order.
+#[derive(Debug, Default)]
+pub struct Switches(Vec<Switch>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Switch {
+    timestamp: Timestamp,
+    /// Its place among all: equal timestamps stay in the file's order.
+    number: u32,
+    tid: i32,
+    /// The thread runs from here on.
+    runs: bool,
+}
+
+impl Switches {
+    /// A thread begins to run, or stops. The idle thread of a CPU is none of the workload's.
+    pub(super) fn add(&mut self, timestamp: Timestamp, tid: i32, runs: bool) {
+        if tid > 0 {
+            self.0.push(Switch { timestamp, number: self.0.len() as u32, tid, runs });
+        }
+    }
+}
+
+/// How many threads ran, from each timestamp on.
+#[derive(Debug)]
+pub struct Parallelism {
+    /// Before the first change.
+    first: u32,
+    /// From when on, how many.
+    changes: Vec<(Timestamp, u32)>,
+    /// Never more than this: CPUs' clocks differ by a little.
+    most: u32,
+}
+
+impl Parallelism {
+    /// Adds up the switches of a machine with so many CPUs.
+    pub fn new(switches: &Switches, cpus: Option<u32>) -> Self {
+        let mut order = switches.0.clone();
+        order.sort_unstable();
+        let mut runs: FxHashMap<i32, bool> = FxHashMap::default();
+        // Whoever stops first ran from the beginning.
+        for switch in &order {
+            runs.entry(switch.tid).or_insert(!switch.runs);
+        }
+        let mut running = runs.values().filter(|runs| **runs).count() as u32;
+        let first = running;
+        let mut changes = Vec::new();
+        for switch in order {
+            // Each event with a switch record of its own says the same once more.
+            if runs.insert(switch.tid, switch.runs) != Some(switch.runs) {
+                running = if switch.runs { running + 1 } else { running.saturating_sub(1) };
+                changes.push((switch.timestamp, running));
+            }
+        }
+        Self { first, changes, most: cpus.unwrap_or(u32::MAX).max(1) }
+    }
+
+    /// How many threads ran: at least the one that asks.
+    pub fn at(&self, timestamp: Timestamp) -> u32 {
+        let after = self.changes.partition_point(|(from, _)| *from <= timestamp);
+        let running = after.checked_sub(1).map_or(self.first, |at| self.changes[at].1);
+        running.clamp(1, self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parallelism(list: &[(Timestamp, i32, bool)], cpus: Option<u32>) -> Parallelism {
+        let mut switches = Switches::default();
+        list.iter().for_each(|(at, tid, runs)| switches.add(*at, *tid, *runs));
+        Parallelism::new(&switches, cpus)
+    }
+
+    #[test]
+    fn threads_are_counted_from_switch_to_switch() {
+        // As in the picture, out of order, the idle thread among them.
+        let list =
+            [(50, 8, false), (10, 8, true), (20, 7, false), (40, 7, true), (60, 7, false), (20, 0, true)];
+        let all = parallelism(&list, None);
+        let at = [0, 9, 10, 19, 20, 39, 40, 50, 60, 99].map(|timestamp| all.at(timestamp));
+        assert_eq!(at, [1, 1, 2, 2, 1, 1, 2, 1, 1, 1], "nobody is alone when a sample was taken");
+        assert_eq!(parallelism(&list, Some(1)).at(15), 1);
+    }
+
+    #[test]
+    fn what_is_said_twice_counts_once() {
+        let twice = [(10, 8, true), (10, 8, true), (20, 8, false), (20, 8, false), (5, 7, false)];
+        let all = parallelism(&twice, None);
+        assert_eq!((all.first, &all.changes[..]), (1, &[(5, 0), (10, 1), (20, 0)][..]));
+        assert_eq!(parallelism(&[], None).at(3), 1, "nobody knows");
+    }
+}

@@ -1,0 +1,110 @@
+//! Shares of time by the clock: `record --latency`, the columns, the sort key and the filter, and perf 7.2's
+//! numbers for the same recording.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use crate::kit::{self, oracle};
+
+/// A serial part, then two threads at a time, then one of them alone.
+const PARTS: &str = r#"
+#include <pthread.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void serial(long n) { for (long i = 0; i < n; i++) sink++; }
+__attribute__((noinline)) void *parallel(void *n) { for (long i = 0; i < (long)n; i++) sink++; return 0; }
+int main(void) {
+  serial(60000000);
+  pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(t + i, 0, parallel, (void *)(30000000 * (i + 1)));
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return 0;
+}
+"#;
+
+/// Shares of each row of `-t TAB`, by its words.
+fn rows(text: &str, shares: usize) -> BTreeMap<Vec<String>, Vec<f64>> {
+    let mut rows: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && line.contains('%')) {
+        let words: Vec<&str> = line.split('\t').map(str::trim).collect();
+        let numbers = words[..shares].iter().map(|word| word.trim_end_matches('%').parse::<f64>().unwrap());
+        let sums = rows.entry(words[shares..].iter().map(|word| (*word).to_owned()).collect()).or_default();
+        sums.resize(shares, 0.0);
+        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    rows
+}
+
+fn pmc_says(file: &Path, options: &[&str]) -> kit::Ran {
+    let all = [&["report", "--stdio", "-t", "\t", "--no-children", "-i", file.to_str().unwrap()], options];
+    kit::run(&all.concat())
+}
+
+#[test]
+fn time_by_the_clock_is_shared_among_the_threads_that_ran() {
+    if !(kit::need_program("gcc") && kit::need_perf_events()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("parts.c"), PARTS).unwrap();
+    let built =
+        Command::new("gcc").args(["-O1", "-pthread", "-o"]).args([path("parts"), path("parts.c")]).status();
+    assert!(built.unwrap().success());
+    let record = |name: &str, options: &[&str]| {
+        let (file, program) = (path(name), path("parts"));
+        let all = ["record", "-q", "-e", "cpu-clock:u", "-F", "2000", "-o", file.to_str().unwrap()];
+        kit::run(&[&all, options, &["--", program.to_str().unwrap()]].concat()).expect(0);
+        file
+    };
+    let file = record("latency.data", &["--latency", "-g"]);
+
+    // Nobody has to ask for it; the whole is the whole.
+    let usual = pmc_says(&file, &["-s", "sym"]).expect(0);
+    assert!(usual.stdout.contains("# Overhead\tLatency\tSymbol"), "{}", usual.stdout);
+    let sums = rows(&usual.stdout, 2).into_values().fold([0.0, 0.0], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    assert!(sums.iter().all(|sum| (sum - 100.0).abs() < 0.5), "{sums:?}");
+    let levels = rows(&pmc_says(&file, &["-s", "parallelism"]).expect(0).stdout, 2);
+    let level = |n: &str| levels.get(&vec![n.to_owned()]).cloned().unwrap_or_else(|| vec![0.0, 0.0]);
+    assert!(level("1")[1] >= level("1")[0] && level("2")[1] <= level("2")[0], "{levels:?}");
+    let serial = |rows: &BTreeMap<Vec<String>, Vec<f64>>| rows[&vec!["[.] serial".to_owned()]].clone();
+    let alone = rows(&pmc_says(&file, &["-s", "sym", "--parallelism", "1"]).expect(0).stdout, 2);
+    let all = serial(&rows(&usual.stdout, 2));
+    assert!(all[1] >= all[0] && serial(&alone) == all, "nothing ran beside it: {all:?} {alone:?}");
+    let first = pmc_says(&file, &["-s", "sym", "--latency"]).expect(0);
+    assert!(first.stdout.contains("# Latency\tOverhead\tSymbol"), "{}", first.stdout);
+    let added = pmc_says(&file, &["-F", "+parallelism", "-s", "sym"]).expect(0);
+    assert!(added.stdout.contains("# Overhead\tLatency\tParallelism\tSymbol"), "{}", added.stdout);
+    kit::run(&["report", "-i", file.to_str().unwrap(), "--json"]).expect(0).prints(&["\"latency\":"]);
+
+    // What was not recorded with it says how.
+    let plain = record("plain.data", &[]);
+    assert!(!pmc_says(&plain, &[]).expect(0).stdout.contains("Latency"));
+    for wanted in
+        [&["--latency"][..], &["-s", "parallelism"], &["-F", "latency,sym"], &["--parallelism", "2"]]
+    {
+        pmc_says(&plain, wanted).expect(1).says(&["when threads ran", "pmc record --latency"]);
+    }
+    pmc_says(&file, &["--parallelism", "x"]).expect(2).says(&["list of numbers of threads"]);
+
+    // perf 7.2 shares the same way; older ones know nothing of it.
+    let Some(newest) = oracle::perfs().into_iter().nth(1) else { return };
+    for options in [
+        &["-F", "overhead,latency,parallelism,sym"][..],
+        &["-F", "overhead,latency,sym", "--parallelism", "1"],
+        &["-s", "latency,sym", "-F", "overhead"],
+    ] {
+        let file = file.to_str().unwrap();
+        let all = [&["report", "--stdio", "-t", "\t", "--no-children", "-g", "none", "-i", file], options];
+        let theirs = oracle::says(&newest, &all.concat());
+        let shares =
+            options.concat().matches("overhead").count() + options.concat().matches("latency").count();
+        let (theirs, ours) =
+            (rows(&theirs, shares), rows(&pmc_says(Path::new(file), options).stdout, shares));
+        assert!(!theirs.is_empty() && theirs.keys().eq(ours.keys()), "{options:?}\n{theirs:?}\n{ours:?}");
+        for (words, numbers) in &theirs {
+            let near = numbers.iter().zip(&ours[words]).all(|(a, b)| (a - b).abs() < 0.02);
+            assert!(near, "{options:?} {words:?}: {numbers:?}, {:?}", ours[words]);
+        }
+    }
+}
