@@ -18,7 +18,6 @@ use crate::session::live::LiveState;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
-use crate::symbol::disassemble::Syntax;
 
 /// A function whose code is wanted, and its samples.
 pub struct FunctionSamples {

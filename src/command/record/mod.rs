@@ -22,7 +22,7 @@ use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run};
 use crate::recording::reservation::reserve;
 use crate::recording::{launch, no_samples, open};
-use crate::sys::process::{self, Stdout};
+use crate::sys::process::Stdout;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
 use crate::text::clean_json;

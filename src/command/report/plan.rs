@@ -160,6 +160,7 @@ impl Plan {
                     symbols: listed(&typed.symbols),
                     part: typed.symbol_filter.clone(),
                     named: typed.hide_unresolved,
+                    ..Only::default()
                 },
                 ..Filter::default()
             },
