@@ -309,7 +309,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --stream --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2105,7 +2105,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -n -E -k -v -q -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --show-nr-samples --show-total-period --percent-limit --entries --children --no-children --comms --dsos --symbols --no-demangle --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --ignore-vmlinux --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2211,8 +2211,36 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --fields)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group-sort-idx)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --column-widths)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -w)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --percent-limit)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --percentage)
+                    COMPREPLY=($(compgen -W "absolute relative" -- "${cur}"))
                     return 0
                     ;;
                 --entries)
@@ -2220,6 +2248,10 @@ _pmc() {
                     return 0
                     ;;
                 -E)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-callees)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2232,6 +2264,30 @@ _pmc() {
                     return 0
                     ;;
                 --symbols)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disassembler-style)
+                    COMPREPLY=($(compgen -W "att intel" -- "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -W "att intel" -- "${cur}"))
+                    return 0
+                    ;;
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix-strip)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --realtime)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2264,6 +2320,34 @@ _pmc() {
                     return 0
                     ;;
                 --addr2line)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --num-thread-synthesize)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proc-map-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-on)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --switch-off)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --branch-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sym-annotate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

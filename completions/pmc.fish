@@ -429,11 +429,23 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample o
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s m -l mmap-pages -d 'Size of a ring: pages, or bytes with B, K, M or G (a power of two)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s d -l delay -d 'Time from one table to the next: seconds, as perf has it, or with a unit (500ms)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, cgroup, weight, addr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l fields -d 'Columns in this order: overhead, overhead_children, sample, period, and sort keys' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s w -l column-widths -d 'Widths of the columns of the text' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l percent-limit -d 'Leave out rows, and branches of the tree, below this percentage' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s f -l count-filter -d 'Leave out rows with so many samples or fewer' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l percentage -d 'Percentages of all samples (absolute) or of those that the filters left (relative)' -r -f -a "absolute\t''
+relative\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s E -l entries -d 'Rows of a table in the text [default: 20]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-callees -d 'What these functions called counts as their own' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l comms -d 'Only threads with these names' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l dsos -d 'Only these programs and libraries' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l symbols -d 'Only these functions' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s M -l disassembler-style -d 'How x86 instructions are written: att or intel' -r -f -a "att\t''
+intel\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l prefix -d 'A folder that stands for the first folders of sources\' paths; --prefix-strip says for how many' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l prefix-strip -d 'Leave out so many folders from the beginning of sources\' paths' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s r -l realtime -d 'Empty the rings at this real-time priority (1 to 99): before all other work' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l timeout -l duration -d 'End after this time: milliseconds, or with a unit (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s k -l vmlinux -d 'The kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l kallsyms -d 'A copy of /proc/kallsyms' -r -F
@@ -444,6 +456,12 @@ yield\t''
 off\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l objdump -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l num-thread-synthesize -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l proc-map-timeout -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-on -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s j -l branch-filter -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l sym-annotate -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s g -d 'Sample call chains (by frame pointers)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s a -l all-cpus -d 'Sample everything on all CPUs (the default)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s i -l no-inherit -d 'Do not sample children that the processes start'
@@ -452,6 +470,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s U -l hide-user-symbols -
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l idle -d 'Show idle functions of the kernel too'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s z -l zero -d 'Start from zero after each table, instead of letting older samples fade'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l accumulate -d 'Let no sample fade: all since the start count alike'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s H -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first (as text)'
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l group -d 'Events side by side in one table'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l show-total-period -d 'Show the sum of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l children -d 'Count what functions called as theirs too (default with call chains)'
@@ -463,6 +483,19 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -l json -d 'Print a JSON ob
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s v -l verbose -d 'Say more: what was opened, and how'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s q -l quiet -d 'Say nothing but errors'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l demangle-kernel
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l force
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l source
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l asm-raw
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l all-cgroups
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l namespaces
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l no-bpf-event
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l overwrite
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l show-on-off-events
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s b -l branch-any
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l branch-history
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s D -l dump-symtab
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
@@ -563,6 +596,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s D -l dump-raw-trace
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l cycles-hist
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stream
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s F -l fields -d 'What is printed; +NAME and -NAME change the usual choice; hw: sw: trace: raw: before it mean such events only' -r

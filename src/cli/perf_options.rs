@@ -104,6 +104,10 @@ const NO_OFF_CPU: Answer = Refused(
     "-e sched:sched_switch -g for where they begin to wait, or --switch-events",
 );
 const NO_SWITCH: Answer = Refused("samples are read in any order", "a span of time: --time FROM,TO");
+const NO_SWITCH_LIVE: Answer =
+    Refused("samples are counted in any order", "pmc record, then pmc script --time FROM,TO");
+const NO_BRANCHES_LIVE: Answer =
+    Refused("top counts where samples were taken, not branches", "pmc record -b, then pmc report -b");
 const NO_STITCHING: Answer = Refused(
     "calls that the processor kept are joined to the callers recorded with them, not to other samples' calls",
     "pmc record --call-graph dwarf",
@@ -173,6 +177,51 @@ pub const OPTIONS: &[PerfOption] = &[
             "the kernel's code is read where it is: /proc/kcore, or a vmlinux",
             "pmc annotate --kcore FILE, with a copy of /proc/kcore",
         ),
+    ),
+    // diff
+    row(
+        "diff",
+        "--cycles-hist",
+        Refused(
+            "it compares no cycles between branches",
+            "pmc report -b -s symbol_from,symbol_to,cycles of each recording",
+        ),
+    ),
+    row(
+        "diff",
+        "--stream",
+        Refused(
+            "branches are not joined to chains",
+            "pmc diff --tree, which compares the call trees, the costliest branches first",
+        ),
+    ),
+    // top
+    row("top", "--force", IsSo("nothing is read that could be somebody else's")),
+    row("top", "--source", IsSo("code has its source lines between the instructions")),
+    row("top", "--asm-raw", Ignored("the screen's code has no room for bytes: pmc annotate --asm-raw")),
+    row("top", "--all-cgroups", IsSo("-s cgroup has cgroups told of whenever it needs them")),
+    row("top", "--namespaces", Ignored("no column shows namespaces")),
+    row("top", "--no-bpf-event", Ignored("the kernel tells of BPF programs as they are loaded, at no cost")),
+    row("top", "--num-thread-synthesize <n>", Ignored("one thread tells what runs")),
+    row("top", "--proc-map-timeout <n>", Ignored("mappings are read to their end")),
+    row("top", "--overwrite", Ignored("rings are emptied several times a second")),
+    row("top", "--raw-trace", Ignored("no column shows the fields of tracepoints")),
+    row("top", "--switch-on <event>", NO_SWITCH_LIVE),
+    row("top", "--switch-off <event>", NO_SWITCH_LIVE),
+    row("top", "--show-on-off-events", NO_SWITCH_LIVE),
+    row("top", "--stitch-lbr", NO_STITCHING),
+    row("top", "-b, --branch-any", NO_BRANCHES_LIVE),
+    row("top", "-j, --branch-filter <branch filter mask>", NO_BRANCHES_LIVE),
+    row("top", "--branch-history", NO_BRANCHES_LIVE),
+    row(
+        "top",
+        "-D, --dump-symtab",
+        Refused("it prints no symbol tables", "nm -n FILE; sort /proc/kallsyms for the kernel's"),
+    ),
+    row(
+        "top",
+        "--sym-annotate <symbol name>",
+        Refused("its screen opens the code of any row, on the key a", "pmc record, then pmc annotate SYMBOL"),
     ),
     // record
     row("record", "--threads[=<spec>]", Ignored("one thread empties all rings, and is seldom busy")),

@@ -78,11 +78,11 @@ pub struct Top {
     pub mmap_pages: Option<String>,
 
     /// Hide what runs in the kernel
-    #[arg(short = 'K', long)]
+    #[arg(short = 'K', long, alias = "hide_kernel_symbols")]
     pub hide_kernel_symbols: bool,
 
     /// Hide what runs in programs
-    #[arg(short = 'U', long, conflicts_with = "hide_kernel_symbols")]
+    #[arg(short = 'U', long, alias = "hide_user_symbols", conflicts_with = "hide_kernel_symbols")]
     pub hide_user_symbols: bool,
 
     /// Show idle functions of the kernel too
@@ -106,6 +106,26 @@ pub struct Top {
     #[arg(short, long, value_name = "KEY,…", value_delimiter = ',')]
     pub sort: Vec<String>,
 
+    /// Columns in this order: overhead, overhead_children, sample, period, and sort keys
+    #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
+    pub fields: Vec<String>,
+
+    /// Rows below rows: what is the same in the first sort key is added up first (as text)
+    #[arg(short = 'H', long, conflicts_with_all = ["json", "tui", "group"])]
+    pub hierarchy: bool,
+
+    /// Events side by side in one table
+    #[arg(long)]
+    pub group: bool,
+
+    /// Sort by the member of the group with this index
+    #[arg(long, value_name = "INDEX")]
+    pub group_sort_idx: Option<usize>,
+
+    /// Widths of the columns of the text
+    #[arg(short = 'w', long, value_name = "N,…", value_delimiter = ',')]
+    pub column_widths: Vec<usize>,
+
     /// Show the number of samples
     #[arg(short = 'n', long)]
     pub show_nr_samples: bool,
@@ -118,6 +138,14 @@ pub struct Top {
     #[arg(long, value_name = "PERCENT")]
     pub percent_limit: Option<f64>,
 
+    /// Leave out rows with so many samples or fewer
+    #[arg(short = 'f', long, value_name = "N")]
+    pub count_filter: Option<u64>,
+
+    /// Percentages of all samples (absolute) or of those that the filters left (relative)
+    #[arg(long, value_name = "OF", default_value = "absolute", value_parser = ["absolute", "relative"])]
+    pub percentage: String,
+
     /// Rows of a table in the text [default: 20]
     #[arg(short = 'E', long, value_name = "N")]
     pub entries: Option<usize>,
@@ -129,6 +157,10 @@ pub struct Top {
     /// Only what functions cost themselves
     #[arg(long)]
     pub no_children: bool,
+
+    /// What these functions called counts as their own
+    #[arg(long, value_name = "REGEX")]
+    pub ignore_callees: Option<String>,
 
     /// Only threads with these names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
@@ -145,6 +177,22 @@ pub struct Top {
     /// Names as the compiler wrote them
     #[arg(long)]
     pub no_demangle: bool,
+
+    /// How x86 instructions are written: att or intel
+    #[arg(short = 'M', long, value_name = "STYLE", default_value = "att", value_parser = ["att", "intel"])]
+    pub disassembler_style: String,
+
+    /// A folder that stands for the first folders of sources' paths; --prefix-strip says for how many
+    #[arg(long, value_name = "DIR")]
+    pub prefix: Option<PathBuf>,
+
+    /// Leave out so many folders from the beginning of sources' paths
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "prefix")]
+    pub prefix_strip: usize,
+
+    /// Empty the rings at this real-time priority (1 to 99): before all other work
+    #[arg(short = 'r', long, value_name = "PRIORITY", value_parser = clap::value_parser!(i32).range(1..=99))]
+    pub realtime: Option<i32>,
 
     /// Print plain tables, as when the output is no terminal
     #[arg(long, conflicts_with = "tui")]

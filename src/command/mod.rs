@@ -6,6 +6,7 @@ mod annotate;
 mod archive;
 mod buildid_cache;
 mod buildid_list;
+mod columns;
 mod config;
 mod data;
 mod diff;

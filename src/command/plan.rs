@@ -125,6 +125,7 @@ pub(super) fn only(typed: &StackOptions) -> Only {
         symbols: listed(&typed.symbols),
         part: typed.symbol_filter.clone(),
         named: typed.hide_unresolved,
+        ..Only::default()
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct LivePlan {
     pub(crate) max_stack: usize,
     /// A table is made so often.
     pub(crate) delay: Duration,
+    /// The priority that rings are emptied at, before all other work.
+    pub(crate) realtime: Option<i32>,
 }
 
 /// Called with what is known whenever something was settled; with `true` when nothing more will come.
@@ -75,7 +77,9 @@ impl Sampler {
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
-            let (mut sampling, mut prepared) = match Sampling::open(&plan, &host, follower) {
+            let (mut sampling, mut prepared) = match Sampling::open(&plan, &host, follower)
+                .and_then(|opened| open::run_in_real_time(plan.realtime).map(|()| opened))
+            {
                 Ok(opened) => opened,
                 Err(error) => {
                     let _ = ready.send(Err(error));

@@ -29,7 +29,7 @@ use crate::host::Host;
 use crate::host::process::Thread as Alive;
 use crate::sys::credentials::{Credentials, LinuxCapability};
 use crate::sys::page_size;
-use crate::sys::process::Held;
+use crate::sys::process::{self, Held};
 use crate::units;
 
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
@@ -333,4 +333,18 @@ fn say_fallbacks(rings: &Rings) {
             say::warn(&Warning::GuestsTogether { event: spec.name.clone() });
         }
     }
+}
+
+/// Lets the calling thread, which empties the rings, run before all other work.
+///
+/// # Errors
+/// When the kernel does not let us.
+pub(crate) fn run_in_real_time(priority: Option<i32>) -> Result<()> {
+    priority.map_or(Ok(()), |priority| {
+        process::run_in_real_time(priority).map_err(|error| {
+            Error::io(format!("--realtime {priority}"), error)
+                .why("real-time priorities need CAP_SYS_NICE, or a limit that allows them")
+                .try_this("sudo, or raise ulimit -r")
+        })
+    })
 }

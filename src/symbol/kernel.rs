@@ -343,7 +343,8 @@ fn symbols_named(
         return Err(KallsymsError::Hidden);
     }
     all.sort_unstable();
-    let symbol = |(at, &(start, _, name, module)): (usize, &(u64, u8, &[u8], &[u8]))| {
+    let symbol = |at: usize| {
+        let (start, _, name, module) = all[at];
         let name = std::str::from_utf8(name).ok().filter(|name| names.iter().any(|asked| asked == name))?;
         let next = all[at..].iter().find(|next| next.0 > start).filter(|next| next.3 == module);
         let page_end = (start | (crate::sys::page_size() as u64 - 1)).saturating_add(1);
@@ -355,7 +356,7 @@ fn symbols_named(
         let end = next.map_or(page_end, |next| next.0);
         Some(KernelSymbol { name: name.to_owned(), module, file: None, start, end })
     };
-    Ok(all.iter().enumerate().filter_map(symbol).collect())
+    Ok((0..all.len()).filter_map(symbol).collect())
 }
 
 /// The running kernel or one of its modules, in memory.

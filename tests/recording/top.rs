@@ -392,3 +392,32 @@ fn an_interval_is_a_line_for_programs() {
     assert!(rows.iter().any(|row| row["sym"] == "fifty" && row["dso"] == "shares"), "{last}");
     assert!(last["since_ns"].as_u64() >= Some(200_000_000) && last["split"]["user"].is_f64(), "{last}");
 }
+
+#[test]
+fn options_of_perf_s_choose_columns_rows_and_what_is_counted() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let shares = Running::start(&mut Command::new(lab.compile("shares", SHARES)));
+    let pid = shares.pid();
+    let tables = |options: &[&str]| {
+        top(&[&["-p", &pid, "-d", "500ms", "--timeout", "600ms"], options].concat()).expect(0).stdout
+    };
+    // The columns that were asked for, in that order.
+    let columns = tables(&["--fields", "sample,sym"]);
+    let heading = columns.lines().find(|line| line.contains("Symbol")).expect("a heading");
+    assert_eq!(heading.split_whitespace().collect::<Vec<_>>(), ["Samples", "Symbol"], "{columns}");
+    // Rows below rows.
+    let below = tables(&["-H", "-s", "comm,sym"]);
+    let program = below.lines().position(|line| line.trim_end().ends_with("shares")).expect("the program");
+    let function = below.lines().position(|line| line.contains("[.] fifty")).expect("a function");
+    assert!(program < function, "{below}");
+    // No function has so many samples, and no sample is in the kernel where that is hidden.
+    assert!(!tables(&["-f", "1000000"]).contains("fifty"));
+    let user = tables(&["--hide_kernel_symbols", "--percentage", "relative", "-s", "sym"]);
+    assert!(user.contains("[.] fifty") && !user.contains("[k]"), "{user}");
+    // What a function called counts as its own.
+    let callees = tables(&["-g", "--no-children", "--ignore-callees", "^main$", "-s", "sym", "-r", "1"]);
+    assert!(callees.contains("[.] main") && !callees.contains("[.] fifty"), "{callees}");
+}

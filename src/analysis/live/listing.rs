@@ -18,7 +18,6 @@ use crate::session::live::LiveState;
 use crate::session::samples::Key;
 use crate::session::{Location, Module, Resolved, Stacks};
 use crate::symbol::Options;
-use crate::symbol::disassemble::Syntax;
 
 /// A function whose code is wanted, and its samples.
 pub struct FunctionSamples {
@@ -61,6 +60,7 @@ impl FunctionSamples {
 /// Makes listings of functions.
 pub struct Lister {
     symbols: Symbols,
+    how: ListingOptions,
     /// Modules that the symbolizer knows.
     modules: usize,
 }
@@ -68,8 +68,8 @@ pub struct Lister {
 impl Lister {
     /// # Errors
     /// As [`Symbols::none`].
-    pub fn new(options: Options) -> Result<Self> {
-        Ok(Self { symbols: Symbols::none(Options { sparse: false, ..options })?, modules: 0 })
+    pub fn new(options: Options, how: ListingOptions) -> Result<Self> {
+        Ok(Self { symbols: Symbols::none(Options { sparse: false, ..options })?, how, modules: 0 })
     }
 
     /// The listing of a function.
@@ -90,7 +90,6 @@ impl Lister {
             ));
         };
         let events = listing::events(events, totals, |event| event);
-        let how = ListingOptions { syntax: Syntax::Att, with_source: true, ..ListingOptions::default() };
-        Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &how)))
+        Ok(Arc::new(listing::listing(&mut self.symbols, found, &events, &self.how)))
     }
 }

@@ -11,8 +11,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Followed, NameLookup};
 use crate::abi::CpuMode;
+use crate::analysis::request::Pattern;
 use crate::host::Host;
 use crate::host::cpu::Topology;
+use crate::profile::sampled::callers;
 use crate::profile::sampled::query::{self, EventTotals};
 use crate::profile::sampled::table::{Input, Words};
 use crate::profile::sampled::{
@@ -82,6 +84,8 @@ pub struct SnapshotOptions {
     pub with_sockets: bool,
     /// Whether samples of idling are kept.
     pub with_idle: bool,
+    /// What functions with such names called counts as their own.
+    pub ignore_callees: Option<Pattern>,
 }
 
 /// Freed memory is returned to the kernel so often: what is taken again must be cleared again.
@@ -199,6 +203,9 @@ impl SnapshotMaker {
             is_shown
         });
         look.resolved.rows = rows;
+        if let Some(pattern) = &self.options.ignore_callees {
+            callers::ignore_callees(&mut look.resolved, &code, &texts, &|name| pattern.finds(name));
+        }
         Snapshot {
             look,
             is_released: false,

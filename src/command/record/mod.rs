@@ -22,7 +22,7 @@ use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run};
 use crate::recording::reservation::reserve;
 use crate::recording::{launch, no_samples, open};
-use crate::sys::process::{self, Stdout};
+use crate::sys::process::Stdout;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
 use crate::text::clean_json;
@@ -66,13 +66,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let output =
         Output::create(&plan.file, plan.sample.options.max_stack, events, features, rings.passed_on())?;
     // The command, its gate passed, and the thread that unwinds run as they would.
-    if let Some(priority) = plan.realtime {
-        process::run_in_real_time(priority).map_err(|error| {
-            Error::io(format!("--realtime {priority}"), error)
-                .why("real-time priorities need CAP_SYS_NICE, or a limit that allows them")
-                .try_this("sudo, or raise ulimit -r")
-        })?;
-    }
+    open::run_in_real_time(plan.realtime)?;
     let mut status = Status::new(!plan.quiet && plan.sample.course.command.is_empty());
     let recording = Recording {
         host: &host,

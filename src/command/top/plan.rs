@@ -6,27 +6,32 @@
 use std::time::Duration;
 
 use crate::abi::sample_type;
+use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::live::names::NameOptions;
 use crate::analysis::live::snapshot::{Retention, SnapshotOptions};
+use crate::analysis::request::Pattern;
 use crate::cli::top::Top;
-use crate::command::plan::{duration, listed, rows, sort_key};
+use crate::command::columns::{Rows, rows};
+use crate::command::plan::{self, duration, listed};
 use crate::command::sampling_options;
 use crate::counter::Levels;
 use crate::counter::open;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
 use crate::error::{Error, Result, Warning, say};
 use crate::host::Host;
-use crate::profile::sampled::table::Only;
+use crate::profile::sampled::table::{Only, Rank};
 use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
 use crate::recording::live::LivePlan;
 use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::SampleQuery;
 use crate::session::samples::SampleAttribute;
+use crate::symbol::disassemble::Syntax;
+use crate::symbol::source_text::SourceFolders;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
 use crate::units::{MS, S};
-use crate::view::report::Layout;
+use crate::view::report::{Grouping, Layout};
 
 /// What `pmc top` does.
 pub(in crate::command) struct Plan {
@@ -37,6 +42,10 @@ pub(in crate::command) struct Plan {
     pub(super) symbols: Symbols,
     pub(super) depth: Depth,
     pub(super) raw_names: bool,
+    /// How the code of functions is listed.
+    pub(super) code: ListingOptions,
+    pub(super) realtime: Option<i32>,
+    pub(super) ignore_callees: Option<Pattern>,
     pub(super) shown: Shown,
     pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
@@ -49,7 +58,10 @@ pub(in crate::command) struct Plan {
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub(super) keys: Vec<SortKey>,
+    pub(super) ranks: Vec<Rank>,
     pub(super) only: Only,
+    /// Shares are of what the filters left.
+    pub(super) is_relative: bool,
     pub(super) comms: Option<Vec<String>>,
     pub(super) has_totals: bool,
     pub(super) tree: Option<Order>,
@@ -64,29 +76,30 @@ pub(super) struct Shown {
 const RING: u64 = 512 << 10;
 /// Rows of a table in the text.
 const ROWS: usize = 20;
+/// What rows are told apart by, unless somebody says.
+const KEYS: [SortKey; 2] = [SortKey::Dso, SortKey::Symbol];
 /// The smallest branch of the tree, in percent.
 const BRANCH: f64 = 2.0;
 
 impl Plan {
     pub(in crate::command) fn new(typed: &Top, host: &Host) -> Result<Self> {
-        let keys = if typed.sort.is_empty() {
-            vec![SortKey::Dso, SortKey::Symbol]
-        } else {
-            let mut keys = Vec::new();
-            for name in &typed.sort {
-                let key = sort_key(name)?;
-                if matches!(key, SortKey::Trace | SortKey::Time) {
-                    return Err(Error::usage(format!(
-                        "{name:?} cannot be a sort key of what goes on for ever"
-                    ))
-                    .try_this("pmc record, then pmc report -s time or trace"));
-                }
-                if !keys.contains(&key) {
-                    keys.push(key);
-                }
-            }
-            keys
-        };
+        let Rows { mut keys, trace_fields, columns, added, ranks, are_usual } =
+            rows(&typed.sort, &typed.fields)?;
+        if !trace_fields.is_empty() {
+            return Err(Error::usage("fields of tracepoints cannot be sort keys of what goes on for ever")
+                .try_this("pmc record, then pmc report with the same -s"));
+        }
+        if are_usual {
+            keys.retain(|key| !KEYS.contains(key));
+            keys.splice(..0, KEYS);
+        }
+        if let Some(key) = keys.iter().find(|key| matches!(key, SortKey::Trace | SortKey::Time)) {
+            return Err(Error::usage(format!(
+                "{:?} cannot be a sort key of what goes on for ever",
+                key.name()
+            ))
+            .try_this("pmc record, then pmc report -s time or trace"));
+        }
         let sample = sampling(typed, &keys, host)?;
         let has_chains = sample.options.call_graph.is_some();
         let attributes = sort::attributes(&keys, 1);
@@ -94,13 +107,26 @@ impl Plan {
         let layout = Layout {
             show_samples: typed.show_nr_samples,
             show_period: typed.show_total_period,
-            rows: rows(typed.entries, !typed.json, ROWS),
+            rows: plan::rows(typed.entries, !typed.json, ROWS),
             row_limit: typed.percent_limit.unwrap_or(0.0),
             branch_limit: typed.percent_limit.unwrap_or(BRANCH),
+            columns,
+            added,
+            hierarchy: typed.hierarchy,
+            widths: typed.column_widths.clone(),
+            grouping: if typed.group { Grouping::All } else { Grouping::Recorded },
+            sort_member: typed.group_sort_idx.unwrap_or(0),
             ..Layout::default()
         };
         let shown = Shown {
-            only: Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() },
+            ranks,
+            only: Only {
+                dsos: listed(&typed.dsos),
+                symbols: listed(&typed.symbols),
+                more_than: typed.count_filter,
+                ..Only::default()
+            },
+            is_relative: typed.percentage == "relative",
             comms: listed(&typed.comms),
             has_totals: has_chains && !typed.no_children,
             tree: has_chains.then_some(Order::Caller),
@@ -134,6 +160,19 @@ impl Plan {
             },
             depth: if lines { Depth::Inlines } else { Depth::Names },
             raw_names: typed.no_demangle,
+            code: ListingOptions {
+                syntax: if typed.disassembler_style == "intel" { Syntax::Intel } else { Syntax::Att },
+                with_source: true,
+                folders: SourceFolders {
+                    prefix: typed.prefix.clone(),
+                    strip: typed.prefix_strip,
+                    ..SourceFolders::default()
+                },
+                raw_names: typed.no_demangle,
+                ..ListingOptions::default()
+            },
+            realtime: typed.realtime,
+            ignore_callees: typed.ignore_callees.as_deref().map(Pattern::new).transpose()?,
             shown,
             delay: Duration::from_nanos(duration("-d", &typed.delay, S, 10 * MS)?),
             timeout: typed
@@ -142,7 +181,13 @@ impl Plan {
                 .map(|text| duration("--timeout", text, MS, MS))
                 .transpose()?
                 .map(Duration::from_nanos),
-            stdio: typed.stdio || typed.json,
+            // What only text can show.
+            stdio: typed.stdio
+                || typed.json
+                || typed.hierarchy
+                || typed.group
+                || !typed.fields.is_empty()
+                || !typed.column_widths.is_empty(),
             json: typed.json,
             tui: typed.tui,
         })
@@ -155,14 +200,18 @@ impl Plan {
             query: self.wanted.clone(),
             max_stack: self.max_stack,
             delay: self.delay,
+            realtime: self.realtime,
         }
     }
 
     /// What the options ask.
     pub(super) fn query(&self) -> Query {
-        let Shown { keys, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } = &self.shown;
+        let Shown { keys, ranks, only, comms, has_totals, tree, hide_kernel, hide_user, layout, .. } =
+            &self.shown;
         Query {
             keys: keys.clone(),
+            ranks: ranks.clone(),
+            relative: self.shown.is_relative,
             totals: *has_totals,
             tree: *tree,
             limit: layout.branch_limit / 100.0,
@@ -183,6 +232,7 @@ impl Plan {
             attributes: self.wanted.attributes.clone(),
             with_sockets: self.shown.keys.contains(&SortKey::Socket),
             with_idle: self.shown.show_idle,
+            ignore_callees: self.ignore_callees.clone(),
         }
     }
 

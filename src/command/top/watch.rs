@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::export;
 use super::plan::{Plan, Shown};
+use crate::analysis::annotate::listing::ListingOptions;
 use crate::analysis::live::listing::{FunctionSamples, Lister};
 use crate::analysis::live::names::{self, EARLY, NameLookup};
 use crate::analysis::live::row_history::RowHistory;
@@ -57,8 +58,8 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let (wanted, functions) = channel();
     {
         let board = board.clone();
-        let options = plan.symbols.clone();
-        std::thread::spawn(move || list(&functions, options, &board));
+        let (options, how) = (plan.symbols.clone(), plan.code.clone());
+        std::thread::spawn(move || list(&functions, options, how, &board));
     }
     let start = Instant::now();
     let mut work = Work {
@@ -95,8 +96,8 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
 }
 
 /// Makes listings until nobody asks any more.
-fn list(functions: &Receiver<FunctionSamples>, options: Options, board: &Board) {
-    let Ok(mut lister) = Lister::new(options) else { return };
+fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOptions, board: &Board) {
+    let Ok(mut lister) = Lister::new(options, how) else { return };
     while let Some(one) = latest(functions) {
         let listing = lister.listing(&one);
         board.put(|poll| poll.listing = Some((one.function, listing)));

@@ -95,6 +95,8 @@ pub struct Only {
     pub part: Option<String>,
     /// Functions whose name was found.
     pub named: bool,
+    /// Rows with more samples than this.
+    pub more_than: Option<u64>,
 }
 
 impl Only {
@@ -342,6 +344,7 @@ pub fn tables(
         }
     };
     for rows in &mut tables {
+        rows.retain(|row| only.more_than.is_none_or(|least| row.total.samples > least));
         rows.sort_unstable_by(|a, b| {
             let cost = |value: &Value| share_of.cost(value);
             let weight = |row: &Row| (cost(&row.total), cost(&row.own), row.own.samples);

@@ -18,12 +18,10 @@ const PERF: &str = include_str!("perf-options.txt");
 #[rustfmt::skip]
 const NOT_YET: &[(&str, &str)] = &[
     ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
-    ("diff", "--cycles-hist --stream"),
     ("help", "--all --info --man --web"),
     ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),
     ("report", "--addr2line --addr2line-style --latency --parallelism --tui --unwind-style"),
     ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),
-    ("top", "--all-cgroups --asm-raw --branch-history --fields --force --group-sort-idx --ignore-callees --ignore-vmlinux --namespaces --no-bpf-event --num-thread-synthesize --objdump --overwrite --percentage --prefix --prefix-strip --proc-map-timeout --raw-trace --show-on-off-events --source --stitch-lbr --switch-off --switch-on --sym-annotate --dump-symtab --hierarchy --disassembler-style --branch-any --count-filter --branch-filter --realtime --column-widths"),
 ];
 
 /// An option of perf's, of one of its commands: `stat record`, `-f, --force`.
