@@ -52,6 +52,12 @@ _pmc() {
             pmc,stat)
                 cmd="pmc__subcmd__stat"
                 ;;
+            pmc,stat-record)
+                cmd="pmc__subcmd__stat__subcmd__record"
+                ;;
+            pmc,stat-report)
+                cmd="pmc__subcmd__stat__subcmd__report"
+                ;;
             pmc,top)
                 cmd="pmc__subcmd__top"
                 ;;
@@ -94,6 +100,12 @@ _pmc() {
             pmc__subcmd__help,stat)
                 cmd="pmc__subcmd__help__subcmd__stat"
                 ;;
+            pmc__subcmd__help,stat-record)
+                cmd="pmc__subcmd__help__subcmd__stat__subcmd__record"
+                ;;
+            pmc__subcmd__help,stat-report)
+                cmd="pmc__subcmd__help__subcmd__stat__subcmd__report"
+                ;;
             pmc__subcmd__help,top)
                 cmd="pmc__subcmd__help__subcmd__top"
                 ;;
@@ -107,7 +119,7 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --help --version stat record report top annotate diff script evlist buildid-list list info reserve version help"
+            opts="-h -V --help --version stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -425,7 +437,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="stat record report top annotate diff script evlist buildid-list list info reserve version help"
+            opts="stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -606,6 +618,34 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__help__subcmd__stat__subcmd__record)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__stat__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__help__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -649,12 +689,24 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__list)
-            opts="-l -j -h --long --json --names --help"
+            opts="-l -d -o -j -h --long --desc --no-desc --unit --output --json --raw-dump --names --deprecated --debug --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --unit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1283,7 +1335,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__stat)
-            opts="-e -i -p -t -u -a -C -A -G -d -r -S -n -v -q -B -c -x -j -o -I -D -M -h --event --no-inherit --pid --tid --uid --all-cpus --cpu --no-aggr --per-thread --per-core --per-die --per-socket --per-node --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --output --append --log-fd --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --exact --vs --openmetrics --listen --control --reserve --help"
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --listen --control --reserve --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1294,6 +1346,18 @@ _pmc() {
                     return 0
                     ;;
                 -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cputype)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pmu-filter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1349,6 +1413,70 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --pre)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --post)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval-print)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -I)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval-count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -D)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve)
+                    COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --per-cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --field-separator)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1365,15 +1493,121 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --output)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -o)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --log-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --td-level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --openmetrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tpebs-mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iostat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__stat__subcmd__record)
+            opts="-e -i -p -t -u -a -C -G -d -r -S -n -I -D -o -A -v -q -B -c -x -j -M -T -h --event --filter --cputype --pmu-filter --metric-no-group --no-inherit --pid --tid --uid --all-cpus --cpu --cgroup --for-each-cgroup --all-user --all-kernel --detailed --repeat --sync --table --null --pre --post --interval-print --interval-count --interval-clear --duration --timeout --delay --exact --vs --listen --control --reserve --output --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --affinity --hybrid-merge --metric-no-merge --metric-no-threshold --record-tpebs --tpebs-mode --percore-show-thread --smi-cost --transaction --iostat --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cputype)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pmu-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -G)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --for-each-cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repeat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1413,23 +1647,7 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --metrics)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -M)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --metric)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --vs)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --openmetrics)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1443,6 +1661,140 @@ _pmc() {
                     ;;
                 --reserve)
                     COMPREPLY=($(compgen -W "auto check require yield off" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --per-cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field-separator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -x)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --json)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --td-level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --openmetrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tpebs-mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --iostat)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__stat__subcmd__report)
+            opts="-i -o -A -v -q -B -c -x -j -M -h --input --output --append --no-aggr --per-thread --per-core --per-cluster --per-cache --per-die --per-socket --per-node --verbose --quiet --big-num --no-big-num --scale --no-scale --field-separator --json --log-fd --summary --no-csv-summary --no-merge --metric-only --metrics --metric --topdown --td-level --openmetrics --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --per-cache)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field-separator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -x)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --json)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-fd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metric)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --td-level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --openmetrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1786,9 +2138,9 @@ _pmc_value() {
         value=${value:1}
     fi
     case $command:$option in
-        stat:-e | stat:--event | record:-e | record:--event | top:-e | top:--event) candidates=$(_pmc_events "$value") ;;
-        stat:-p | stat:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | annotate:--pid | diff:--pid | script:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
-        stat:-t | stat:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | annotate:--tid | diff:--tid | script:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
+        stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event) candidates=$(_pmc_events "$value") ;;
+        stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | annotate:--pid | diff:--pid | script:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
+        stat:-t | stat:--tid | stat-record:-t | stat-record:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | annotate:--tid | diff:--tid | script:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
         *) return 1 ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$candidates" -- "$value")

@@ -27,6 +27,8 @@ end
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "record" -d 'Sample where time goes, into a file'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "report" -d 'Show where the time went in a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "top" -d 'Show where time goes right now'
@@ -41,6 +43,9 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the ha
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
@@ -48,20 +53,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count ever
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pre -d 'Run this shell command before each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l post -d 'Run this shell command after each run' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-count -d 'With -I: end after this many intervals' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l vs -d 'Compare commands, run alternately (repeatable)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
@@ -69,35 +67,160 @@ check\t''
 require\t''
 yield\t''
 off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l tpebs-mode -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s a -l all-cpus -d 'Count everything on all CPUs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-user -d 'Count in user mode only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l all-kernel -d 'Count in the kernel only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show every run\'s time as a table'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-cluster -d 'A row for each cluster of cores'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-node -d 'A row for each NUMA node'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-big-num -d 'Do not group digits'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s c -l no-scale -d 'Show raw counts'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l summary -d 'With -I: print the totals at the end too'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-only -d 'Only metrics, no counts'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l affinity
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l hybrid-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l metric-no-threshold
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l record-tpebs
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l percore-show-thread
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l smi-cost
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s T -l transaction
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Count in these running threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s G -l cgroup -d 'Count only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l for-each-cgroup -d 'Count every event in each of these cgroups' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s r -l repeat -d 'Run the command N times and show mean and spread; 0: for ever' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pre -d 'Run this shell command before each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l post -d 'Run this shell command after each run' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s I -l interval-print -d 'Print what was counted in each interval: milliseconds, or with a unit (1s)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-count -d 'With -I: end after this many intervals' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l timeout -l duration -d 'End counting after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s D -l delay -d 'Start counting this long after the start: milliseconds, or with a unit (2s); -1: only when --control says so' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l vs -d 'Compare commands, run alternately (repeatable)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l listen -d 'Serve OpenMetrics over HTTP at this address (with -I)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l control -d 'Take commands (enable, disable, ping, stop) from a descriptor or FIFO: fd:CTL[,ACK] or fifo:CTL[,ACK]' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l reserve -d 'What to do about a hardware reservation: auto, check, require, yield, off' -r -f -a "auto\t''
+check\t''
+require\t''
+yield\t''
+off\t''"
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s o -l output -d 'Write the counts into this file; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l tpebs-mode -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l iostat -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-group -d 'Count the events of a metric one by one, not as a group'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s i -l no-inherit -d 'Do not count children that the command or the processes start'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s a -l all-cpus -d 'Count everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-user -d 'Count in user mode only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l all-kernel -d 'Count in the kernel only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s d -l detailed -d 'More events: caches; -dd and -ddd for more'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s S -l sync -d 'Have the kernel write everything to disk before each run, as sync(1) does'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -r: show every run\'s time as a table'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-cluster -d 'A row for each cluster of cores'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l affinity
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l hybrid-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-merge
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l metric-no-threshold
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l record-tpebs
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l percore-show-thread
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l smi-cost
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s T -l transaction
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s i -l input -d 'The same' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s o -l output -d 'Write to this file instead of stderr' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cache -d 'A row for each cache of this level (L2), or of the last' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s x -l field-separator -d 'Print CSV with this separator, with perf\'s fields' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s j -l json -d 'Print JSON: lines with perf\'s fields (1), or one document with real numbers (2)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l log-fd -d 'Write to this open descriptor instead of stderr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s M -l metrics -d 'Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric -d 'A metric of your own: \'name=expression over events\'' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l td-level -d 'The level of --topdown: 1, the only one so far, or 0, the highest there is' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l openmetrics -d 'Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l append -d 'With -o: append to the file'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-thread -d 'A row for each thread'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-core -d 'A row for each core'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-cluster -d 'A row for each cluster of cores'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-die -d 'A row for each die'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-socket -d 'A row for each socket'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l per-node -d 'A row for each NUMA node'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s v -l verbose -d 'Say more: what was opened, counts before scaling'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s q -l quiet -d 'Print no counts of the command\'s run, only what -I, --vs or a file gets'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s B -l big-num -d 'Group the digits of large numbers (the default; --no-big-num for none)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-big-num -d 'Do not group digits'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l scale -d 'Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s c -l no-scale -d 'Show raw counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l summary -d 'With -I: print the totals at the end too'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-csv-summary -d 'Do not put `summary` before the totals\' CSV lines'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l no-merge -d 'A row for each instance of a PMU instead of their sum'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l metric-only -d 'Only metrics, no counts'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -l topdown -d 'Where the pipeline\'s slots go (top-down level 1)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-report" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events to sample (repeatable); the default is cycles, as precise as the machine can' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
@@ -553,9 +676,16 @@ complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, and the fields of tracepoints'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -s d -l desc -d 'Say what the events count (the default; --no-desc for names alone)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l no-desc -d 'Do not say what the events count'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l raw-dump -d 'Print the names of events that open here on one line, as perf does for the shells\' completion'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l names -d 'Print names only, one a line, untried: for the shells\' completion'
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l deprecated
+complete -c pmc -n "__fish_pmc_using_subcommand list" -l debug
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -l header -d 'Only the recording\'s header, as perf report --header-only'
 complete -c pmc -n "__fish_pmc_using_subcommand info" -s j -l json -d 'Print one JSON document (its `version` changes when a field changes its meaning)'
@@ -569,20 +699,22 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -628,9 +760,11 @@ function __pmc_numbers
 end
 
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
@@ -638,6 +772,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l pid -x -a '(__pmc_n
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tid -x -a '(__pmc_numbers /proc/*/task/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -x -a '(__pmc_numbers /proc/*/task/*)'

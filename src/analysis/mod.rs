@@ -12,6 +12,7 @@
 //! ```
 
 pub mod annotate;
+pub mod counts;
 pub mod diff;
 pub mod header;
 pub mod live;
@@ -92,16 +93,15 @@ pub fn has_chains(reader: &Reader) -> bool {
     reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::CALLCHAIN != 0)
 }
 
-/// Refuses what `perf stat record` wrote: it holds counts, and no table of no samples says so.
+/// Refuses a recording of counts: no table of no samples says that there are others.
 fn has_samples(session: &Session) -> Result<()> {
-    let count = |kind| session.index.count(kind);
-    if count(kind::SAMPLE) > 0 || count(kind::STAT) + count(kind::STAT_ROUND) == 0 {
+    if !counts::holds_counts(session) {
         return Ok(());
     }
     let path = session.reader.path().display();
     Err(Error::new(format!("{path} has no samples"))
-        .why("it holds the counts of perf stat record")
-        .try_this(format!("perf stat report -i {path}")))
+        .why("it holds the counts of stat record")
+        .try_this(format!("pmc stat report -i {path}")))
 }
 
 /// A symbolizer that knows the modules of a recording. No file is touched yet.

@@ -1,13 +1,15 @@
 //! `pmc list`: what can be typed.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 /// List the events that can be counted here, each tried.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Words narrow the list. These name kinds: hw, cache, sw, tool, pmu, raw, breakpoint,
-probe, freebsd, tracepoint; so does the name of a PMU, such as msr. Any other word is
-looked for in names and descriptions, and a pattern must fit the whole name:
+probe, freebsd, tracepoint, metric, metricgroup; so does the name of a PMU, such as msr.
+Any other word is looked for in names and descriptions, and a pattern must fit the whole name:
   pmc list hw cache            the generic events of the hardware
   pmc list miss                everything about misses
   pmc list 'sched:*' --long    the scheduler's tracepoints with their fields")]
@@ -16,13 +18,33 @@ pub struct List {
     #[arg(value_name = "WORD|GLOB")]
     pub words: Vec<String>,
 
-    /// Show the request to the kernel, other names, units, and the fields of tracepoints
-    #[arg(short = 'l', long)]
+    /// Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics
+    #[arg(short = 'l', short_alias = 'v', long, aliases = ["long-desc", "details"])]
     pub long: bool,
+
+    /// Say what the events count (the default; --no-desc for names alone)
+    #[arg(short = 'd', long, overrides_with = "no_desc")]
+    pub desc: bool,
+
+    /// Do not say what the events count
+    #[arg(long, overrides_with = "desc")]
+    pub no_desc: bool,
+
+    /// Only events of this PMU
+    #[arg(long, value_name = "PMU")]
+    pub unit: Option<String>,
+
+    /// Write the list to this file
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 
     /// Print one JSON document (its `version` changes when a field changes its meaning)
     #[arg(short = 'j', long)]
     pub json: bool,
+
+    /// Print the names of events that open here on one line, as perf does for the shells' completion
+    #[arg(long, conflicts_with_all = ["json", "long", "names"])]
+    pub raw_dump: bool,
 
     /// Print names only, one a line, untried: for the shells' completion
     #[arg(long, hide = true, conflicts_with_all = ["json", "long"])]

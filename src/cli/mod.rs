@@ -90,6 +90,10 @@ fn filled<A: Args>(command: clap::Command) -> clap::Command {
 commands! {
     /// Count events
     Stat(Box<stat::Stat>) = "stat",
+    /// Count events into a file (`pmc stat record`)
+    StatRecord(Box<stat::StatRecord>) = "stat-record",
+    /// Show the counts of such a file (`pmc stat report`)
+    StatReport(Box<stat::StatReport>) = "stat-report",
     /// Sample where time goes, into a file
     Record(Box<record::Record>) = "record",
     /// Show where the time went in a recording

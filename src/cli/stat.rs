@@ -15,9 +15,213 @@ Examples:
   pmc stat --vs './old' --vs './new' -r 20      which is faster, and is it more than noise?
 Event syntax: docs/event-syntax.md, or `pmc list`.")]
 pub struct Stat {
+    /// What is counted.
+    #[command(flatten)]
+    pub counted: Counted,
+
+    /// Where the text goes.
+    #[command(flatten)]
+    pub to: ToFile,
+
+    /// How it is shown.
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+/// Count events into a file, for `pmc stat report`, `pmc script` and perf.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "pmc stat record [OPTIONS] [COMMAND]...",
+    after_help = "\
+Examples:
+  pmc stat record -- make -j4                   the counts are printed, and kept in perf.data
+  pmc stat record -a -I 1000 -o day.data        the whole machine, every second, until Ctrl-C
+  pmc stat report -i day.data -A                each CPU by itself
+  pmc stat record -o - -a sleep 1 | pmc stat report --per-socket"
+)]
+pub struct StatRecord {
+    /// What is counted.
+    #[command(flatten)]
+    pub counted: Counted,
+
+    /// Write the counts into this file; `-` is standard output
+    #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
+    pub output: PathBuf,
+
+    /// How it is shown.
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+/// Show the counts of a recording made by `stat record`, pmc's or perf's.
+#[derive(Debug, Args)]
+#[command(override_usage = "pmc stat report [OPTIONS] [FILE]")]
+pub struct StatReport {
+    /// The recording (also as -i); `-` is standard input [default: what comes on it, else perf.data]
+    #[arg(value_name = "FILE", conflicts_with = "input")]
+    pub file: Option<PathBuf>,
+
+    /// The same
+    #[arg(short, long, value_name = "FILE", hide = true)]
+    pub input: Option<PathBuf>,
+
+    /// Where the text goes.
+    #[command(flatten)]
+    pub to: ToFile,
+
+    /// How it is shown.
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+/// A file for what is printed.
+#[derive(Debug, Args)]
+pub struct ToFile {
+    /// Write to this file instead of stderr
+    #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "log_fd")]
+    pub output: Option<PathBuf>,
+
+    /// With -o: append to the file
+    #[arg(long)]
+    pub append: bool,
+}
+
+/// How counts are added up, and what is printed of them.
+#[derive(Debug, Args)]
+pub struct Shown {
+    /// A row for each CPU instead of the sum (with -a or -C)
+    #[arg(short = 'A', long = "no-aggr", group = "aggregation")]
+    pub no_aggr: bool,
+
+    /// A row for each thread
+    #[arg(long, group = "aggregation")]
+    pub per_thread: bool,
+
+    /// A row for each core
+    #[arg(long, group = "aggregation")]
+    pub per_core: bool,
+
+    /// A row for each cluster of cores
+    #[arg(long, group = "aggregation")]
+    pub per_cluster: bool,
+
+    /// A row for each cache of this level (L2), or of the last
+    #[arg(long, value_name = "LEVEL", group = "aggregation", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub per_cache: Option<String>,
+
+    /// A row for each die
+    #[arg(long, group = "aggregation")]
+    pub per_die: bool,
+
+    /// A row for each socket
+    #[arg(long, group = "aggregation")]
+    pub per_socket: bool,
+
+    /// A row for each NUMA node
+    #[arg(long, group = "aggregation")]
+    pub per_node: bool,
+
+    /// Say more: what was opened, counts before scaling
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Print no counts of the command's run, only what -I, --vs or a file gets
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+
+    /// Group the digits of large numbers (the default; --no-big-num for none)
+    #[arg(short = 'B', long, overrides_with = "no_big_num")]
+    pub big_num: bool,
+
+    /// Do not group digits
+    #[arg(long, overrides_with = "big_num")]
+    pub no_big_num: bool,
+
+    /// Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)
+    #[arg(long, overrides_with = "no_scale")]
+    pub scale: bool,
+
+    /// Show raw counts
+    #[arg(short = 'c', long, overrides_with = "scale")]
+    pub no_scale: bool,
+
+    /// Print CSV with this separator, with perf's fields
+    #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "json")]
+    pub field_separator: Option<String>,
+
+    /// Print JSON: lines with perf's fields (1), or one document with real numbers (2)
+    #[arg(short = 'j', long, alias = "json-output", value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub json: Option<u8>,
+
+    /// Write to this open descriptor instead of stderr
+    #[arg(long, value_name = "FD")]
+    pub log_fd: Option<i32>,
+
+    /// With -I: print the totals at the end too
+    #[arg(long)]
+    pub summary: bool,
+
+    /// Do not put `summary` before the totals' CSV lines
+    #[arg(long)]
+    pub no_csv_summary: bool,
+
+    /// A row for each instance of a PMU instead of their sum
+    #[arg(long)]
+    pub no_merge: bool,
+
+    /// Only metrics, no counts
+    #[arg(long)]
+    pub metric_only: bool,
+
+    /// Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …
+    #[arg(short = 'M', long = "metrics", value_name = "NAME,…", action = ArgAction::Append)]
+    pub metrics: Vec<String>,
+
+    /// A metric of your own: 'name=expression over events'
+    #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
+    pub expressions: Vec<String>,
+
+    /// Where the pipeline's slots go (top-down level 1)
+    #[arg(long)]
+    pub topdown: bool,
+
+    /// The level of --topdown: 1, the only one so far, or 0, the highest there is
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, requires = "topdown")]
+    pub td_level: u8,
+
+    /// Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub openmetrics: Option<PathBuf>,
+}
+
+/// What is counted, on whom, when, and how often.
+#[derive(Debug, Args)]
+pub struct Counted {
     /// Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)
     #[arg(short = 'e', long = "event", value_name = "EVENTS", action = ArgAction::Append)]
     pub events: Vec<String>,
+
+    /// Count only what this expression holds for, of the tracepoints of the -e before it
+    #[arg(long, value_name = "EXPR", action = ArgAction::Append, allow_hyphen_values = true)]
+    pub filter: Vec<String>,
+
+    /// For each filter, how many `-e` stand before it. Places are not the parser's to hand on: whoever has
+    /// its matches fills them in.
+    #[arg(skip)]
+    pub filter_places: Vec<usize>,
+
+    /// On machines with several kinds of cores: count only on those of this kind, such as core or atom
+    #[arg(long, value_name = "KIND")]
+    pub cputype: Option<String>,
+
+    /// Of events that several PMUs of a kind have, count only this PMU's
+    #[arg(long, value_name = "PMU")]
+    pub pmu_filter: Option<String>,
+
+    /// Count the events of a metric one by one, not as a group
+    #[arg(long)]
+    pub metric_no_group: bool,
 
     /// Do not count children that the command or the processes start
     #[arg(short = 'i', long)]
@@ -42,30 +246,6 @@ pub struct Stat {
     /// Count everything on these CPUs, such as 0-3,8
     #[arg(short = 'C', long = "cpu", value_name = "CPUS")]
     pub cpus: Option<String>,
-
-    /// A row for each CPU instead of the sum (with -a or -C)
-    #[arg(short = 'A', long = "no-aggr", group = "aggregation")]
-    pub no_aggr: bool,
-
-    /// A row for each thread
-    #[arg(long, group = "aggregation")]
-    pub per_thread: bool,
-
-    /// A row for each core
-    #[arg(long, group = "aggregation")]
-    pub per_core: bool,
-
-    /// A row for each die
-    #[arg(long, group = "aggregation")]
-    pub per_die: bool,
-
-    /// A row for each socket
-    #[arg(long, group = "aggregation")]
-    pub per_socket: bool,
-
-    /// A row for each NUMA node
-    #[arg(long, group = "aggregation")]
-    pub per_node: bool,
 
     /// Count only in this cgroup; a list goes with the events in order (needs -a or -C)
     #[arg(short = 'G', long = "cgroup", value_name = "NAME,…", conflicts_with = "for_each_cgroup")]
@@ -103,51 +283,6 @@ pub struct Stat {
     #[arg(short = 'n', long)]
     pub null: bool,
 
-    /// Say more: what was opened, counts before scaling
-    #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub verbose: u8,
-
-    /// Print no counts of the command's run, only what -I, --vs or a file gets
-    #[arg(short = 'q', long)]
-    pub quiet: bool,
-
-    /// Group the digits of large numbers (the default; --no-big-num for none)
-    #[arg(short = 'B', long, overrides_with = "no_big_num")]
-    pub big_num: bool,
-
-    /// Do not group digits
-    #[arg(long, overrides_with = "big_num")]
-    pub no_big_num: bool,
-
-    /// Scale counts that shared a counter to the whole time (the default; --no-scale for raw counts)
-    #[arg(long, overrides_with = "no_scale")]
-    pub scale: bool,
-
-    /// Show raw counts
-    #[arg(short = 'c', long, overrides_with = "scale")]
-    pub no_scale: bool,
-
-    /// Print CSV with this separator, with perf's fields
-    #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "json")]
-    pub field_separator: Option<String>,
-
-    /// Print JSON: lines with perf's fields (1), or one document with real numbers (2)
-    #[arg(short = 'j', long, alias = "json-output", value_name = "VERSION", num_args = 0..=1, require_equals = true, default_missing_value = "1",
-          value_parser = clap::value_parser!(u8).range(1..=2))]
-    pub json: Option<u8>,
-
-    /// Write to this file instead of stderr
-    #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "log_fd")]
-    pub output: Option<PathBuf>,
-
-    /// With -o: append to the file
-    #[arg(long)]
-    pub append: bool,
-
-    /// Write to this open descriptor instead of stderr
-    #[arg(long, value_name = "FD")]
-    pub log_fd: Option<i32>,
-
     /// Run this shell command before each run
     #[arg(long, value_name = "COMMAND")]
     pub pre: Option<String>,
@@ -177,34 +312,6 @@ pub struct Stat {
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
 
-    /// With -I: print the totals at the end too
-    #[arg(long, requires = "interval")]
-    pub summary: bool,
-
-    /// Do not put `summary` before the totals' CSV lines
-    #[arg(long)]
-    pub no_csv_summary: bool,
-
-    /// A row for each instance of a PMU instead of their sum
-    #[arg(long)]
-    pub no_merge: bool,
-
-    /// Only metrics, no counts
-    #[arg(long)]
-    pub metric_only: bool,
-
-    /// Metrics by name, with the events that they need: IPC, GHz, branch-miss-rate …
-    #[arg(short = 'M', long = "metrics", value_name = "NAME,…", action = ArgAction::Append)]
-    pub metrics: Vec<String>,
-
-    /// A metric of your own: 'name=expression over events'
-    #[arg(long = "metric", value_name = "NAME=EXPR", action = ArgAction::Append)]
-    pub expressions: Vec<String>,
-
-    /// Where the pipeline's slots go (top-down level 1)
-    #[arg(long)]
-    pub topdown: bool,
-
     /// Never scale: where the events do not fit on the counters, split them over several runs
     #[arg(long)]
     pub exact: bool,
@@ -212,10 +319,6 @@ pub struct Stat {
     /// Compare commands, run alternately (repeatable)
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub vs: Vec<String>,
-
-    /// Keep an OpenMetrics scrape file current (with -I); without a file, print the result in that form
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub openmetrics: Option<PathBuf>,
 
     /// Serve OpenMetrics over HTTP at this address (with -I)
     #[arg(long, value_name = "ADDR", requires = "interval")]

@@ -2,6 +2,7 @@
 //!
 //! Wires `event::listing` (what there is), `counter::open` (what opens) and the view; formats nothing.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write, stdout};
 
 use super::reasons::{cleaned, no_tracepoint, why};
@@ -14,6 +15,7 @@ use crate::event::listing::{self, Kind, Listed};
 use crate::event::{glob, parse};
 use crate::host::Host;
 use crate::profile::catalog::{self, Catalog, Encoding, Entry, Field, Opens, Unreadable};
+use crate::profile::metrics::named::{NAMED, Named, of_group};
 use crate::sys::process;
 use crate::terminal::Stream;
 use crate::text;
@@ -25,10 +27,19 @@ use crate::view;
 /// When nothing is found, with the names that come near; and those of writing.
 pub(super) fn run(typed: &List) -> Result<Exit> {
     let host = Host::live();
-    let wanted = Wanted::new(&typed.words, &host);
-    let mut out = BufWriter::new(stdout().lock());
-    let found =
-        if typed.names { names(&host, &wanted, &mut out) } else { events(&host, &wanted, typed, &mut out) };
+    let wanted = Wanted::new(typed, &host)?;
+    let file = typed.output.as_ref().map(|path| {
+        File::create(path).map_err(|error| Error::io(format!("creating {}", path.display()), error))
+    });
+    let mut out: Box<dyn Write> = match file.transpose()? {
+        Some(file) => Box::new(BufWriter::new(file)),
+        None => Box::new(BufWriter::new(stdout().lock())),
+    };
+    let found = match (typed.names, typed.raw_dump) {
+        (true, _) => names(&host, &wanted, &mut out),
+        (_, true) => raw_dump(&host, &wanted, &mut out),
+        _ => events(&host, &wanted, typed, &mut out),
+    };
     let found = found.and_then(|found| out.flush().map(|()| found));
     match found.map_err(|error| Error::output("the list of events", error))? {
         true => Ok(Exit::Done),
@@ -41,24 +52,81 @@ struct Wanted {
     kinds: Vec<Kind>,
     pmus: Vec<String>,
     words: Vec<String>,
+    metrics: Metrics,
+    /// Nothing but metrics was asked for.
+    only_metrics: bool,
+}
+
+/// What of the metrics is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Metrics {
+    /// Events were asked for, and they are none.
+    None,
+    /// Each, with the events or alone.
+    Each,
+    /// The names of their groups.
+    Groups,
 }
 
 impl Wanted {
-    fn new(typed: &[String], host: &Host) -> Self {
-        let mut wanted = Self { kinds: Vec::new(), pmus: Vec::new(), words: Vec::new() };
-        for word in typed {
-            match Kind::named(word) {
-                Some(kind) => wanted.kinds.push(kind),
-                None if host.pmu(word).is_some() => wanted.pmus.push(word.clone()),
-                None => wanted.words.push(word.clone()),
+    fn new(typed: &List, host: &Host) -> Result<Self> {
+        let mut wanted = Self {
+            kinds: Vec::new(),
+            pmus: Vec::new(),
+            words: Vec::new(),
+            metrics: Metrics::None,
+            only_metrics: false,
+        };
+        for word in &typed.words {
+            match (Kind::named(word), word.as_str()) {
+                (Some(kind), _) => wanted.kinds.push(kind),
+                (_, "metric" | "metrics") => wanted.metrics = Metrics::Each,
+                (_, "metricgroup" | "metricgroups") => wanted.metrics = Metrics::Groups,
+                _ if host.pmu(word).is_some() => wanted.pmus.push(word.clone()),
+                _ => wanted.words.push(word.clone()),
             }
         }
-        wanted
+        if let Some(pmu) = &typed.unit {
+            let fits = |name: &String| name == pmu || glob::is_pattern(pmu) && glob::matches(pmu, name);
+            for name in host.pmu_names().into_iter().filter(fits) {
+                // The kernel's own PMUs have the generic names.
+                match Kind::named(&name) {
+                    Some(kind) => wanted.kinds.push(kind),
+                    None => wanted.pmus.push(name),
+                }
+            }
+            if wanted.pmus.is_empty() && wanted.kinds.is_empty() {
+                let names = host.pmu_names().join(", ");
+                return Err(Error::new(format!("there is no PMU {}", cleaned(pmu)))
+                    .try_this(format!("one of: {}", cleaned(names))));
+            }
+        }
+        wanted.only_metrics = wanted.metrics != Metrics::None;
+        if wanted.metrics == Metrics::None && wanted.kinds.is_empty() && wanted.pmus.is_empty() {
+            wanted.metrics = Metrics::Each;
+        }
+        Ok(wanted)
     }
 
     fn kind(&self, kind: Kind) -> bool {
         let of_a_pmu = matches!(kind, Kind::Pmu | Kind::Raw) && !self.pmus.is_empty();
-        self.kinds.contains(&kind) || of_a_pmu || self.kinds.is_empty() && self.pmus.is_empty()
+        let names_none = self.kinds.is_empty() && self.pmus.is_empty();
+        self.kinds.contains(&kind) || of_a_pmu || names_none && !self.only_metrics
+    }
+
+    /// The metrics that are to be shown, by name or group.
+    fn metrics(&self) -> impl Iterator<Item = &'static Named> {
+        let fits = |metric: &&Named| {
+            let texts = [metric.name, metric.group, metric.help];
+            let names = || texts[..2].iter().chain(metric.aliases);
+            let is_found = |word: &String| match glob::is_pattern(word) {
+                true => names().any(|name| glob::matches(word, name)),
+                false => texts.iter().chain(metric.aliases).any(|text| contains(text, word)),
+            };
+            self.words.is_empty() || self.words.iter().any(is_found)
+        };
+        let all = NAMED.iter().filter(|_| self.metrics != Metrics::None);
+        all.filter(fits)
     }
 
     fn takes(&self, listed: &Listed) -> bool {
@@ -104,7 +172,7 @@ fn contains(text: &str, word: &str) -> bool {
 }
 
 fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> {
-    if wanted.words.is_empty() && wanted.kinds.is_empty() && wanted.pmus.is_empty() {
+    if wanted.words.is_empty() && wanted.kinds.is_empty() && wanted.pmus.is_empty() && !wanted.only_metrics {
         for name in listing::names(host) {
             writeln!(out, "{}", cleaned(&name))?;
         }
@@ -117,7 +185,82 @@ fn names(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> 
         }
         found = true;
     }
+    if wanted.only_metrics {
+        for name in metric_names(wanted) {
+            writeln!(out, "{name}")?;
+            found = true;
+        }
+    }
     Ok(found)
+}
+
+/// The names of what opens here on one line: perf's form, which shells split at its spaces.
+fn raw_dump(host: &Host, wanted: &Wanted, out: &mut dyn Write) -> io::Result<bool> {
+    let facts = Facts::own(host);
+    let cache = OpenCache::new(&facts.online);
+    let mut trier = Trier { host, facts: &facts, cache, tried: false };
+    let mut found = false;
+    // Of two spellings of an event perf knows the first; FreeBSD's are no words of perf's.
+    for listed in select(host, wanted).filter(|listed| !listed.form && listed.kind != Kind::FreeBsd) {
+        let entry = trier.entry(&listed, false, false);
+        if entry.opens != Opens::No {
+            write!(out, "{} ", entry.name)?;
+        }
+        found = true;
+    }
+    // Metrics are no events: they are named where they are asked for.
+    if wanted.only_metrics {
+        for name in metric_names(wanted) {
+            write!(out, "{name} ")?;
+            found = true;
+        }
+    }
+    writeln!(out)?;
+    out.flush()?;
+    if trier.cache.is_slow_to_close() {
+        process::close_behind();
+    }
+    Ok(found)
+}
+
+/// The names of the metrics, or of their groups.
+fn metric_names(wanted: &Wanted) -> Vec<&'static str> {
+    let name = |metric: &'static Named| match wanted.metrics {
+        Metrics::Groups => metric.group,
+        _ => metric.name,
+    };
+    let mut names: Vec<&str> = wanted.metrics().map(name).collect();
+    names.dedup();
+    names
+}
+
+/// The metrics as entries: they need no opening, only their events do.
+fn metrics(wanted: &Wanted) -> Vec<Entry> {
+    let entry = |name: &str, kind, text: String, means| Entry {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        kind,
+        text,
+        pmu: None,
+        means,
+        unit: String::new(),
+        scale: 1.0,
+        encoding: None,
+        opens: Opens::Form,
+        reason: None,
+        fields: None,
+    };
+    if wanted.metrics == Metrics::Groups {
+        let members = |group: &str| of_group(group).map(|metric| metric.name).collect::<Vec<_>>().join(", ");
+        let groups = metric_names(wanted).into_iter();
+        return groups.map(|group| entry(group, "metricgroup", members(group), None)).collect();
+    }
+    let metric = |metric: &'static Named| Entry {
+        aliases: metric.aliases.iter().map(|&alias| alias.to_owned()).collect(),
+        unit: metric.unit.to_owned(),
+        ..entry(metric.name, "metric", metric.help.to_owned(), Some(metric.expression.to_owned()))
+    };
+    wanted.metrics().map(metric).collect()
 }
 
 fn select<'a>(host: &'a Host, wanted: &'a Wanted) -> impl Iterator<Item = Listed> + 'a {
@@ -132,7 +275,13 @@ fn events(host: &Host, wanted: &Wanted, typed: &List, out: &mut dyn Write) -> io
     let mut trier = Trier { host, facts: &facts, cache, tried: false };
     // The requests of thousands of tracepoints are thousands of files: read when they are shown.
     let exact = typed.long || typed.json;
-    let mut entries = select(host, wanted).map(|listed| trier.entry(&listed, exact, typed.long));
+    let events = select(host, wanted).map(|listed| trier.entry(&listed, exact, typed.long));
+    let mut entries = events.chain(metrics(wanted)).map(|mut entry| {
+        if typed.no_desc {
+            entry.text.clear();
+        }
+        entry
+    });
     let unreadable = || -> Vec<Unreadable> {
         let asked = wanted.kind(Kind::Tracepoint);
         let error = host.tracepoint_systems().err().filter(|_| asked);

@@ -4,6 +4,7 @@
 
 mod annotate;
 mod buildid_list;
+mod columns;
 mod diff;
 mod evlist;
 mod info;
@@ -24,8 +25,10 @@ mod top;
 mod usage;
 mod version;
 
+use std::ffi::OsString;
+
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser as _};
 
 use crate::cli::perf_only::PERF_ONLY;
 use crate::cli::perf_options::{self, Answer};
@@ -61,14 +64,21 @@ pub fn main() -> Exit {
 
 /// The command line, with what a value alone does not tell: where it stood among others.
 fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
-    let matches = Cli::command().try_get_matches()?;
+    let matches = Cli::command().try_get_matches_from(joined_words(std::env::args_os().collect()))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Command::Record(record), Some(matches)) = (&mut cli.command, matches.subcommand_matches("record"))
-    {
+    let places = |matches: &ArgMatches| -> Vec<usize> {
         let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
         let events = places("events");
         let before = |place: usize| events.iter().filter(|event| **event < place).count();
-        record.filter_places = places("filter").into_iter().map(before).collect();
+        places("filter").into_iter().map(before).collect()
+    };
+    if let Some((_, matches)) = matches.subcommand() {
+        match &mut cli.command {
+            Command::Record(typed) => typed.filter_places = places(matches),
+            Command::Stat(typed) => typed.counted.filter_places = places(matches),
+            Command::StatRecord(typed) => typed.counted.filter_places = places(matches),
+            _ => {}
+        }
     }
     Ok((cli, matches))
 }
@@ -93,9 +103,29 @@ fn answer_perf_options(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
+/// `stat … record` and `stat … report` are commands of their own; options may stand before the second word.
+fn joined_words(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_second = |word: &OsString| word == "record" || word == "report";
+    if words.get(1).is_none_or(|word| word != "stat") || !words.iter().skip(2).any(is_second) {
+        return words;
+    }
+    // Which word is the first that is no option, the options know.
+    let Ok(Command::Stat(typed)) = Cli::try_parse_from(&words).map(|cli| cli.command) else { return words };
+    let at = words.len() - typed.counted.command.len();
+    if let Some(second) = typed.counted.command.first().filter(|_| words[at - 1] != "--")
+        && is_second(second)
+    {
+        words.remove(at);
+        words[1] = ["stat-", &second.to_string_lossy()].concat().into();
+    }
+    words
+}
+
 fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Stat(typed) => stat::run(stat::Plan::new(*typed, &Host::live())?),
+        Command::StatRecord(typed) => stat::run(stat::Plan::recording(*typed, &Host::live())?),
+        Command::StatReport(typed) => stat::report(&stat::ReportPlan::new(*typed)?),
         Command::Record(typed) => record::run(record::Plan::new(*typed, &Host::live())?),
         Command::Info(typed) => info::run(&typed),
         Command::Report(typed) => report::run(report::Plan::new(&typed)?),

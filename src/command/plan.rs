@@ -22,6 +22,18 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     typed.cloned().unwrap_or_else(unnamed)
 }
 
+/// A filter belongs to the `-e` before it.
+pub(super) fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
+    let of = |(place, filter): (usize, String)| {
+        let event = place.checked_sub(1).ok_or_else(|| {
+            Error::usage(format!("--filter '{filter}' stands before the event that it belongs to"))
+                .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
+        })?;
+        Ok((event, filter))
+    };
+    places.into_iter().zip(filters).map(of).collect()
+}
+
 /// What was typed about files with symbols, over what the environment says.
 pub(super) fn symbol_options(typed: &SymbolFiles) -> Options {
     let environment = Options::from_environment();

@@ -13,6 +13,7 @@
 //!   slot B   │ cycles …  │  │ page-faults │
 //! ```
 
+use std::ffi::CString;
 use std::io;
 use std::rc::Rc;
 
@@ -21,6 +22,7 @@ use super::refusal::{Refusal, RefusalKind};
 use super::request::given_up::Fallback;
 use super::request::{Flags, Levels, Mode, Request, Start, allocate, check_cpus};
 use super::target::{Cgroup, TargetSlot};
+use crate::abi::Attr;
 use crate::abi::attr::{Flag, kind};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::CpuList;
@@ -175,6 +177,11 @@ impl CounterSet {
     pub fn sees_kernel(&self) -> impl ExactSizeIterator<Item = bool> {
         let sees = |request: &Request| !request.attr().get(Flag::ExcludeKernel);
         self.events.iter().map(move |event| event.request.as_ref().is_none_or(sees))
+    }
+
+    /// What the kernel was asked for, in order; `None` for what needs no counter.
+    pub fn attrs(&self) -> impl ExactSizeIterator<Item = Option<&Attr>> {
+        self.events.iter().map(|event| event.request.as_ref().map(Request::attr).or(event.spec.attr()))
     }
 
     /// The number of the kernel group that each event is in, in order: events with the same number are
@@ -421,6 +428,21 @@ impl CounterSet {
     /// What the kernel says of the first counter that it refuses to stop.
     pub fn disable_where(&self, which: impl Fn(&EventSpec) -> bool) -> io::Result<()> {
         self.leaders(which).try_for_each(|leader| leader.disable(false))
+    }
+
+    /// Has tracepoints count only what their filters hold for.
+    ///
+    /// # Errors
+    /// What the kernel says of the first filter that it does not take, with its event and text.
+    pub fn set_filters(&self) -> Result<(), (&EventSpec, &str, io::Error)> {
+        for member in self.bundles.iter().flat_map(|bundle| &bundle.members) {
+            let spec = &self.events[member.event].spec;
+            let Some(filter) = &spec.filter else { continue };
+            let c = CString::new(filter.as_str()).map_err(io::Error::from);
+            c.and_then(|filter| member.fd.set_filter(&filter))
+                .map_err(|error| (spec, filter.as_str(), error))?;
+        }
+        Ok(())
     }
 
     fn leaders(&self, which: impl Fn(&EventSpec) -> bool) -> impl Iterator<Item = &EventFd> {

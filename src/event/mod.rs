@@ -121,7 +121,7 @@ impl Tool {
     ];
 
     /// The one of this name.
-    fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own, _)| *own == name).map(|(tool, ..)| *tool)
     }
 }

@@ -25,6 +25,8 @@ pub struct Seat {
     pub socket: u32,
     /// `die_id`.
     pub die: u32,
+    /// `cluster_id`; `None` where firmware knows no clusters.
+    pub cluster: Option<u32>,
     /// `core_id`.
     pub core: u32,
     /// Which of the hardware threads of its core: 0 for the first.
@@ -56,12 +58,18 @@ impl Topology {
                     node: nodes.get(&cpu).copied(),
                     socket: id("physical_package_id").unwrap_or(0),
                     die: id("die_id").unwrap_or(0),
+                    cluster: id("cluster_id"),
                     core: id("core_id").unwrap_or(cpu),
                     thread: siblings.iter().take_while(|&sibling| sibling < cpu).count() as u32,
                 };
                 (cpu, seat)
             })
             .collect();
+        Self { seats }
+    }
+
+    /// That of a machine whose seats are known.
+    pub fn of(seats: BTreeMap<u32, Seat>) -> Self {
         Self { seats }
     }
 
@@ -108,6 +116,23 @@ impl Topology {
     fn distinct<T: Ord>(&self, key: impl Fn(&Seat) -> T) -> usize {
         self.seats.values().map(key).collect::<BTreeSet<_>>().len()
     }
+}
+
+/// The cache of this level that a CPU uses, or its last: level and number (`id`, or the first CPU that shares
+/// it). `None` where the kernel does not say.
+pub fn cache(host: &Host, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
+    let folder = |index: u32| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}");
+    let level_of = |index: u32| host.number::<u32>(format!("{}/level", folder(index)));
+    let all = (0..).map_while(|index| Some((level_of(index)?, index)));
+    // Of those of a level, data or both come first.
+    let (level, index) = match level {
+        Some(level) => all.into_iter().find(|(own, _)| *own == level)?,
+        None => all.max_by_key(|(level, _)| *level)?,
+    };
+    let shared = || -> Option<u32> {
+        host.text(format!("{}/shared_cpu_list", folder(index)))?.parse::<CpuList>().ok()?.first()
+    };
+    Some((level, host.number(format!("{}/id", folder(index))).or_else(shared)?))
 }
 
 /// CPU → node, from the nodes' `cpulist`.
@@ -250,7 +275,7 @@ mod tests {
         assert_eq!(topology.cpus().to_string(), "0-2,4-7", "CPU 3 is off line");
         assert_eq!(
             topology.seat(5),
-            Some(Seat { node: Some(1), socket: 1, die: 0, core: 0, thread: 1 }),
+            Some(Seat { node: Some(1), socket: 1, die: 0, cluster: None, core: 0, thread: 1 }),
             "cpu5 is the second thread of socket 1's first core"
         );
         assert_eq!(topology.seat(3), None);
@@ -261,7 +286,10 @@ mod tests {
     #[test]
     fn a_machine_that_says_little_is_one_socket() {
         let topology = Topology::read(&saved("arm-guest"));
-        assert_eq!(topology.seat(1), Some(Seat { node: None, socket: 0, die: 0, core: 1, thread: 0 }));
+        assert_eq!(
+            topology.seat(1),
+            Some(Seat { node: None, socket: 0, die: 0, cluster: None, core: 1, thread: 0 })
+        );
         assert_eq!((topology.sockets(), topology.cores(), topology.smt()), (1, 2, false));
     }
 

@@ -69,6 +69,9 @@ impl FromStr for CpuList {
             if low > high {
                 return Err(format!("`{range}` runs backwards"));
             }
+            if cpus.len() > MOST_CPUS as usize {
+                return Err("it names CPUs again and again".to_owned());
+            }
             match group {
                 None => cpus.extend(low..=high),
                 Some(group) => {

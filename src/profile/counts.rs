@@ -58,6 +58,10 @@ pub enum Aggregation {
     Cpu,
     /// A row for each core (`--per-core`).
     Core,
+    /// A row for each cluster of cores (`--per-cluster`).
+    Cluster,
+    /// A row for each cache of this level, or of the last (`--per-cache`).
+    Cache(Option<u32>),
     /// A row for each die (`--per-die`).
     Die,
     /// A row for each socket (`--per-socket`).
@@ -156,6 +160,10 @@ pub struct PlaceLabel {
     pub socket: Option<u32>,
     /// Die in the socket.
     pub die: Option<u32>,
+    /// Cluster of cores in the die.
+    pub cluster: Option<u32>,
+    /// Cache in the die: level and number.
+    pub cache: Option<(u32, u32)>,
     /// Core in the die.
     pub core: Option<u32>,
     /// CPU.

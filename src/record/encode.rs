@@ -8,11 +8,27 @@
 //! | type | misc| size| fields | text, NUL, padded to 8 | zeros: the sample_id |
 //! ```
 
-use super::{FileId, HEADER, Mmap2, Namespaces, Task, Thread, kind};
+use super::{FileId, HEADER, Mmap2, Namespaces, Stat, StatRound, Task, Thread, kind};
 use crate::abi::misc;
 
 /// The longest text that leaves room for everything else in a record.
 const LONGEST_TEXT: usize = 1 << 15;
+
+/// The threads that one [`Encoder::thread_map`] has room for: a record's size is a number of 16 bits.
+pub const MOST_THREADS: usize = (u16::MAX as usize - 16) / 24;
+
+/// What [`Encoder::event_update`] says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum EventNews<'a> {
+    /// The unit of its counts.
+    Unit(&'a str),
+    /// What to multiply its counts by.
+    Scale(f64),
+    /// Its name.
+    Name(&'a str),
+    /// The CPUs it counts on.
+    Cpus(&'a [u32]),
+}
 
 /// Writes records one behind the other.
 #[derive(Debug, Default)]
@@ -189,6 +205,83 @@ impl Encoder {
         }
     }
 
+    /// How `stat record` was run: perf's numbers of terms, each with its value.
+    pub fn stat_config(&mut self, terms: &[[u64; 2]]) {
+        self.begin(kind::STAT_CONFIG, 0);
+        self.word(terms.len() as u64);
+        terms.as_flattened().iter().for_each(|&word| self.word(word));
+        self.end(false);
+    }
+
+    /// The threads counted, by id (−1: whatever runs on the CPUs) and name; at most [`MOST_THREADS`].
+    pub fn thread_map<'t>(&mut self, threads: impl ExactSizeIterator<Item = (i64, &'t str)>) {
+        self.begin(kind::THREAD_MAP, 0);
+        self.word(threads.len() as u64);
+        for (tid, comm) in threads {
+            self.word(tid as u64);
+            let mut name = [0; 16];
+            let comm = &comm.as_bytes()[..comm.len().min(name.len() - 1)];
+            name[..comm.len()].copy_from_slice(comm);
+            self.out.extend(name);
+        }
+        self.end(false);
+    }
+
+    /// The CPUs counted; none: any.
+    pub fn cpu_map(&mut self, cpus: &[u32]) {
+        self.begin(kind::CPU_MAP, 0);
+        self.cpus(cpus);
+        self.end(false);
+    }
+
+    /// More about the event that has this id.
+    pub fn event_update(&mut self, id: u64, what: &EventNews<'_>) {
+        self.begin(kind::EVENT_UPDATE, 0);
+        match what {
+            EventNews::Unit(unit) => self.update(0, id, |it| it.text(unit.as_bytes())),
+            EventNews::Scale(scale) => self.update(1, id, |it| it.word(scale.to_bits())),
+            EventNews::Name(name) => self.update(2, id, |it| it.text(name.as_bytes())),
+            EventNews::Cpus(cpus) => self.update(3, id, |it| it.cpus(cpus)),
+        }
+        self.end(false);
+    }
+
+    fn update(&mut self, what: u64, id: u64, value: impl FnOnce(&mut Self)) {
+        self.word(what);
+        self.word(id);
+        value(self);
+    }
+
+    /// A list of CPUs, two bytes each, padded.
+    fn cpus(&mut self, cpus: &[u32]) {
+        const ANY: u16 = u16::MAX;
+        let start = self.out.len();
+        let numbers = cpus.iter().map(|&cpu| cpu as u16);
+        let any = cpus.is_empty().then_some(ANY);
+        let head = [0, numbers.len().max(1) as u16];
+        self.out.extend(head.into_iter().chain(numbers).chain(any).flat_map(u16::to_ne_bytes));
+        let used = self.out.len() - start;
+        self.out.resize(start + used.next_multiple_of(8), 0);
+    }
+
+    /// One count.
+    pub fn stat(&mut self, stat: &Stat) {
+        self.begin(kind::STAT, 0);
+        self.word(stat.id);
+        self.half(stat.cpu);
+        self.half(stat.thread);
+        [stat.value, stat.enabled, stat.running].into_iter().for_each(|word| self.word(word));
+        self.end(false);
+    }
+
+    /// A round of counts ended.
+    pub fn stat_round(&mut self, round: StatRound) {
+        self.begin(kind::STAT_ROUND, 0);
+        self.word(round.is_final.into());
+        self.word(round.time);
+        self.end(false);
+    }
+
     /// A pass over all rings is done.
     pub fn finished_round(&mut self) {
         self.begin(kind::FINISHED_ROUND, 0);
@@ -209,7 +302,7 @@ const USER: u16 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Mmap, Record, Records};
+    use crate::record::{EventUpdate, Mmap, Record, Records, Update};
     use crate::units::PerfTime;
 
     #[test]
@@ -236,5 +329,40 @@ mod tests {
         assert_eq!(parsed[1..4], [Record::Fork(task), Record::Mmap2(by_id), Record::Mmap2(by_inode)]);
         assert!(matches!(&parsed[4], Record::Mmap(map) if map.thread.pid == -1 && map.len == 5));
         assert_eq!(parsed[5], Record::FinishedRound);
+    }
+
+    #[test]
+    fn counts_are_encoded_as_they_are_parsed() {
+        let stat = Stat { id: 5, cpu: 3, thread: 1, value: 10, enabled: 20, running: 15 };
+        let round = StatRound { is_final: true, time: 99 };
+        let mut encoder = Encoder::new(24);
+        encoder.stat_config(&[[0, 1], [2, 1]]);
+        encoder.thread_map([(-1, ""), (7, "a name that is far too long")].into_iter());
+        encoder.cpu_map(&[]);
+        encoder.cpu_map(&[0, 2, 5]);
+        encoder.event_update(5, &EventNews::Unit("msec"));
+        encoder.event_update(5, &EventNews::Scale(1e-6));
+        encoder.event_update(5, &EventNews::Name("msr/tsc/"));
+        encoder.event_update(5, &EventNews::Cpus(&[4]));
+        encoder.stat(&stat);
+        encoder.stat_round(round);
+        let mut records = Records::new(encoder.bytes());
+        let parsed: Vec<_> = records.by_ref().map(|r| (r.bytes.len() % 8, r.parse())).collect();
+        assert!(records.rest().is_empty() && parsed.iter().all(|(rest, _)| *rest == 0));
+        let parsed: Vec<Record<'_>> = parsed.into_iter().filter_map(|(_, record)| record).collect();
+        assert!(matches!(&parsed[0], Record::StatConfig(terms)
+            if terms.rows().collect::<Vec<[u64; 2]>>() == [[0, 1], [2, 1]]));
+        assert!(matches!(&parsed[1], Record::ThreadMap(map)
+            if map.iter().collect::<Vec<_>>() == [(-1, &b""[..]), (7, b"a name that is ")]));
+        let cpus = |record: &Record<'_>| match record {
+            Record::CpuMap(map) => map.cpus(),
+            Record::EventUpdate(EventUpdate { id: 5, what: Update::Cpus(map) }) => map.cpus(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([2, 3, 7].map(|at| cpus(&parsed[at])), [vec![-1], vec![0, 2, 5], vec![4]]);
+        let update = |what| Record::EventUpdate(EventUpdate { id: 5, what });
+        let texts = [Update::Unit(b"msec"), Update::Scale(1e-6), Update::Name(b"msr/tsc/")].map(update);
+        assert_eq!(parsed[4..7], texts);
+        assert_eq!(parsed[8..], [Record::Stat(stat), Record::StatRound(round)]);
     }
 }

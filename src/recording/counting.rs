@@ -23,7 +23,7 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::sys::errno;
-use crate::sys::process::{Held, Outcome};
+use crate::sys::process::{Held, Outcome, Stdout};
 use crate::sys::signal::Signals;
 
 /// What one measurement needs to know.
@@ -39,6 +39,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) interval_ns: Option<u64>,
     /// How many intervals are shown; `None`: no limit.
     pub(crate) interval_count: Option<u32>,
+    /// What the command prints goes to standard error: standard output is the recording's.
+    pub(crate) owns_stdout: bool,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
     /// `--reserve=yield`: who tells when somebody else wants the hardware.
@@ -58,8 +60,9 @@ pub(crate) struct IntervalReadings<'a> {
 
 /// Who follows a measurement.
 pub(crate) trait Observer {
-    /// All is open, nothing runs yet: the last moment to refuse.
-    fn opened(&mut self, set: &CounterSet) -> Result<()>;
+    /// All is open, nothing runs yet: the last moment to refuse. `threads` are those counted, the command's
+    /// first among them; none where CPUs are counted.
+    fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()>;
     /// An interval has passed.
     fn interval(&mut self, interval: &IntervalReadings<'_>) -> Result<()>;
 }
@@ -95,12 +98,22 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
-    let held = if course.command.is_empty() { None } else { Some(launch::hold(&course.command)?) };
+    let stdout = if setup.owns_stdout { Stdout::ToStderr } else { Stdout::Shared };
+    let held =
+        if course.command.is_empty() { None } else { Some(launch::hold_with(&course.command, stdout)?) };
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);
     set.keep(probes);
     let threads = open_scope(&mut set, host, &scope, held.as_ref())?;
-    observer.opened(&set)?;
+    set.set_filters().map_err(|(spec, filter, error)| {
+        Error::io(format!("--filter '{filter}'"), error)
+            .why("the kernel does not understand the expression, or the tracepoint has no such field")
+            .try_this(format!("pmc list --long {} shows its fields", spec.name))
+    })?;
+    let own = held.as_ref().filter(|_| ends_with_command);
+    let own =
+        own.map(|held| Thread { tid: held.pid(), pid: held.pid(), comm: launch::comm(&course.command) });
+    observer.opened(&set, own.as_ref().map_or(&threads, std::slice::from_ref))?;
     let mut counting = Counting {
         ends_with_command,
         set,

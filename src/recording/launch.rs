@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 
 use crate::counter::target::TargetError;
 use crate::error::{Error, Exit, Result};
@@ -66,6 +67,12 @@ pub(crate) fn exit_of(ended: Ended) -> Exit {
         Ended::Exited(status) => Exit::Command(status),
         Ended::Killed(signal) => Exit::Signal(signal),
     }
+}
+
+/// The name that the command's first thread will have: that of its file.
+pub(crate) fn comm(command: &[OsString]) -> String {
+    let file = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    file.to_string_lossy().into_owned()
 }
 
 /// The command's name as it was typed.

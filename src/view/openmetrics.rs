@@ -196,6 +196,9 @@ fn place_labels(labels: &mut String, place: &PlaceLabel) {
         ("node", place.node),
         ("socket", place.socket),
         ("die", place.die),
+        ("cluster", place.cluster),
+        ("cache_level", place.cache.map(|(level, _)| level)),
+        ("cache", place.cache.map(|(_, id)| id)),
         ("core", place.core),
         ("cpu", place.cpu),
     ];

@@ -72,7 +72,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "analysis",
         &[
             "profile", "host", "symbol", "unwind", "session", "perfdata", "sys", "record", "abi", "error",
-            "text", "address",
+            "units", "text", "address",
         ],
     ),
     ("profile", &["symbol", "session", "record", "abi", "error", "units", "text"]),

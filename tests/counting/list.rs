@@ -166,3 +166,48 @@ fn a_full_disk_is_said() {
         Ran::from(output).expect(1).says(&["writing the list of events", "ENOSPC"]);
     }
 }
+
+/// What completions of shells take: plain names on one line, of what opens here.
+#[test]
+fn a_raw_dump_is_names_with_spaces() {
+    if !need_perf_events() {
+        return;
+    }
+    let dump = run(&["list", "--raw-dump", "sw"]).expect(0).stdout;
+    assert!(dump.ends_with(" \n") && dump.lines().count() == 1, "{dump:?}");
+    let names: Vec<&str> = dump.split_whitespace().collect();
+    assert!(names.contains(&"page-faults") && names.iter().all(|name| !name.contains(',')), "{names:?}");
+    if need_program("perf") {
+        let theirs = kit::oracle::says("perf", &["list", "--raw-dump", "sw"]);
+        let tools = ["duration_time", "user_time", "system_time"];
+        for name in theirs.split_whitespace().filter(|name| !tools.contains(name)) {
+            assert!(names.contains(&name), "perf has {name}: {names:?}");
+        }
+    }
+    let groups = run(&["list", "--raw-dump", "metricgroup"]).expect(0).stdout;
+    assert!(groups.split_whitespace().any(|group| group == "Summary"), "{groups}");
+}
+
+#[test]
+fn metrics_are_listed_with_their_formulas() {
+    let text = run(&["list", "metric", "--details"]).expect(0).stdout;
+    assert!(text.contains("instructions / cycles") && !text.contains("page-faults, faults"), "{text}");
+    let document = json(&["list", "-j", "metricgroup"]);
+    assert_eq!(document["events"][0]["kind"], "metricgroup");
+    assert!(document["events"][0]["text"].as_str().expect("its metrics").contains("ipc"));
+    // A word finds metrics among the events.
+    assert!(run(&["list", "page_fault_rate"]).expect(0).stdout.contains("page faults per second"));
+}
+
+#[test]
+fn lists_go_to_files_and_may_do_without_texts() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("list");
+    let path = file.to_str().expect("UTF-8");
+    assert_eq!(run(&["list", "sw", "--no-desc", "-o", path]).expect(0).stdout, "");
+    let text = std::fs::read_to_string(&file).expect("the list");
+    assert!(text.contains("page-faults, faults") && !text.contains("number of"), "{text}");
+    run(&["list", "--unit", "nosuchpmu"]).expect(1).says(&["there is no PMU nosuchpmu", "one of: "]);
+    let software = run(&["list", "--unit", "soft*", "-v"]).expect(0).stdout;
+    assert!(!software.contains("tracepoint\n"), "{software}");
+}

@@ -5,7 +5,7 @@
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
-use crate::command::plan::{delay, duration};
+use crate::command::plan::{delay, duration, tracepoint_filters};
 use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
@@ -187,18 +187,6 @@ fn synthesis(words: &[String]) -> Synthesis {
         mappings: has(&["all", "mmap"]),
         cgroups: has(&["all", "cgroup"]),
     }
-}
-
-/// A filter belongs to the `-e` before it.
-fn tracepoint_filters(places: Vec<usize>, filters: Vec<String>) -> Result<Vec<(usize, String)>> {
-    let of = |(place, filter): (usize, String)| {
-        let event = place.checked_sub(1).ok_or_else(|| {
-            Error::usage(format!("--filter '{filter}' stands before the event that it belongs to"))
-                .try_this("-e sched:sched_switch --filter 'prev_pid != 0'")
-        })?;
-        Ok((event, filter))
-    };
-    places.into_iter().zip(filters).map(of).collect()
 }
 
 /// The fields of samples that single options ask for.

@@ -14,8 +14,8 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Profile, StringTable};
 use crate::session::Session;
 use crate::view;
+pub(super) use plan::Plan;
 use plan::{HeaderChoice, ListKind};
-pub(super) use plan::{Plan, Rows, rows};
 
 /// Runs it.
 ///

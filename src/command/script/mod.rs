@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::sync::Arc;
 
 use super::progress::Bars;
+use crate::analysis::counts::{self, Recorded, Total};
 use crate::analysis::script::{ScriptLine, Transcript};
 use crate::analysis::{header, quality};
 use crate::error::{Error, Exit, Result};
@@ -14,6 +15,7 @@ use crate::session::Session;
 use crate::symbol::source_text;
 use crate::view;
 use crate::view::script::Writer;
+use crate::view::script::counts::CountLine;
 pub(super) use plan::Plan;
 
 /// Runs it.
@@ -34,6 +36,11 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let session = Arc::new(Session::open(reader)?);
+    if counts::holds_counts(&session) {
+        print_counts(&session, plan.is_json(), &mut BufWriter::new(out))?;
+        quality::warn(&session);
+        return Ok(Exit::Done);
+    }
     let script = Transcript::load(session.clone(), &plan.request, &Bars)?;
     let layout = plan.layout(&script, &session.reader);
     let read_source = |path: &str| {
@@ -53,4 +60,22 @@ pub(super) fn run(plan: &Plan) -> Result<Exit> {
     writer.finish(&mut out).and_then(|()| out.flush()).map_err(written)?;
     quality::warn(&session);
     Ok(Exit::Done)
+}
+
+/// The counts of `stat record`, round by round.
+fn print_counts(session: &Session, is_json: bool, out: &mut dyn Write) -> Result<()> {
+    let recorded = Recorded::load(session)?;
+    let written = |error| Error::output("the counts", error);
+    if !is_json {
+        view::script::counts::titles(out).map_err(written)?;
+    }
+    let print = if is_json { view::script::counts::json } else { view::script::counts::line };
+    recorded.rounds(session, &mut |round| {
+        for &Total { event, tid, cpu, count } in round.totals {
+            let event = &recorded.events[event].name;
+            print(out, &CountLine { cpu, tid, count, at_ns: round.at_ns, event }).map_err(written)?;
+        }
+        Ok(())
+    })?;
+    out.flush().map_err(written)
 }

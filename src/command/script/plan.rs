@@ -70,6 +70,11 @@ impl Plan {
         })
     }
 
+    /// One JSON object a line.
+    pub(super) fn is_json(&self) -> bool {
+        self.layout.json
+    }
+
     /// How a recording is printed.
     pub(super) fn layout(&self, script: &Transcript<'_>, reader: &Reader) -> Layout {
         let clock = reader.features().clock_data.as_ref();

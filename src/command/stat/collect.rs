@@ -3,7 +3,9 @@
 //! Receives the opened set and its readings; hands on [`Counts`]. The adding up is `profile::tally`'s; this
 //! knows only what belongs to what.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic;
@@ -14,7 +16,7 @@ use crate::counter::reservation::LockFile;
 use crate::counter::target::TargetSlot;
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
-use crate::host::cpu::Topology;
+use crate::host::cpu::{self, Topology};
 use crate::host::process::Thread;
 use crate::profile::counts::{Aggregation, Counts, CpuTime, Event, PlaceLabel, Reason, Role};
 use crate::profile::tally::{Join, Tally};
@@ -26,11 +28,28 @@ pub(super) struct Machine<'a> {
     facts: OnceCell<Facts>,
     topology: OnceCell<Topology>,
     first_cpu: OnceCell<Option<u32>>,
+    /// Level and number of the cache of each CPU, where rows are caches.
+    caches: OnceCell<BTreeMap<u32, (u32, u32)>>,
+    /// It is that of a recording: what holds here and now explains nothing.
+    is_elsewhere: bool,
 }
 
 impl<'a> Machine<'a> {
     pub(super) fn new(host: &'a Host) -> Self {
-        Self { host, facts: OnceCell::new(), topology: OnceCell::new(), first_cpu: OnceCell::new() }
+        Self {
+            host,
+            facts: OnceCell::new(),
+            topology: OnceCell::new(),
+            first_cpu: OnceCell::new(),
+            caches: OnceCell::new(),
+            is_elsewhere: false,
+        }
+    }
+
+    /// The machine of a recording, as far as that describes it.
+    pub(super) fn recorded(host: &'a Host, topology: Topology, first_cpu: Option<u32>) -> Self {
+        let (topology, first_cpu) = (topology.into(), first_cpu.into());
+        Self { topology, first_cpu, is_elsewhere: true, ..Self::new(host) }
     }
 
     pub(super) fn facts(&self) -> &Facts {
@@ -45,6 +64,15 @@ impl<'a> Machine<'a> {
 
     fn first_cpu(&self) -> Option<u32> {
         *self.first_cpu.get_or_init(|| self.host.online_cpus().first())
+    }
+
+    /// The cache of this level that a CPU uses. There is one level that a command asks for.
+    fn cache(&self, cpu: u32, level: Option<u32>) -> Option<(u32, u32)> {
+        let all = || {
+            let caches = |cpu| Some((cpu, cpu::cache(self.host, cpu, level)?));
+            self.host.online_cpus().iter().filter_map(caches).collect()
+        };
+        self.caches.get_or_init(all).get(&cpu).copied()
     }
 
     fn topology(&self) -> &Topology {
@@ -65,8 +93,8 @@ pub(super) struct Shown {
     waits: Vec<bool>,
     /// For each column: the event, to find out why it never ran.
     specs: Vec<EventSpec>,
-    /// Columns that pmc itself measures.
-    tools: Vec<(usize, Tool)>,
+    /// What pmc itself measures: event, column and what.
+    tools: Vec<(usize, usize, Tool)>,
     aggregation: Aggregation,
     /// Counts that shared a counter are scaled to the whole time.
     scale: bool,
@@ -85,40 +113,81 @@ pub(super) struct Span<'a> {
     pub(super) off: bool,
 }
 
+/// One event of a table to be, counted here or in a recording.
+pub(super) struct Column<'a> {
+    pub(super) spec: Cow<'a, EventSpec>,
+    /// Events with the same number were counted over exactly the same time.
+    pub(super) group: usize,
+    pub(super) cgroup: Option<&'a str>,
+    /// Why the kernel would not have it.
+    pub(super) refused: Option<Reason>,
+    /// The kernel's part had to be left out.
+    pub(super) user_only: bool,
+    /// What happens in the kernel is counted.
+    pub(super) sees_kernel: bool,
+}
+
+impl Column<'_> {
+    /// perf's name for it, which tells whether it had to do without the kernel.
+    pub(super) fn name(&self) -> String {
+        let name = &self.spec.name;
+        match self.user_only {
+            false => name.clone(),
+            true if name.contains(':') || name.ends_with('/') => format!("{name}u"),
+            true => format!("{name}:u"),
+        }
+    }
+
+    /// The factor from its count to a unit, and that unit.
+    pub(super) fn quantity(&self) -> (f64, &str) {
+        match (self.spec.unit.as_str(), role(&self.spec).shown_in()) {
+            ("", Some(clock)) => clock,
+            (unit, _) => (self.spec.scale, unit),
+        }
+    }
+}
+
+/// The events of an opened set, in order. `cgroups` names the cgroup of each.
+pub(super) fn columns<'a>(
+    set: &'a CounterSet,
+    cgroups: &'a [Option<String>],
+    machine: &Machine<'_>,
+) -> Vec<Column<'a>> {
+    let explain = |refusal: &Refusal| reason(refusal.clone().isolate().explain(machine.facts()));
+    let events = set.specs().zip(set.refusals()).zip(set.user_only()).zip(set.sees_kernel());
+    events
+        .zip(set.group_of_events())
+        .enumerate()
+        .map(|(index, ((((spec, refusal), user_only), sees_kernel), group))| Column {
+            spec: Cow::Borrowed(spec),
+            group,
+            cgroup: cgroups.get(index).and_then(|c| c.as_deref()),
+            refused: refusal.map(explain),
+            user_only,
+            sees_kernel,
+        })
+        .collect()
+}
+
 impl Shown {
-    /// Arranges the events of an opened set. `cgroups` names the cgroup of each event.
-    pub(super) fn new(
-        set: &CounterSet,
-        cgroups: &[Option<String>],
-        aggregation: Aggregation,
-        no_merge: bool,
-        scale: bool,
-        machine: &Machine<'_>,
-    ) -> Self {
-        let groups = set.group_of_events();
+    /// Arranges the events.
+    pub(super) fn new(events: &[Column<'_>], aggregation: Aggregation, no_merge: bool, scale: bool) -> Self {
         let mut shown = Self {
             events: Vec::new(),
             columns: Vec::new(),
-            refused: Vec::new(),
-            blind: set
-                .specs()
-                .zip(set.sees_kernel())
-                .map(|(spec, sees)| !sees && is_of_kernel(spec))
-                .collect(),
-            waits: wait_for_counters(&set.specs().collect::<Vec<_>>(), &groups),
+            refused: events.iter().map(|event| event.refused.clone()).collect(),
+            blind: events.iter().map(|event| !event.sees_kernel && is_of_kernel(&event.spec)).collect(),
+            waits: wait_for_counters(events),
             specs: Vec::new(),
             tools: Vec::new(),
             aggregation,
             scale,
         };
         let mut merged: Vec<(u32, Option<&str>, usize)> = Vec::new();
-        let events = set.specs().zip(set.refusals()).zip(set.user_only());
-        for (index, ((spec, refusal), only_user)) in events.enumerate() {
-            let cgroup = cgroups.get(index).and_then(|c| c.as_deref());
-            let explain = |refusal: &Refusal| refusal.clone().isolate().explain(machine.facts());
-            shown.refused.push(refusal.map(|refusal| reason(explain(refusal))));
+        for (index, event) in events.iter().enumerate() {
+            let Column { spec, group, cgroup, user_only, .. } = event;
             let join = if spec.takes_turns() { Join::Turns } else { Join::Parts };
-            let known = spec.merge.filter(|_| !no_merge).map(|number| (number, cgroup));
+            let known = spec.merge.filter(|_| !no_merge).map(|number| (number, *cgroup));
             if let Some((.., column)) = merged.iter().find(|(n, c, _)| known == Some((*n, *c))) {
                 shown.columns.push((*column, join));
                 continue;
@@ -127,24 +196,20 @@ impl Shown {
             merged.extend(known.map(|(number, cgroup)| (number, cgroup, column)));
             shown.columns.push((column, join));
             if let Source::Tool(tool) = spec.source {
-                shown.tools.push((column, tool));
+                shown.tools.push((index, column, tool));
             }
-            shown.specs.push(spec.clone());
-            let role = role(spec);
-            let (scale, unit) = match (spec.unit.as_str(), role.shown_in()) {
-                ("", Some((scale, unit))) => (scale, unit.to_owned()),
-                _ => (spec.scale, spec.unit.clone()),
-            };
+            let (scale, unit) = event.quantity();
             shown.events.push(Event {
-                name: if only_user { user_only(&spec.name) } else { spec.name.clone() },
-                role: Some(role),
-                level: level(spec, only_user),
+                name: event.name(),
+                role: Some(role(spec)),
+                level: level(spec, *user_only),
                 scale,
-                unit,
+                unit: unit.to_owned(),
                 snapshot: spec.snapshot,
-                group: groups.get(index).copied().unwrap_or(index),
+                group: *group,
                 cgroup: cgroup.map(str::to_owned),
             });
+            shown.specs.push(spec.clone().into_owned());
         }
         shown
     }
@@ -167,17 +232,18 @@ impl Shown {
             tally.add(place, spot_number(reading.slot), column, count, join);
         }
         if self.aggregation == Aggregation::Global || !self.tools.is_empty() {
-            tally.row(self.tool_place(span, machine));
+            tally.row(self.place(self.tool_slot(machine), span, machine));
         }
-        for &(column, tool) in &self.tools {
-            let ns = match tool {
-                Tool::DurationTime => Some(span.elapsed_ns),
-                Tool::UserTime => span.cpu_time.map(|time| time.user_ns),
-                Tool::SystemTime => span.cpu_time.map(|time| time.system_ns),
-            };
+        for (event, column, value) in self.measured(span) {
+            // What another recorder measured is among the readings.
+            if readings.iter().any(|reading| reading.event == event) {
+                continue;
+            }
             // A clock was running for as long as it shows; a time of 0 is a count too.
-            let count = ns.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
-            tally.add(self.tool_place(span, machine), 0, column, count, Join::Parts);
+            let count =
+                value.map(|value| Count { value, enabled_ns: value.max(1), running_ns: value.max(1) });
+            let slot = self.tool_slot(machine);
+            tally.add(self.place(slot, span, machine), spot_number(slot), column, count, Join::Parts);
         }
         let rows = tally.rows(|column| self.idle(column, span, machine));
         Counts {
@@ -189,6 +255,18 @@ impl Shown {
             cpu_time: span.cpu_time,
             ..Counts::default()
         }
+    }
+
+    /// What pmc itself measures: event, column, and the value where there is one.
+    pub(super) fn measured(&self, span: &Span<'_>) -> impl Iterator<Item = (usize, usize, Option<u64>)> {
+        self.tools.iter().map(|&(event, column, tool)| {
+            let value = match tool {
+                Tool::DurationTime => Some(span.elapsed_ns),
+                Tool::UserTime => span.cpu_time.map(|time| time.user_ns),
+                Tool::SystemTime => span.cpu_time.map(|time| time.system_ns),
+            };
+            (event, column, value)
+        })
     }
 
     /// The shares of a place that the aggregation tells apart.
@@ -212,6 +290,15 @@ impl Shown {
             Aggregation::Core => {
                 PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), core: Some(seat.core), ..none }
             }
+            Aggregation::Cluster => {
+                PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), cluster: seat.cluster, ..none }
+            }
+            Aggregation::Cache(level) => PlaceLabel {
+                socket: Some(seat.socket),
+                die: Some(seat.die),
+                cache: machine.cache(cpu, level),
+                ..none
+            },
             Aggregation::Die => PlaceLabel { socket: Some(seat.socket), die: Some(seat.die), ..none },
             Aggregation::Socket => PlaceLabel { socket: Some(seat.socket), ..none },
             Aggregation::Node => PlaceLabel { node: seat.node, ..none },
@@ -219,15 +306,18 @@ impl Shown {
         }
     }
 
-    /// Where a number that belongs to no place is shown: in the first row.
-    fn tool_place(&self, span: &Span<'_>, machine: &Machine<'_>) -> PlaceLabel {
+    /// Where a number that belongs to no place is shown: in the first row, which it adds no CPU to.
+    fn tool_slot(&self, machine: &Machine<'_>) -> TargetSlot {
         let cpu = if self.aggregation == Aggregation::Global { None } else { machine.first_cpu() };
-        self.place(TargetSlot { tid: None, cpu }, span, machine)
+        TargetSlot { tid: None, cpu }
     }
 
     fn idle(&self, column: usize, span: &Span<'_>, machine: &Machine<'_>) -> Reason {
         let spec = &self.specs[column];
         let Some(attr) = spec.attr() else {
+            if machine.is_elsewhere {
+                return Reason::new("the recorder kept no value of it", "");
+            }
             return Reason::new("there is no command whose time could be taken", "give a command to run");
         };
         if span.off {
@@ -248,6 +338,9 @@ impl Shown {
         if attr.kind() == kind::SOFTWARE || attr.kind() == kind::TRACEPOINT {
             return Reason::new("nothing ran there while it was counted", "");
         }
+        if machine.is_elsewhere {
+            return Reason::new("it was never on a counter while this was recorded", "");
+        }
         reason(refusal::never_ran(attr, machine.facts()))
     }
 }
@@ -265,20 +358,15 @@ fn is_of_kernel(spec: &EventSpec) -> bool {
 
 /// Which of these events may wait for a counter of the hardware: not software events among themselves. When
 /// those were off (a cgroup that did not run), there was nothing for them to count.
-fn wait_for_counters(specs: &[&EventSpec], groups: &[usize]) -> Vec<bool> {
+fn wait_for_counters(events: &[Column<'_>]) -> Vec<bool> {
     let is_software = |spec: &EventSpec| {
         spec.attr().is_none_or(|attr| matches!(attr.kind(), kind::SOFTWARE | kind::TRACEPOINT))
     };
-    let waits = |group: &usize| {
-        let mut members = specs.iter().zip(groups).filter(|(_, own)| *own == group);
-        members.any(|(spec, _)| !is_software(spec))
+    let waits = |event: &Column<'_>| {
+        let mut members = events.iter().filter(|other| other.group == event.group);
+        members.any(|member| !is_software(&member.spec))
     };
-    groups.iter().map(waits).collect()
-}
-
-/// perf's name for an event that had to do without the kernel.
-fn user_only(name: &str) -> String {
-    if name.contains(':') || name.ends_with('/') { format!("{name}u") } else { format!("{name}:u") }
+    events.iter().map(waits).collect()
 }
 
 /// The levels counted, as letters; empty for all.
@@ -362,15 +450,23 @@ pub(super) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::parse;
+    use crate::event::{EventGroup, parse};
 
     #[test]
     fn software_waits_only_with_hardware() {
         let waits = |text: &str| {
             let groups = parse(text, &Host::live()).unwrap();
-            let numbers = groups.iter().enumerate().flat_map(|(at, group)| vec![at; group.events.len()]);
-            let specs: Vec<&EventSpec> = groups.iter().flat_map(|group| &group.events).collect();
-            wait_for_counters(&specs, &numbers.collect::<Vec<_>>())
+            let members = |(group, of): (usize, EventGroup)| {
+                of.events.into_iter().map(move |spec| Column {
+                    spec: Cow::Owned(spec),
+                    group,
+                    cgroup: None,
+                    refused: None,
+                    user_only: false,
+                    sees_kernel: true,
+                })
+            };
+            wait_for_counters(&groups.into_iter().enumerate().flat_map(members).collect::<Vec<_>>())
         };
         assert_eq!(waits("cpu-clock,cycles,page-faults"), [false, true, false]);
         assert_eq!(waits("{cycles,task-clock},{cpu-clock,page-faults}"), [true, true, false, false]);

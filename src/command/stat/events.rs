@@ -5,7 +5,8 @@
 
 use std::rc::Rc;
 
-use super::plan::{Cgroups, Plan, What};
+use super::plan::{Cgroups, Metrics, Plan, What};
+use crate::abi::attr::kind;
 use crate::counter::Mode;
 use crate::counter::open::cycles;
 use crate::counter::refusal::Refusal;
@@ -45,16 +46,18 @@ impl Wanted {
 /// # Errors
 /// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
-    let What { events, detailed, null, metrics, expressions, topdown } = &plan.what;
+    let What { events, detailed, null, metrics, metrics_grouped, .. } = &plan.what;
     let mut parser = Parser::new(host);
-    let mut chosen = Chosen { groups: Vec::new() };
-    let mut definitions = Vec::new();
+    let mut chosen = Chosen { groups: Vec::new(), grouped: *metrics_grouped };
     let mut no_hardware = None;
-    let only_metrics = !metrics.is_empty() || !expressions.is_empty() || *topdown;
-    for text in events {
-        chosen.groups.extend(parser.parse(text)?);
+    for (index, text) in events.iter().enumerate() {
+        let mut groups = parser.parse(text)?;
+        for (_, filter) in plan.what.filters.iter().filter(|(event, _)| *event == index) {
+            groups.iter_mut().flat_map(|group| &mut group.events).try_for_each(|spec| add(filter, spec))?;
+        }
+        chosen.groups.extend(groups);
     }
-    if events.is_empty() && !null && !only_metrics {
+    if events.is_empty() && !null && metrics.is_empty() {
         no_hardware = cycles(Mode::TaskCounting).err();
         let whole_cpus = matches!(plan.scope, Scope::Cpus(_) | Scope::AllThreads);
         // A person is told once that there is no hardware; a program finds its rows, as with perf.
@@ -67,18 +70,12 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
             chosen.groups.extend(parser.parse(text)?);
         }
     }
-    for name in metrics {
-        let metric = named::find(name).ok_or_else(|| unknown_metric(name))?;
-        chosen.add(metric.events, &mut parser)?;
-        definitions.push(metric.definition()?);
-    }
-    for text in expressions {
-        let definition = expression::definition(text)?;
-        let names: Vec<&str> = definition.expression.events().iter().map(String::as_str).collect();
-        chosen.add(&names, &mut parser)?;
+    let mut definitions = Vec::new();
+    for (definition, events) in self::definitions(metrics)? {
+        chosen.add(&events.iter().map(String::as_str).collect::<Vec<_>>(), &mut parser)?;
         definitions.push(definition);
     }
-    if *topdown {
+    if metrics.topdown {
         let has = |name: &str| Parser::new(host).parse(name).is_ok();
         let set = topdown::events(has).ok_or_else(|| {
             Error::new("--topdown: this machine's core PMU has no top-down events")
@@ -87,16 +84,65 @@ pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
         })?;
         chosen.groups.extend(parser.parse(&format!("{{{}}}:W", set.join(",")))?);
     }
+    narrow(&mut chosen.groups, &plan.what)?;
     Ok(Wanted {
         groups: bind(chosen.groups, &plan.cgroups, host)?,
         metrics: definitions,
-        topdown: *topdown,
+        topdown: metrics.topdown,
         no_hardware,
     })
 }
 
+/// Adds a filter to a tracepoint: what the event means by itself must hold too.
+fn add(filter: &str, spec: &mut EventSpec) -> Result<()> {
+    if spec.attr().is_none_or(|attr| attr.kind() != kind::TRACEPOINT) {
+        return Err(Error::usage(format!("--filter: `{}` is no tracepoint", spec.name))
+            .why("only tracepoints have fields to compare; a filter belongs to the -e before it"));
+    }
+    spec.filter = Some(match spec.filter.take() {
+        None => filter.to_owned(),
+        Some(own) => format!("({own}) && ({filter})"),
+    });
+    Ok(())
+}
+
+/// Leaves out the cores and PMUs that were not asked for.
+///
+/// # Errors
+/// When nothing is left.
+fn narrow(groups: &mut Vec<EventGroup>, what: &What) -> Result<()> {
+    let What { core_kind, pmu, .. } = what;
+    let mut left_out = Vec::new();
+    for group in groups.iter_mut() {
+        group.events.retain(|spec| {
+            let own = spec.pmu.as_deref();
+            let is_core = |kind: &String| own.is_some_and(|own| own == kind || own == format!("cpu_{kind}"));
+            // Events of one PMU alone, or of none, were asked for as such.
+            let fits_core = spec.core_cpus.is_none() || core_kind.as_ref().is_none_or(is_core);
+            let fits_pmu =
+                spec.merge.is_none() || spec.core_cpus.is_some() || pmu.is_none() || own == pmu.as_deref();
+            left_out.extend(own.filter(|_| !fits_core || !fits_pmu).map(str::to_owned));
+            fits_core && fits_pmu
+        });
+    }
+    groups.retain(|group| !group.events.is_empty());
+    if groups.is_empty() && !left_out.is_empty() {
+        left_out.sort();
+        left_out.dedup();
+        let (option, name) = match (core_kind, pmu) {
+            (Some(kind), _) => ("--cputype", kind),
+            (None, pmu) => ("--pmu-filter", pmu.as_ref().unwrap_or(&left_out[0])),
+        };
+        return Err(Error::usage(format!("{option} {name}: no event is left"))
+            .try_this(format!("one of these PMUs: {}", left_out.join(", "))));
+    }
+    Ok(())
+}
+
 struct Chosen {
     groups: Vec<EventGroup>,
+    /// A metric's events are counted together where they can be.
+    grouped: bool,
 }
 
 impl Chosen {
@@ -116,6 +162,7 @@ impl Chosen {
         match kernel.as_slice() {
             [] => {}
             [name] => self.groups.extend(parser.parse(name)?),
+            names if !self.grouped => self.groups.extend(parser.parse(&names.join(","))?),
             names => self.groups.extend(parser.parse(&format!("{{{}}}:W", names.join(",")))?),
         }
         Ok(())
@@ -186,11 +233,75 @@ fn bind(
     }
 }
 
+/// The metrics that were asked for, each with the events that it needs.
+///
+/// # Errors
+/// Names of no metric, expressions that cannot be understood.
+pub(super) fn definitions(metrics: &Metrics) -> Result<Vec<(Definition, Vec<String>)>> {
+    let mut chosen: Vec<&named::Named> = Vec::new();
+    for name in &metrics.names {
+        let own = named::find(name).into_iter().chain(named::of_group(name)).collect::<Vec<_>>();
+        if own.is_empty() {
+            return Err(unknown_metric(name));
+        }
+        // One that several groups or names ask for is shown once.
+        let new = own.into_iter().filter(|metric| !chosen.contains(metric)).collect::<Vec<_>>();
+        chosen.extend(new);
+    }
+    let named = chosen.into_iter().map(|metric| {
+        let events = metric.events.iter().map(|event| event.to_string()).collect();
+        Ok((metric.definition()?, events))
+    });
+    let written = metrics.expressions.iter().map(|text| {
+        let definition = expression::definition(text)?;
+        let events = definition.expression.events().to_vec();
+        Ok((definition, events))
+    });
+    named.chain(written).collect()
+}
+
 fn unknown_metric(name: &str) -> Error {
     let known: Vec<&str> = named::NAMED.iter().map(|metric| metric.name).collect();
     let near = crate::text::nearest(name, known.iter().copied(), 3);
     let error = Error::usage(format!("no metric `{}`", crate::text::clean(name)));
     let error =
         if near.is_empty() { error } else { error.detail(format!("did you mean {}?", near.join(", "))) };
-    error.try_this(format!("one of: {}", known.join(", ")))
+    error.try_this(format!("one of: {}; or a group (pmc list metricgroup)", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Metrics;
+    use super::*;
+    use crate::event::parse;
+    use crate::host::saved;
+
+    fn left(text: &str, core_kind: Option<&str>, pmu: Option<&str>) -> Result<Vec<Option<String>>> {
+        let mut groups = parse(text, &saved("hybrid")).unwrap();
+        let what = What {
+            events: Vec::new(),
+            filters: Vec::new(),
+            core_kind: core_kind.map(str::to_owned),
+            pmu: pmu.map(str::to_owned),
+            metrics_grouped: true,
+            detailed: 0,
+            null: false,
+            metrics: Metrics { names: Vec::new(), expressions: Vec::new(), topdown: false },
+        };
+        narrow(&mut groups, &what)?;
+        Ok(groups.into_iter().flat_map(|group| group.events).map(|spec| spec.pmu).collect())
+    }
+
+    #[test]
+    fn one_kind_of_cores_is_left() {
+        let pmus = |kind| left("cycles,page-faults", kind, None).unwrap();
+        let named = |name: &str| Some(name.to_owned());
+        assert_eq!(pmus(None), [named("cpu_core"), named("cpu_atom"), None]);
+        assert_eq!(pmus(Some("core")), [named("cpu_core"), None]);
+        assert_eq!(pmus(Some("cpu_atom")), [named("cpu_atom"), None]);
+        let error = left("cycles", Some("gold"), None).unwrap_err().to_string();
+        assert!(error.contains("--cputype gold"), "{error}");
+        // What has no other PMU of its kind is not touched.
+        assert_eq!(left("cycles", None, Some("x")).unwrap().len(), 2);
+    }
 }

@@ -11,6 +11,7 @@ mod collect;
 mod events;
 mod plan;
 mod print;
+mod report;
 mod serve;
 mod sink;
 
@@ -18,27 +19,32 @@ use std::ffi::OsString;
 
 use self::collect::{Machine, Shown, Span};
 use self::events::Wanted;
-pub(super) use self::plan::Plan;
-use self::print::Printer;
+pub(super) use self::plan::{Plan, ReportPlan};
+use self::print::{Printer, subject};
+pub(super) use self::report::run as report;
+use crate::analysis::counts;
 use crate::counter::counter_set::{CounterSet, Reading};
 use crate::counter::fit;
 use crate::counter::reservation::Watcher;
 use crate::error::{Error, Exit, Result, Warning, say};
 use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
+use crate::host::process::Thread;
 use crate::profile::counts::{Counts, CpuTime};
+use crate::profile::metrics::expression::Definition;
 use crate::profile::metrics::{self, topdown};
 use crate::profile::repeats;
 use crate::profile::versus::compare;
 use crate::recording::control::Control;
 use crate::recording::counting::{IntervalReadings, Observer, Run, Setup, measure};
+use crate::recording::file::counts::{CountsFile, Described};
 use crate::recording::launch;
-use crate::recording::plan::Course;
+use crate::recording::plan::{Course, Scope};
 use crate::recording::reservation::reserve;
 use crate::sys::errno;
 use crate::sys::process::{self, Ended, Held};
 use crate::sys::signal::{self, Signals};
-use crate::units;
+use crate::units::{self, MS};
 
 /// Closing so many tracepoints takes longer (some 0.3 s) than a person likes to wait for the prompt.
 const MANY_TRACEPOINTS: usize = 8;
@@ -60,7 +66,7 @@ pub(super) fn run(plan: Plan) -> Result<Exit> {
     let groups: Vec<&EventGroup> = wanted.groups.iter().map(|(group, _)| group).collect();
     let passes =
         if may_share(&groups, &machine) { fit::passes(&groups) } else { vec![(0..groups.len()).collect()] };
-    let mut printer = Printer::new(&plan)?;
+    let mut printer = Printer::new(plan.output.clone(), subject(&plan))?;
     plan.overridden.clone().into_iter().for_each(|warning| printer.warn(warning));
     if passes.len() > 1 && !plan.repeat.exact {
         let times = passes.len();
@@ -206,7 +212,7 @@ impl Session<'_> {
     }
 
     fn finish(&mut self, mut counts: Counts) -> Result<()> {
-        counts.derived = derive(&counts, self.wanted);
+        derive(&mut counts, &self.wanted.metrics, self.wanted.topdown);
         self.printer.whole(&counts)
     }
 
@@ -281,6 +287,7 @@ impl Session<'_> {
             },
             interval_ns: plan.when.interval_ns,
             interval_count: plan.when.interval_count,
+            owns_stdout: plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-"),
             signals: &self.signals,
             control: self.control.as_mut(),
             watcher: self.watcher.as_mut(),
@@ -292,10 +299,12 @@ impl Session<'_> {
             cgroups: &cgroups,
             printer: &mut self.printer,
             shown: None,
+            file: None,
             before: Vec::new(),
             before_ns: 0,
         };
         let run = measure(setup, &mut follower)?;
+        let file = follower.file.take();
         let shown = follower.shown.take().unwrap_or_else(|| arrange(&run.set, &cgroups, plan, self.machine));
         let span = Span {
             threads: &run.threads,
@@ -314,24 +323,35 @@ impl Session<'_> {
         if plan.verbose > 0 {
             tell_raw(&run);
         }
+        if let Some(mut file) = file {
+            // Where there are intervals, the last of them was all of it.
+            if plan.when.interval_ns.is_none() {
+                file.round(&run.readings, measured(&shown, &span), run.elapsed_ns, true)?;
+            }
+            file.finish()?;
+        }
         hook("--post", plan.repeat.post.as_deref())?;
         Ok((shown.counts(&run.readings, &span, self.machine), run))
     }
 }
 
-/// The metrics of a table: those by name or expression, then the top-down analysis.
-fn derive(counts: &Counts, wanted: &Wanted) -> Vec<Vec<crate::profile::counts::Derived>> {
-    let mut derived = metrics::derive(counts, &wanted.metrics);
-    if wanted.topdown {
-        for (row, more) in derived.iter_mut().zip(topdown::derive(counts)) {
-            row.extend(more);
-        }
+/// Computes the metrics of a table: those by name or expression, then the top-down analysis.
+fn derive(counts: &mut Counts, metrics: &[Definition], is_topdown: bool) {
+    counts.derived = metrics::derive(counts, metrics);
+    if is_topdown {
+        let more = topdown::derive(counts);
+        counts.derived.iter_mut().zip(more).for_each(|(row, more)| row.extend(more));
     }
-    derived
 }
 
 fn arrange(set: &CounterSet, cgroups: &[Option<String>], plan: &Plan, machine: &Machine<'_>) -> Shown {
-    Shown::new(set, cgroups, plan.aggregation, plan.no_merge, plan.output.scale, machine)
+    let columns = collect::columns(set, cgroups, machine);
+    Shown::new(&columns, plan.aggregation, plan.no_merge, plan.output.scale)
+}
+
+/// What pmc itself has measured, by event.
+fn measured(shown: &Shown, span: &Span<'_>) -> impl Iterator<Item = (usize, u64)> {
+    shown.measured(span).filter_map(|(event, _, value)| Some((event, value?)))
 }
 
 /// Whether a command line holds anything that only a shell understands.
@@ -386,6 +406,8 @@ struct Follower<'a> {
     cgroups: &'a [Option<String>],
     printer: &'a mut Printer,
     shown: Option<Shown>,
+    /// Where the counts are kept, too.
+    file: Option<CountsFile>,
     /// The totals at the last interval.
     before: Vec<Reading>,
     before_ns: u64,
@@ -393,7 +415,7 @@ struct Follower<'a> {
 
 impl Observer for Follower<'_> {
     /// Ends the run before it begins when nothing can be counted for want of a right or a resource.
-    fn opened(&mut self, set: &CounterSet) -> Result<()> {
+    fn opened(&mut self, set: &CounterSet, threads: &[Thread]) -> Result<()> {
         let hopeless = |errno: i32| matches!(errno, errno::EMFILE | errno::ENFILE | errno::ENOMEM);
         let denied = |errno: i32| matches!(errno, errno::EACCES | errno::EPERM | errno::ENOSYS);
         let fatal = set.refusals().flatten().find(|r| r.errno.is_some_and(hopeless)).or_else(|| {
@@ -415,7 +437,26 @@ impl Observer for Follower<'_> {
         if set.broken_groups() > 0 && self.plan.verbose > 0 {
             say::warn(&Warning::GroupsSplit { groups: set.broken_groups() });
         }
-        self.shown = Some(arrange(set, self.cgroups, self.plan, self.machine));
+        let shown = arrange(set, self.cgroups, self.plan, self.machine);
+        if let Some(path) = &self.plan.recording {
+            let (plan, host) = (self.plan, self.machine.host);
+            let columns = collect::columns(set, self.cgroups, self.machine);
+            let described: Vec<_> = columns
+                .iter()
+                .map(|event| {
+                    let (scale, unit) = event.quantity();
+                    Described { name: event.name(), scale, unit: unit.to_owned() }
+                })
+                .collect();
+            let cpus = match &plan.scope {
+                Scope::Cpus(cpus) => cpus.iter().collect(),
+                _ => Vec::new(),
+            };
+            let interval_ms = plan.when.interval_ns.unwrap_or(0) / MS;
+            let config = counts::config(plan.aggregation, interval_ms, plan.output.scale);
+            self.file = Some(CountsFile::create(path, host, set, &described, threads, &cpus, &config)?);
+        }
+        self.shown = Some(shown);
         Ok(())
     }
 
@@ -430,9 +471,13 @@ impl Observer for Follower<'_> {
             yielded: false,
             off: interval.off,
         };
+        if let Some(file) = &mut self.file {
+            let so_far = span(None, interval.at_ns);
+            file.round(interval.readings, measured(shown, &so_far), interval.at_ns, false)?;
+        }
         let readings = collect::since(interval.readings, &self.before);
         let mut counts = shown.counts(&readings, &span(Some(interval.at_ns), elapsed_ns), self.machine);
-        counts.derived = derive(&counts, self.wanted);
+        derive(&mut counts, &self.wanted.metrics, self.wanted.topdown);
         self.before.clear();
         self.before.extend_from_slice(interval.readings);
         self.before_ns = interval.at_ns;

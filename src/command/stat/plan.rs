@@ -7,8 +7,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::cli::stat::Stat;
-use crate::command::plan::{delay, duration};
+use crate::cli::stat::{Counted, Shown, Stat, StatRecord, StatReport, ToFile};
+use crate::command::plan::{self, delay, duration};
 use crate::command::sampling_options::{self, Whom, overridden};
 use crate::counter::Levels;
 use crate::counter::reservation::Policy;
@@ -39,20 +39,51 @@ pub(in crate::command) struct Plan {
     pub(super) reserve: Policy,
     pub(super) verbose: u8,
     pub(super) output: Output,
+    /// Where the counts are kept, too.
+    pub(super) recording: Option<PathBuf>,
 }
 
 /// What to count.
 pub(super) struct What {
     /// Event texts as typed; empty: the default set.
     pub(super) events: Vec<String>,
+    /// Filters of tracepoints, each with the index of the text that it belongs to.
+    pub(super) filters: Vec<(usize, String)>,
+    /// The only kind of cores to count on.
+    pub(super) core_kind: Option<String>,
+    /// The only PMU of those that have the same events.
+    pub(super) pmu: Option<String>,
+    /// A metric's events are counted together where they can be.
+    pub(super) metrics_grouped: bool,
     pub(super) detailed: u8,
     /// Nothing but the time.
     pub(super) null: bool,
-    /// Named metrics, whose events are added.
-    pub(super) metrics: Vec<String>,
+    /// Metrics, whose events are added.
+    pub(super) metrics: Metrics,
+}
+
+/// Metrics that were asked for.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    /// By name.
+    pub(super) names: Vec<String>,
     /// `name=expression`.
     pub(super) expressions: Vec<String>,
     pub(super) topdown: bool,
+}
+
+impl Metrics {
+    fn new(typed: &Shown) -> Self {
+        Self {
+            names: typed.metrics.iter().flat_map(|m| m.split(',')).map(str::to_owned).collect(),
+            expressions: typed.expressions.clone(),
+            topdown: typed.topdown,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.expressions.is_empty() && !self.topdown
+    }
 }
 
 /// Which cgroups events are bound to.
@@ -107,6 +138,37 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// As far as live counting and recordings have it in common.
+    fn new(typed: Shown, to: ToFile) -> Result<Self> {
+        if to.append && to.output.is_none() {
+            return Err(Error::usage("--append needs a file").try_this("add -o FILE"));
+        }
+        Ok(Self {
+            form: match (typed.field_separator, typed.json) {
+                (Some(separator), _) => Form::Csv(unescape_tab(separator)),
+                (_, Some(2)) => Form::Document,
+                (_, Some(_)) => Form::JsonLines,
+                _ => Form::Text,
+            },
+            to: match (to.output, typed.log_fd) {
+                (Some(path), _) => To::File(path),
+                (_, Some(fd)) => To::Descriptor(fd),
+                _ => To::Stderr,
+            },
+            append: to.append,
+            big_num: !typed.no_big_num,
+            scale: !typed.no_scale,
+            metric_only: typed.metric_only,
+            interval_clear: false,
+            summary: typed.summary,
+            csv_summary: !typed.no_csv_summary,
+            quiet: typed.quiet,
+            table: false,
+            openmetrics: typed.openmetrics,
+            listen: None,
+        })
+    }
+
     /// `--openmetrics` without a file: the result itself is written in that form.
     pub(super) fn openmetrics_is_the_form(&self) -> bool {
         self.openmetrics.as_ref().is_some_and(|path| path.as_os_str() == "-")
@@ -145,7 +207,38 @@ pub(super) enum To {
 impl Plan {
     /// Makes the plan.
     pub(in crate::command) fn new(typed: Stat, host: &Host) -> Result<Self> {
-        let scope = scope(&typed, host)?;
+        Self::make(typed.counted, typed.shown, typed.to, None, host)
+    }
+
+    /// Makes the plan of `stat record`: one run, whose counts go into a file too.
+    pub(in crate::command) fn recording(typed: StatRecord, host: &Host) -> Result<Self> {
+        let StatRecord { counted, output, shown } = typed;
+        let several =
+            [(counted.repeat.is_some(), "-r"), (counted.exact, "--exact"), (!counted.vs.is_empty(), "--vs")];
+        if let Some((_, option)) = several.iter().find(|(is_asked, _)| *is_asked) {
+            return Err(Error::usage(format!("{option} makes several runs, and a recording holds one"))
+                .try_this("a recording for each run, or -r without `record`"));
+        }
+        if counted.cgroups.is_some() || counted.for_each_cgroup.is_some() {
+            return Err(Error::usage("a recording has no place for the cgroups of events")
+                .why("perf's records name events, CPUs and threads")
+                .try_this("pmc stat -I TIME -x, or -j, which name them"));
+        }
+        if output.as_os_str() == "-" && Stream::Output.is_terminal() {
+            return Err(Error::usage("a recording is binary, and standard output is a terminal")
+                .try_this("-o FILE, or: pmc stat record -o - … | pmc stat report"));
+        }
+        Self::make(counted, shown, ToFile { output: None, append: false }, Some(output), host)
+    }
+
+    fn make(
+        typed: Counted,
+        shown: Shown,
+        to: ToFile,
+        recording: Option<PathBuf>,
+        host: &Host,
+    ) -> Result<Self> {
+        let scope = scope(&typed, shown.per_thread, host)?;
         let cgroups = cgroups(&typed)?;
         if !matches!(cgroups, Cgroups::None) && !matches!(scope, Scope::Cpus(_)) {
             return Err(
@@ -157,11 +250,11 @@ impl Plan {
             return Err(Error::usage("nothing to count: no command, process or CPU was named")
                 .try_this("pmc stat -- COMMAND, pmc stat -p PID, or pmc stat -a"));
         }
-        let aggregation = aggregation(&typed);
+        let aggregation = aggregation(&shown)?;
         let per_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
         if per_cpu && !matches!(scope, Scope::Cpus(_)) {
             return Err(Error::usage(
-                "rows for CPUs, cores, dies, sockets or nodes need whole CPUs to be counted",
+                "rows for CPUs, cores, caches, dies, sockets or nodes need whole CPUs to be counted",
             )
             .try_this("add -a, or -C CPUS"));
         }
@@ -185,21 +278,28 @@ impl Plan {
             return Err(Error::usage("--vs compares whole runs: it has no intervals (-I)"));
         }
         let delay = delay(typed.delay.as_deref(), typed.control.is_some())?;
-        if !typed.vs.is_empty() && typed.field_separator.is_some() {
+        if !typed.vs.is_empty() && shown.field_separator.is_some() {
             return Err(Error::usage("--vs has no CSV form").try_this("--json"));
         }
-        if typed.append && typed.output.is_none() {
-            return Err(Error::usage("--append needs a file").try_this("add -o FILE"));
+        if shown.td_level > 1 {
+            return Err(Error::usage(format!("--td-level {}: there is level 1 only", shown.td_level))
+                .why("deeper levels are formulas of each processor model's own")
+                .try_this("perf stat -M TopdownL2, where perf knows the processor"));
+        }
+        if shown.summary && typed.interval.is_none() {
+            return Err(Error::usage("--summary sums up intervals").try_this("add -I TIME"));
         }
         Ok(Self {
             overridden: overridden(whom(&typed)),
             what: What {
+                filters: plan::tracepoint_filters(typed.filter_places, typed.filter)?,
+                core_kind: typed.cputype,
+                pmu: typed.pmu_filter,
+                metrics_grouped: !typed.metric_no_group,
                 events: typed.events,
                 detailed: typed.detailed,
                 null: typed.null,
-                metrics: typed.metrics.iter().flat_map(|m| m.split(',')).map(str::to_owned).collect(),
-                expressions: typed.expressions,
-                topdown: typed.topdown,
+                metrics: Metrics::new(&shown),
             },
             scope,
             cgroups,
@@ -227,39 +327,46 @@ impl Plan {
             },
             aggregation,
             all_cpus: typed.cpus.is_none(),
-            no_merge: typed.no_merge,
+            no_merge: shown.no_merge,
             control: typed.control,
             reserve: typed.reserve.parse()?,
-            verbose: typed.verbose,
+            verbose: shown.verbose,
             output: Output {
-                form: match (typed.field_separator, typed.json) {
-                    (Some(separator), _) => Form::Csv(unescape_tab(separator)),
-                    (_, Some(2)) => Form::Document,
-                    (_, Some(_)) => Form::JsonLines,
-                    _ => Form::Text,
-                },
-                to: match (typed.output, typed.log_fd) {
-                    (Some(path), _) => To::File(path),
-                    (_, Some(fd)) => To::Descriptor(fd),
-                    _ => To::Stderr,
-                },
-                append: typed.append,
-                big_num: !typed.no_big_num,
-                scale: !typed.no_scale,
-                metric_only: typed.metric_only,
                 interval_clear: typed.interval_clear,
-                summary: typed.summary,
-                csv_summary: !typed.no_csv_summary,
-                quiet: typed.quiet,
                 table: typed.table,
-                openmetrics: typed.openmetrics,
                 listen: typed.listen,
+                ..Output::new(shown, to)?
             },
+            recording,
         })
     }
 }
 
-fn whom(typed: &Stat) -> Whom<'_> {
+/// What `pmc stat report` shall do.
+pub(in crate::command) struct ReportPlan {
+    pub(super) input: PathBuf,
+    /// `None`: as it was counted.
+    pub(super) aggregation: Option<Aggregation>,
+    pub(super) no_merge: bool,
+    pub(super) metrics: Metrics,
+    pub(super) output: Output,
+}
+
+impl ReportPlan {
+    /// Makes the plan.
+    pub(in crate::command) fn new(typed: StatReport) -> Result<Self> {
+        let StatReport { file, input, to, shown } = typed;
+        Ok(Self {
+            input: plan::input(input.as_ref().or(file.as_ref())),
+            aggregation: Some(aggregation(&shown)?).filter(|asked| *asked != Aggregation::Global),
+            no_merge: shown.no_merge,
+            metrics: Metrics::new(&shown),
+            output: Output::new(shown, to)?,
+        })
+    }
+}
+
+fn whom(typed: &Counted) -> Whom<'_> {
     Whom {
         pids: &typed.pids,
         tids: &typed.tids,
@@ -269,16 +376,16 @@ fn whom(typed: &Stat) -> Whom<'_> {
     }
 }
 
-fn scope(typed: &Stat, host: &Host) -> Result<Scope> {
+fn scope(typed: &Counted, per_thread: bool, host: &Host) -> Result<Scope> {
     let names_nobody = typed.pids.is_empty() && typed.tids.is_empty() && typed.uid.is_none();
     let is_free = typed.all_cpus || typed.cpus.is_none() && typed.command.is_empty();
-    if typed.per_thread && names_nobody && is_free {
+    if per_thread && names_nobody && is_free {
         return Ok(Scope::AllThreads);
     }
     sampling_options::scope(whom(typed), host)
 }
 
-fn cgroups(typed: &Stat) -> Result<Cgroups> {
+fn cgroups(typed: &Counted) -> Result<Cgroups> {
     let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
     match (&typed.cgroups, &typed.for_each_cgroup) {
         (Some(names), _) => Ok(Cgroups::InOrder(list(names))),
@@ -290,16 +397,31 @@ fn cgroups(typed: &Stat) -> Result<Cgroups> {
     }
 }
 
-fn aggregation(typed: &Stat) -> Aggregation {
+fn aggregation(typed: &Shown) -> Result<Aggregation> {
+    if let Some(level) = &typed.per_cache {
+        return cache_level(level).map(Aggregation::Cache);
+    }
     let chosen = [
         (typed.no_aggr, Aggregation::Cpu),
         (typed.per_thread, Aggregation::Thread),
         (typed.per_core, Aggregation::Core),
+        (typed.per_cluster, Aggregation::Cluster),
         (typed.per_die, Aggregation::Die),
         (typed.per_socket, Aggregation::Socket),
         (typed.per_node, Aggregation::Node),
     ];
-    chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation)
+    Ok(chosen.into_iter().find(|(on, _)| *on).map_or(Aggregation::Global, |(_, aggregation)| aggregation))
+}
+
+/// `L2`, `l2`, `2`; nothing for the last there is.
+fn cache_level(text: &str) -> Result<Option<u32>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.trim_start_matches(['L', 'l']).parse().ok().filter(|level| (1..=4).contains(level));
+    number.map(Some).ok_or_else(|| {
+        Error::usage(format!("--per-cache={text}: no level of caches")).try_this("L1, L2, L3 or L4")
+    })
 }
 
 /// `-x '\t'` means a tab, as perf has it.

@@ -23,8 +23,7 @@ pub(super) struct Printer {
 
 impl Printer {
     /// Opens the sink and the server.
-    pub(super) fn new(plan: &Plan) -> Result<Self> {
-        let output = plan.output.clone();
+    pub(super) fn new(output: Output, subject: Subject) -> Result<Self> {
         let sink = Sink::open(&output)?;
         let server = output.listen.as_deref().map(Server::start).transpose()?;
         if let Some(server) = &server {
@@ -41,7 +40,6 @@ impl Printer {
                 _ => ",".into(),
             },
         };
-        let subject = subject(plan);
         Ok(Self { output, subject, style, sink, server, intervals: 0, warnings: Vec::new() })
     }
 
@@ -151,7 +149,8 @@ impl Printer {
     }
 }
 
-fn subject(plan: &Plan) -> Subject {
+/// What is measured.
+pub(super) fn subject(plan: &Plan) -> Subject {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match &plan.scope {
         Scope::Processes(pids) => Subject::Processes(list(pids)),

@@ -21,13 +21,8 @@ use crate::recording::synthesize::is_path;
 use crate::symbol::{BuildId, Image, elf, kernel};
 use crate::sys::clock;
 
-/// What is known at the start.
-pub(crate) fn at_the_start(
-    host: &Host,
-    plan: &SamplePlan,
-    rings: &Rings,
-    events: &[RecordedEvent],
-) -> Features {
+/// What is known at the start of any recording. `groups` holds the indices of each group's events.
+pub(crate) fn of_machine(host: &Host, events: &[RecordedEvent], groups: &[Vec<usize>]) -> Features {
     let processor = Processor::read(host);
     let mut features = Features {
         hostname: host.text("/proc/sys/kernel/hostname"),
@@ -47,8 +42,7 @@ pub(crate) fn at_the_start(
         pmu_mappings: Some(pmus(host)),
         ..Features::default()
     };
-    let groups: Vec<GroupDesc> = rings
-        .groups()
+    let groups: Vec<GroupDesc> = groups
         .iter()
         .filter(|members| members.len() > 1)
         .map(|members| GroupDesc {
@@ -58,6 +52,17 @@ pub(crate) fn at_the_start(
         })
         .collect();
     features.groups = (!groups.is_empty()).then_some(groups);
+    features
+}
+
+/// What is known at the start of a recording of samples.
+pub(crate) fn at_the_start(
+    host: &Host,
+    plan: &SamplePlan,
+    rings: &Rings,
+    events: &[RecordedEvent],
+) -> Features {
+    let mut features = of_machine(host, events, rings.groups());
     if events.iter().any(|event| event.attr.branch_sample_type() != 0) {
         features.branch_stack = Some(Raw::default());
     }

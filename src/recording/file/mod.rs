@@ -5,6 +5,7 @@
 //!                 '─ rotation: when the next file begins     '─ features: the machine, the events, build-ids
 //! ```
 
+pub(crate) mod counts;
 pub(crate) mod features;
 pub(crate) mod output;
 pub(crate) mod recorder;

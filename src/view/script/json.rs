@@ -11,7 +11,7 @@ use crate::record::{Record, kind};
 use crate::text::clean_json;
 
 /// The form of the lines; grows when a field changes its meaning.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 fn line(out: &mut Vec<u8>, object: &Value) -> io::Result<()> {
     let text = serde_json::to_string(object)?;

@@ -11,6 +11,7 @@
 //!   deep  25485   1042.424169: PERF_RECORD_COMM exec: deep:1/1      <- records
 //! ```
 
+pub mod counts;
 mod digits;
 mod dump;
 mod json;

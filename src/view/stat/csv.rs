@@ -145,6 +145,8 @@ fn metric_titles(out: &mut dyn Write, counts: &Counts, style: &StatStyle) -> io:
         A::Global => &[],
         A::Cpu => &["cpu"],
         A::Core => &["core", "cpus"],
+        A::Cluster => &["cluster", "cpus"],
+        A::Cache(_) => &["cache", "cpus"],
         A::Die => &["die", "cpus"],
         A::Socket => &["socket", "cpus"],
         A::Node => &["node", "cpus"],

@@ -117,6 +117,8 @@ fn aggregation(aggregation: Aggregation) -> &'static str {
         Aggregation::Global => "global",
         Aggregation::Cpu => "cpu",
         Aggregation::Core => "core",
+        Aggregation::Cluster => "cluster",
+        Aggregation::Cache(_) => "cache",
         Aggregation::Die => "die",
         Aggregation::Socket => "socket",
         Aggregation::Node => "node",
@@ -212,11 +214,21 @@ struct PlaceJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     die: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<CacheJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     core: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<ThreadJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CacheJson {
+    level: u32,
+    id: u32,
 }
 
 #[derive(Serialize)]
@@ -228,7 +240,9 @@ struct ThreadJson<'a> {
 impl<'a> From<&'a PlaceLabel> for PlaceJson<'a> {
     fn from(p: &'a PlaceLabel) -> Self {
         let thread = p.thread.as_ref().map(|(comm, tid)| ThreadJson { comm, tid: *tid });
-        Self { node: p.node, socket: p.socket, die: p.die, core: p.core, cpu: p.cpu, thread }
+        let cache = p.cache.map(|(level, id)| CacheJson { level, id });
+        let PlaceLabel { node, socket, die, cluster, core, cpu, .. } = *p;
+        Self { node, socket, die, cluster, cache, core, cpu, thread }
     }
 }
 

@@ -52,6 +52,8 @@ pub(super) fn prefix(counts: &Counts, row: usize, event: Option<usize>) -> Strin
         Aggregation::Global => return out,
         Aggregation::Cpu => ("cpu", word.trim_start_matches("CPU").to_owned()),
         Aggregation::Core => ("core", word),
+        Aggregation::Cluster => ("cluster", word),
+        Aggregation::Cache(_) => ("cache", word),
         Aggregation::Die => ("die", word),
         Aggregation::Socket => ("socket", word),
         Aggregation::Node => ("node", word),

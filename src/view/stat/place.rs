@@ -13,6 +13,11 @@ pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
         Aggregation::Global => String::new(),
         Aggregation::Cpu => format!("CPU{}", number(place.cpu)),
         Aggregation::Core => format!("S{socket}-D{die}-C{}", number(place.core)),
+        Aggregation::Cluster => format!("S{socket}-D{die}-CLS{}", number(place.cluster)),
+        Aggregation::Cache(_) => {
+            let (level, id) = place.cache.unzip();
+            format!("S{socket}-D{die}-L{}-ID{}", number(level), number(id))
+        }
         Aggregation::Die => format!("S{socket}-D{die}"),
         Aggregation::Socket => format!("S{socket}"),
         Aggregation::Node => format!("N{}", number(place.node)),
@@ -25,7 +30,7 @@ pub(super) fn word(place: &PlaceLabel, aggregation: Aggregation) -> String {
 
 /// Whether rows of this aggregation say how many CPUs they sum.
 pub(super) fn is_summed(aggregation: Aggregation) -> bool {
-    matches!(aggregation, Aggregation::Core | Aggregation::Die | Aggregation::Socket | Aggregation::Node)
+    !matches!(aggregation, Aggregation::Global | Aggregation::Cpu | Aggregation::Thread)
 }
 
 /// How many CPUs were summed for this event: wall-clock time is read once, in one place.
@@ -45,7 +50,8 @@ pub(super) fn columns(counts: &Counts, row: &Row, event: Option<usize>) -> Strin
     let width = match counts.aggregation {
         Aggregation::Global => return out,
         Aggregation::Cpu => 10,
-        Aggregation::Core => 15,
+        Aggregation::Core | Aggregation::Cluster => 15,
+        Aggregation::Cache(_) => 20,
         Aggregation::Die => 12,
         Aggregation::Socket | Aggregation::Node => 6,
         Aggregation::Thread => {
@@ -70,6 +76,8 @@ pub(super) fn headline(aggregation: Aggregation) -> &'static str {
         Aggregation::Global => "",
         Aggregation::Cpu => " CPU       ",
         Aggregation::Core => " core            cpus",
+        Aggregation::Cluster => " cluster         cpus",
+        Aggregation::Cache(_) => " cache                cpus",
         Aggregation::Die => " die          cpus",
         Aggregation::Socket => " socket cpus",
         Aggregation::Node => " node   cpus",

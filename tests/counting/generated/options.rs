@@ -24,12 +24,9 @@ const NOT_YET: &[(&str, &str)] = &[
     ("help", "--all --info --man --web"),
     ("inject", "--aslr --buildid-all --convert-callchain --guest-data --guestmount --ignore-vmlinux --itrace --kallsyms --known-build-ids --mmap2-buildid-all --strip --unwind-style --vm-time-correlation --mmap2-buildids --build-ids --force --input --jit --vmlinux --output --sched-stat --verbose"),
     ("kallsyms", "--verbose"),
-    ("list", "--debug --deprecated --details --unit --desc --output --long-desc"),
     ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),
     ("report", "--addr2line --addr2line-style --latency --parallelism --tui --unwind-style"),
     ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),
-    ("stat", "--affinity --cputype --filter --hybrid-merge --iostat --metric-no-group --metric-no-merge --metric-no-threshold --per-cache --per-cluster --percore-show-thread --pmu-filter --record-tpebs --smi-cost --td-level --tpebs-mode --transaction"),
-    ("stat report", "--per-cache --per-cluster --per-core --per-die --per-node --per-socket --per-thread --no-aggr --input"),
 ];
 
 /// An option of perf's, of one of its commands: `stat record`, `-f, --force`.
@@ -69,7 +66,9 @@ fn perf_options() -> impl Iterator<Item = Theirs> {
 
 /// The command of pmc with this name, which may be one below another.
 fn find<'a>(parser: &'a Parser, command: &str) -> Option<&'a Parser> {
-    command.split(' ').try_fold(parser, |parser, word| parser.find_subcommand(word))
+    // `stat record` is `stat-record` to the parser.
+    let joined = parser.find_subcommand(command.replace(' ', "-"));
+    joined.or_else(|| command.split(' ').try_fold(parser, |parser, word| parser.find_subcommand(word)))
 }
 
 impl Theirs {

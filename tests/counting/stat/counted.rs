@@ -259,3 +259,45 @@ fn what_was_read_is_told_with_v() {
     assert_eq!(numbers.len(), 3, "value, enabled, running: {line}");
     assert_eq!(numbers[1], numbers[2], "a software event never shares a counter: {line}");
 }
+
+/// A filter belongs to the event before it; `dd` writes as often as it is told to.
+#[test]
+fn tracepoints_are_counted_where_their_filter_holds() {
+    if !kit::need_perf_events() || !kit::need_root() {
+        return;
+    }
+    let there = std::path::Path::new("/sys/kernel/tracing/events/syscalls/sys_enter_write").is_dir();
+    if !kit::need("syscall tracepoints", there, "tracefs has no syscalls:sys_enter_write") {
+        return;
+    }
+    let event = "syscalls:sys_enter_write";
+    let work = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=7", "status=none"];
+    let csv = super::pmc(
+        &[
+            &["-x,", "-e", event, "--filter", "count == 512", "-e", event, "--filter", "count == 513"],
+            &work[..],
+        ]
+        .concat(),
+    );
+    let counts: Vec<&str> = csv.lines().map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(counts, ["7", "0"], "{csv}");
+    for (filter, words) in [("nosuchfield == 1", "has no such field"), ("count ==", "does not understand")] {
+        kit::run(&["stat", "-e", event, "--filter", filter, "true"]).expect(1).says(&[filter, words]);
+    }
+    kit::run(&["stat", "-e", "page-faults", "--filter", "x", "true"]).expect(2).says(&["is no tracepoint"]);
+    kit::run(&["stat", "--filter", "x", "-e", event, "true"]).expect(2).says(&["stands before the event"]);
+}
+
+#[test]
+fn metrics_come_in_groups_and_their_events_alone() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    for options in [&["-M", "OS"][..], &["-M", "os,page_fault_rate", "--metric-no-group"]] {
+        let csv = super::pmc(&[options, &["-x,", "true"]].concat());
+        for metric in ["page_fault_rate", "context_switch_rate"] {
+            assert_eq!(csv.matches(metric).count(), 1, "{options:?}: {csv}");
+        }
+    }
+    kit::run(&["stat", "--topdown", "--td-level", "2", "true"]).expect(2).says(&["level 1 only"]);
+}

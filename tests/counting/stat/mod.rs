@@ -13,6 +13,7 @@ mod forms;
 mod openmetrics;
 mod places;
 mod probes;
+mod recorded;
 mod refusals;
 mod times;
 

@@ -241,3 +241,50 @@ fn a_cgroup_that_cannot_be_opened_is_named() {
     let ran = kit::run(&["stat", "-a", "-e", "cpu-clock", "-G", &format!("{}/x", group.name), "--", "true"]);
     ran.expect(1).says(&["opening cgroup", &group.name, "ENOENT", "try: ls"]);
 }
+
+/// The caches and clusters that sysfs tells of, in perf's words.
+#[test]
+fn caches_and_clusters_have_rows() {
+    if !may_count_cpus() {
+        return;
+    }
+    let number = |cpu: u32, file: &str| -> Option<u32> {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    };
+    let names = |option: &str| -> BTreeSet<String> {
+        let csv = pmc(&["-a", "-x,", option, "-e", "cpu-clock", "true"]);
+        csv.lines().map(|line| line.split(',').next().unwrap().to_owned()).collect()
+    };
+    if kit::need("caches", number(0, "cache/index0/level").is_some(), "sysfs tells of no caches") {
+        let all = names("--per-cache=L1");
+        let id = number(0, "cache/index0/id").unwrap_or(0);
+        let own = format!("-L1-ID{id}");
+        assert!(all.iter().any(|name| name.ends_with(&own)), "{all:?} lacks {own}");
+        let last = (0..9).filter_map(|index| number(0, &format!("cache/index{index}/level"))).max().unwrap();
+        let all = names("--per-cache");
+        assert!(all.iter().all(|name| name.contains(&format!("-L{last}-ID"))), "{all:?}");
+    }
+    if let Some(id) = number(0, "topology/cluster_id") {
+        let all = names("--per-cluster");
+        assert!(all.iter().any(|name| name.ends_with(&format!("-CLS{id}"))), "{all:?} lacks {id}");
+    }
+    kit::run(&["stat", "-a", "--per-cache=L9", "true"]).expect(2).says(&["no level of caches", "L1, L2"]);
+}
+
+/// The clock of the wall is read once and adds no CPU to those that a row sums.
+#[test]
+fn a_clock_is_no_cpu() {
+    if !may_count_cpus() {
+        return;
+    }
+    let csv = pmc(&["-a", "-x,", "--per-socket", "-e", "cpu-clock,duration_time", "true"]);
+    let cpus: u32 = csv
+        .lines()
+        .filter(|line| line.contains(",cpu-clock,"))
+        .map(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap())
+        .sum();
+    let all = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    let all = all.trim().parse::<pmc::host::CpuList>().unwrap().len();
+    assert_eq!(cpus as usize, all, "{csv}");
+}

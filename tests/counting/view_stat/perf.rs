@@ -51,6 +51,12 @@ fn place(word: &str, aggregation: Aggregation) -> PlaceLabel {
         Aggregation::Global => PlaceLabel::default(),
         Aggregation::Cpu => PlaceLabel { cpu: at(0), ..Default::default() },
         Aggregation::Core => PlaceLabel { socket: at(0), die: at(1), core: at(2), ..Default::default() },
+        Aggregation::Cluster => {
+            PlaceLabel { socket: at(0), die: at(1), cluster: at(2), ..Default::default() }
+        }
+        Aggregation::Cache(_) => {
+            PlaceLabel { socket: at(0), die: at(1), cache: at(2).zip(at(3)), ..Default::default() }
+        }
         Aggregation::Die => PlaceLabel { socket: at(0), die: at(1), ..Default::default() },
         Aggregation::Socket => PlaceLabel { socket: at(0), ..Default::default() },
         Aggregation::Node => PlaceLabel { node: at(0), ..Default::default() },

@@ -149,6 +149,12 @@ pub(crate) fn placed(aggregation: Aggregation, timestamp_ns: Option<u64>) -> Cou
         Aggregation::Core => {
             PlaceLabel { socket: Some(0), die: Some(0), core: Some(n), ..Default::default() }
         }
+        Aggregation::Cluster => {
+            PlaceLabel { socket: Some(0), die: Some(0), cluster: Some(n), ..Default::default() }
+        }
+        Aggregation::Cache(_) => {
+            PlaceLabel { socket: Some(0), die: Some(0), cache: Some((3, n)), ..Default::default() }
+        }
         Aggregation::Die => PlaceLabel { socket: Some(0), die: Some(n), ..Default::default() },
         Aggregation::Socket => PlaceLabel { socket: Some(n), ..Default::default() },
         Aggregation::Node => PlaceLabel { node: Some(n), ..Default::default() },

@@ -1,0 +1,288 @@
+//! The counts of a recording (`stat record`, pmc's or perf's): what was counted, on whom, round by round.
+//!
+//! Receives a [`Session`]; hands on [`Recorded`] and each [`Round`] with the totals of all counters until
+//! then. Tables are made of them as they are of live counters.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::abi::Attr;
+use crate::error::{Error, Result};
+use crate::host::CpuList;
+use crate::host::cpu::{Seat, Topology};
+use crate::perfdata::Features;
+use crate::profile::counts::Aggregation;
+use crate::record::{CpuMap, Record, StatRound, Update, kind};
+use crate::session::Session;
+use crate::units::Count;
+
+/// What a recording says of its counts.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// The events, in order.
+    pub events: Vec<CountedEvent>,
+    /// How they were added up when they were counted.
+    pub aggregation: Aggregation,
+    /// Counts that shared a counter were to be scaled.
+    pub scale: bool,
+    /// Ids and names of the threads counted; none where CPUs were.
+    pub threads: Vec<(u32, String)>,
+    /// The CPUs counted; none where threads were, wherever they ran.
+    pub cpus: Vec<u32>,
+    /// Where the CPUs sit, as far as the recording says so.
+    pub topology: Topology,
+}
+
+/// An event as its counts were recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedEvent {
+    /// Its name; untrusted text.
+    pub name: String,
+    /// What the kernel was asked for.
+    pub attr: Attr,
+    /// From the count to `unit`.
+    pub scale: f64,
+    /// Unit of the scaled value; untrusted text, empty for plain counts.
+    pub unit: String,
+    /// Events with the same number were counted over exactly the same time.
+    pub group: usize,
+    /// There is a count of it. What the kernel refused has none.
+    pub is_counted: bool,
+}
+
+/// One counter's total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Total {
+    /// Index of the event.
+    pub event: usize,
+    /// Whose, where threads were counted.
+    pub tid: Option<u32>,
+    /// On which CPU, where it was counted by CPU.
+    pub cpu: Option<u32>,
+    /// Since the start.
+    pub count: Count,
+}
+
+/// The end of an interval, or of everything.
+#[derive(Debug)]
+pub struct Round<'a> {
+    /// Everything (else an interval).
+    pub is_final: bool,
+    /// Nanoseconds since the start.
+    pub at_ns: u64,
+    /// The totals, by event, thread and CPU; from the second round on in the same order with what is new
+    /// between.
+    pub totals: &'a [Total],
+}
+
+/// Whether the recording holds counts, and no samples.
+pub fn holds_counts(session: &Session) -> bool {
+    let count = |kind| session.index.count(kind);
+    count(kind::SAMPLE) == 0 && count(kind::STAT) + count(kind::STAT_ROUND) + count(kind::STAT_CONFIG) > 0
+}
+
+impl Recorded {
+    /// Reads what stands before the counts.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or holds no counts.
+    pub fn load(session: &Session) -> Result<Self> {
+        let (reader, path) = (&session.reader, session.reader.path().display());
+        if !holds_counts(session) {
+            return Err(Error::new(format!("{path} has no counts"))
+                .why("it is no recording of stat record")
+                .try_this(format!("pmc report -i {path}")));
+        }
+        if session.index.count(kind::STAT_ROUND) == 0 {
+            return Err(Error::new(format!("{path} holds no count yet"))
+                .why("its recorder was ended before the first counts were read: at the end, or with -I")
+                .try_this("pmc stat record -I 1000, which reads them every second"));
+        }
+        let features = reader.features();
+        let mut recorded = Self { topology: topology(features), events: events(session), ..Self::default() };
+        let of_id = of_ids(session);
+        let mut terms = BTreeMap::new();
+        reader.scan(|raw| match raw.parse() {
+            Some(Record::StatConfig(words)) => terms.extend(words.rows().map(|[term, value]| (term, value))),
+            Some(Record::ThreadMap(map)) => {
+                let known = map.iter().filter_map(|(tid, comm)| {
+                    Some((u32::try_from(tid).ok()?, String::from_utf8_lossy(comm).into_owned()))
+                });
+                recorded.threads.extend(known);
+            }
+            Some(Record::CpuMap(map)) => recorded.cpus = numbers(&map),
+            Some(Record::EventUpdate(update)) => {
+                let Some(event) = of_id(update.id).and_then(|event| recorded.events.get_mut(event)) else {
+                    return;
+                };
+                match update.what {
+                    Update::Unit(unit) => event.unit = String::from_utf8_lossy(unit).into_owned(),
+                    Update::Scale(scale) if scale.is_finite() && scale > 0.0 => event.scale = scale,
+                    _ => {}
+                }
+            }
+            Some(Record::Stat(stat)) => {
+                if let Some(event) = of_id(stat.id).and_then(|event| recorded.events.get_mut(event)) {
+                    event.is_counted = true;
+                }
+            }
+            _ => {}
+        })?;
+        recorded.scale = terms.get(&SCALE) != Some(&0);
+        if let Some(mode) = terms.get(&AGGREGATION) {
+            recorded.aggregation = aggregation(*mode, terms.contains_key(&LEVEL), features);
+        }
+        Ok(recorded)
+    }
+
+    /// Goes through the rounds. One that was torn off in the middle is left out.
+    ///
+    /// # Errors
+    /// When the file cannot be read; what `visit` says.
+    pub fn rounds(&self, session: &Session, visit: &mut dyn FnMut(Round<'_>) -> Result<()>) -> Result<()> {
+        let of_id = of_ids(session);
+        let mut all: BTreeMap<(usize, u32, u32), Count> = BTreeMap::new();
+        let mut totals = Vec::new();
+        let mut result = Ok(());
+        session.reader.scan(|raw| match raw.parse() {
+            Some(Record::Stat(stat)) => {
+                let Some(event) = of_id(stat.id) else { return };
+                let count = Count { value: stat.value, enabled_ns: stat.enabled, running_ns: stat.running };
+                all.insert((event, stat.thread, stat.cpu.wrapping_add(1)), count);
+            }
+            Some(Record::StatRound(StatRound { is_final, time })) if result.is_ok() => {
+                totals.clear();
+                totals.extend(all.iter().map(|(&(event, thread, cpu), &count)| Total {
+                    event,
+                    tid: self.threads.get(thread as usize).map(|(tid, _)| *tid),
+                    cpu: cpu.checked_sub(1),
+                    count,
+                }));
+                result = visit(Round { is_final, at_ns: time, totals: &totals });
+            }
+            _ => {}
+        })?;
+        result
+    }
+}
+
+/// The events, before records have told more of them.
+fn events(session: &Session) -> Vec<CountedEvent> {
+    let (reader, features) = (&session.reader, session.reader.features());
+    let groups = features.groups.as_deref().unwrap_or_default();
+    let group = |index: usize| {
+        let inside =
+            |leader: usize, members: u32| (leader..leader.saturating_add(members as usize)).contains(&index);
+        let own = groups.iter().find(|group| inside(group.leader as usize, group.members));
+        own.map_or(index, |group| group.leader as usize)
+    };
+    let event = |(index, event): (usize, &crate::perfdata::RecordedEvent)| CountedEvent {
+        name: event.name(),
+        attr: event.attr.clone(),
+        scale: 1.0,
+        unit: String::new(),
+        group: group(index),
+        is_counted: false,
+    };
+    reader.events().iter().enumerate().map(event).collect()
+}
+
+/// From an id to the index of its event. A single event needs none.
+fn of_ids(session: &Session) -> impl Fn(u64) -> Option<usize> + use<> {
+    let events = session.reader.events();
+    let ids: FxHashMap<u64, usize> =
+        events.iter().enumerate().flat_map(|(index, e)| e.ids.iter().map(move |&id| (id, index))).collect();
+    let only = (events.len() == 1).then_some(0);
+    move |id| ids.get(&id).copied().or(only)
+}
+
+fn numbers(map: &CpuMap<'_>) -> Vec<u32> {
+    map.cpus().into_iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+}
+
+/// perf's numbers of the terms of `STAT_CONFIG`.
+const AGGREGATION: u64 = 0;
+const INTERVAL: u64 = 1;
+const SCALE: u64 = 2;
+const LEVEL: u64 = 3;
+
+/// What `STAT_CONFIG` says of counting in this way; the interval is in milliseconds, 0 where there is none.
+/// Ways to add up whose number depends on the perf (`MODES`) are left to whoever reads: all in one row.
+pub fn config(aggregation: Aggregation, interval_ms: u64, scale: bool) -> Vec<[u64; 2]> {
+    let steady = MODES.iter().take(CHANGING).position(|mode| *mode == Some(aggregation));
+    let global = MODES.iter().position(|mode| *mode == Some(Aggregation::Global));
+    let mode = steady.or(global).unwrap_or_default() as u64;
+    vec![[AGGREGATION, mode], [INTERVAL, interval_ms], [SCALE, scale.into()]]
+}
+
+/// From this number on, perfs have changed them.
+const CHANGING: usize = 4;
+
+/// perf's numbers of the ways to add up (`enum aggr_mode`), since Linux 6.9. `None`: nothing of its own here.
+const MODES: [Option<Aggregation>; 10] = [
+    Some(Aggregation::Cpu),
+    Some(Aggregation::Global),
+    Some(Aggregation::Socket),
+    Some(Aggregation::Die),
+    None, // cluster
+    None, // cache
+    Some(Aggregation::Core),
+    Some(Aggregation::Thread),
+    None, // unset
+    Some(Aggregation::Node),
+];
+
+/// The way to add up behind perf's number. perfs before 6.5 do not know caches, nor those before 6.9
+/// clusters: their later numbers are smaller. The former say nothing of a cache's level.
+fn aggregation(number: u64, knows_caches: bool, features: &Features) -> Aggregation {
+    let minor = features.version.as_deref().and_then(|version| {
+        let rest = version.strip_prefix("6.")?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    });
+    let lacks = match (knows_caches, minor) {
+        (false, _) => 2,
+        (true, Some(5..9)) => 1,
+        _ => 0,
+    };
+    let number = if number >= CHANGING as u64 { number.saturating_add(lacks) } else { number };
+    let mode = usize::try_from(number).ok().and_then(|number| MODES.get(number).copied());
+    mode.flatten().unwrap_or_default()
+}
+
+/// Where the CPUs sat.
+fn topology(features: &Features) -> Topology {
+    let Some(topology) = &features.cpu_topology else { return Topology::default() };
+    let count = topology.cpus.len();
+    let threads = lists(topology.thread_siblings.iter().map(|text| (0, text)), count);
+    let nodes = lists(features.numa_topology.iter().flatten().map(|node| (node.node, &node.cpus)), count);
+    // CPUs that were off line belong to no core.
+    let seats =
+        topology.cpus.iter().zip(0..).filter(|(_, cpu)| threads.is_empty() || threads.contains_key(cpu));
+    let seat = |(&(core, socket), cpu): (&(u32, u32), u32)| {
+        let seat = Seat {
+            node: nodes.get(&cpu).map(|(node, _)| *node),
+            socket,
+            die: topology.dies.get(cpu as usize).copied().unwrap_or(0),
+            cluster: None,
+            core,
+            thread: threads.get(&cpu).map_or(0, |(_, thread)| *thread),
+        };
+        (cpu, seat)
+    };
+    Topology::of(seats.map(seat).collect())
+}
+
+/// The list that each CPU stands in, by its number, and how many stand there before it. A CPU stands in one
+/// list, so that as many as there are CPUs are enough.
+fn lists<'t>(texts: impl Iterator<Item = (u32, &'t String)>, cpus: usize) -> BTreeMap<u32, (u32, u32)> {
+    let mut of = BTreeMap::new();
+    let mut left = cpus;
+    for (number, text) in texts {
+        let Ok(list) = text.parse::<CpuList>() else { continue };
+        let Some(rest) = left.checked_sub(list.len()) else { break };
+        left = rest;
+        of.extend(list.iter().zip(0..).map(|(cpu, before)| (cpu, (number, before))));
+    }
+    of
+}

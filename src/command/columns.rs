@@ -1,0 +1,90 @@
+//! What `-s` and `-F` mean to `report` and `top`: sort keys, columns, and the order of rows.
+//!
+//! Receives the words; hands on [`Rows`]. The usual sort keys are each command's own.
+
+use super::plan::sort_key;
+use crate::analysis::request::USUAL_KEYS;
+use crate::error::Result;
+use crate::profile::sampled::SortKey;
+use crate::profile::sampled::table::Rank;
+use crate::view::report::Column;
+
+/// What rows are made of.
+pub(super) struct Rows {
+    pub(super) keys: Vec<SortKey>,
+    /// `None`: the usual ones.
+    pub(super) columns: Option<Vec<Column>>,
+    /// Columns besides the usual ones.
+    pub(super) added: Vec<Column>,
+    /// What rows are ordered by before the usual order.
+    pub(super) ranks: Vec<Rank>,
+    /// The usual sort keys stand before these.
+    pub(super) are_usual: bool,
+}
+
+/// `-s` and `-F`. With `-F` alone rows are ordered by its columns, the first first; with both by `-s`, whose
+/// words become columns too, as they do where one of them is a number. `+` adds to the usual columns, and to
+/// the usual sort keys.
+pub(super) fn rows(sort: &[String], fields: &[String]) -> Result<Rows> {
+    let adds = |list: &[String]| list.iter().any(|name| name.trim().starts_with('+'));
+    let columns = |list: &[String]| list.iter().map(|name| column(name)).collect::<Result<Vec<_>>>();
+    let (adds_fields, adds_keys) = (adds(fields), adds(sort));
+    let (sort, fields) = (columns(sort)?, columns(fields)?);
+    let are_all = !adds_fields && !fields.is_empty();
+    let is_number = |column: &Column| !matches!(column, Column::Key(_));
+    let has_numbers = !adds_keys && sort.iter().any(is_number);
+    let mut keys: Vec<SortKey> = Vec::new();
+    for column in sort.iter().chain(&fields) {
+        if let Column::Key(key) = column
+            && !keys.contains(key)
+        {
+            keys.push(*key);
+        }
+    }
+    // Which the usual ones are hangs on what was recorded.
+    let are_usual = adds_keys || sort.is_empty() && !are_all;
+    if keys.is_empty() && !are_usual {
+        keys = USUAL_KEYS.to_vec();
+    }
+    let ranked = if sort.is_empty() && are_all { &fields } else { &sort };
+    let ranks = ranked.iter().filter(|_| are_all || has_numbers).map(|column| match column {
+        Column::Own | Column::Period => Rank::Own,
+        Column::Total => Rank::Total,
+        Column::OwnLatency => Rank::OwnLatency,
+        Column::TotalLatency => Rank::TotalLatency,
+        Column::Samples => Rank::Samples,
+        Column::Key(key) => Rank::Key(*key),
+    });
+    let ranks = ranks.collect();
+    let (columns, added) = match (are_all, has_numbers) {
+        (true, _) => (Some([fields, sort].concat()), Vec::new()),
+        (_, true) => (Some(sort), fields),
+        _ if adds_keys => (None, [fields, sort.into_iter().filter(is_number).collect()].concat()),
+        _ => (None, fields),
+    };
+    Ok(Rows { keys, columns: columns.map(once), added: once(added), ranks, are_usual })
+}
+
+/// Each column where it first stands.
+fn once(mut columns: Vec<Column>) -> Vec<Column> {
+    let mut seen = Vec::new();
+    columns.retain(|column| {
+        let is_new = !seen.contains(column);
+        seen.push(*column);
+        is_new
+    });
+    columns
+}
+
+/// A word of `-s` or `-F`.
+fn column(name: &str) -> Result<Column> {
+    Ok(match name.trim().trim_start_matches('+') {
+        "overhead" => Column::Own,
+        "overhead_children" => Column::Total,
+        "latency" => Column::OwnLatency,
+        "latency_children" => Column::TotalLatency,
+        "sample" => Column::Samples,
+        "period" => Column::Period,
+        name => Column::Key(sort_key(name)?),
+    })
+}

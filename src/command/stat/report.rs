@@ -1,0 +1,170 @@
+//! `pmc stat report`: the counts of a recording in the tables of `pmc stat`.
+//!
+//! Receives a plan; wires [`analysis::counts`](crate::analysis::counts) to the same tables and the same
+//! printer that live counters feed.
+
+use std::borrow::Cow;
+
+use super::collect::{Column, Machine, Shown, Span, since};
+use super::events;
+use super::plan::ReportPlan;
+use super::print::Printer;
+use crate::abi::attr::{Flag, kind};
+use crate::abi::generic;
+use crate::analysis::counts::{CountedEvent, Recorded, Total};
+use crate::analysis::quality;
+use crate::counter::counter_set::Reading;
+use crate::counter::target::TargetSlot;
+use crate::error::{Error, Exit, Result};
+use crate::event::{EventSpec, Source, Tool};
+use crate::host::Host;
+use crate::host::process::Thread;
+use crate::perfdata::Reader;
+use crate::profile::counts::{Aggregation, Counts, Reason};
+use crate::session::Session;
+use crate::view::stat::Subject;
+
+/// Runs it.
+///
+/// # Errors
+/// When there are no counts in the recording, or not those that were asked for.
+pub(in crate::command) fn run(plan: &ReportPlan) -> Result<Exit> {
+    let session = Session::open(Reader::open(&plan.input)?)?;
+    let recorded = Recorded::load(&session)?;
+    quality::warn(&session);
+    let aggregation = plan.aggregation.unwrap_or(recorded.aggregation);
+    can_show(aggregation, &recorded)?;
+    let definitions: Vec<_> = events::definitions(&plan.metrics)?.into_iter().map(|(own, _)| own).collect();
+    let host = Host::live();
+    let machine = Machine::recorded(&host, recorded.topology.clone(), recorded.cpus.first().copied());
+    let columns = columns(&recorded.events);
+    let scale = recorded.scale && plan.output.scale;
+    let shown = Shown::new(&columns, aggregation, plan.no_merge, scale);
+    let thread = |(tid, comm): &(u32, String)| Thread { tid: *tid, pid: *tid, comm: comm.clone() };
+    let threads: Vec<Thread> = recorded.threads.iter().map(thread).collect();
+    let refused = refused(&recorded);
+    let table = |readings: &[Reading], timestamp_ns, elapsed_ns| {
+        let span =
+            Span { threads: &threads, timestamp_ns, elapsed_ns, cpu_time: None, yielded: false, off: false };
+        let mut counts = shown.counts(readings, &span, &machine);
+        super::derive(&mut counts, &definitions, plan.metrics.topdown);
+        counts
+    };
+    let mut printer = Printer::new(plan.output.clone(), subject(&session, &recorded))?;
+    let mut last: (Vec<Reading>, u64) = (refused.clone(), 0);
+    let mut whole: Option<Counts> = None;
+    recorded.rounds(&session, &mut |round| {
+        let mut readings: Vec<Reading> = round.totals.iter().map(reading).collect();
+        readings.extend_from_slice(&refused);
+        whole = Some(table(&readings, None, round.at_ns));
+        if !round.is_final {
+            let since = since(&readings, &last.0);
+            printer.interval(&table(&since, Some(round.at_ns), round.at_ns.saturating_sub(last.1)))?;
+        }
+        last = (readings, round.at_ns);
+        Ok(())
+    })?;
+    if let Some(whole) = whole {
+        printer.whole(&whole)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Refuses what the recording cannot tell apart.
+fn can_show(aggregation: Aggregation, recorded: &Recorded) -> Result<()> {
+    let by_cpu = !matches!(aggregation, Aggregation::Global | Aggregation::Thread);
+    let by_seat = by_cpu && aggregation != Aggregation::Cpu;
+    if by_cpu && recorded.cpus.is_empty() {
+        return Err(Error::new("the counts were not recorded CPU by CPU")
+            .why("a command or processes were counted, wherever they ran")
+            .try_this("pmc stat record -a, or -C CPUS"));
+    }
+    if by_seat && recorded.topology.cpus().is_empty() {
+        return Err(Error::new("the recording does not say where its CPUs sit")
+            .why("it was ended early, or went through a pipe, which with perf leaves that out")
+            .try_this("-A, which shows each CPU by itself"));
+    }
+    if matches!(aggregation, Aggregation::Cluster | Aggregation::Cache(_)) {
+        return Err(Error::new("the recording does not say which CPUs share a cache or a cluster")
+            .try_this("--per-die or --per-core; or pmc stat --per-cache, while it is counted"));
+    }
+    if aggregation == Aggregation::Thread && recorded.threads.is_empty() {
+        return Err(Error::new("the counts were not recorded thread by thread")
+            .why("whole CPUs were counted")
+            .try_this("pmc stat record -p PID, or -t TID"));
+    }
+    Ok(())
+}
+
+/// The events as the tables take them.
+fn columns(events: &[CountedEvent]) -> Vec<Column<'static>> {
+    let column = |(index, event): (usize, &CountedEvent)| {
+        let attr = &event.attr;
+        let sees_kernel = !attr.get(Flag::ExcludeKernel);
+        let is_measured =
+            attr.kind() == TOOL_PMU || (attr.kind(), attr.config()) == (kind::SOFTWARE, generic::DUMMY);
+        let tool = Tool::named(&event.name).filter(|_| is_measured);
+        let source = tool.map_or_else(|| Source::Kernel(attr.clone()), Source::Tool);
+        // The instances of a PMU have one name, the first of which all are shown under.
+        let same = |other: &&CountedEvent| other.name == event.name && other.attr.kind() != attr.kind();
+        let first = events.iter().position(|other| other.name == event.name).unwrap_or(index);
+        let spec = EventSpec {
+            scale: event.scale,
+            unit: event.unit.clone(),
+            merge: events.iter().find(same).map(|_| first as u32),
+            ..EventSpec::new(event.name.clone(), source)
+        };
+        Column {
+            spec: Cow::Owned(spec),
+            group: event.group,
+            cgroup: None,
+            refused: (!event.is_counted && tool.is_none()).then(|| {
+                Reason::new(
+                    "the recording holds no count of it: the kernel there would not have it",
+                    "pmc stat -e EVENT on that machine, which says why",
+                )
+            }),
+            user_only: false,
+            sees_kernel,
+        }
+    };
+    events.iter().enumerate().map(column).collect()
+}
+
+/// What newer perfs ask their own tool events of.
+const TOOL_PMU: u32 = 0xffff_fffe;
+
+/// What the recorder was to measure itself. Newer perfs keep no value of it.
+fn tool(event: &CountedEvent) -> Option<Tool> {
+    let attr = &event.attr;
+    let is_measured =
+        attr.kind() == TOOL_PMU || (attr.kind(), attr.config()) == (kind::SOFTWARE, generic::DUMMY);
+    Tool::named(&event.name).filter(|_| is_measured)
+}
+
+/// Where events should have counted that were refused: on all threads and CPUs.
+fn refused(recorded: &Recorded) -> Vec<Reading> {
+    let all =
+        |some: Vec<u32>| if some.is_empty() { vec![None] } else { some.into_iter().map(Some).collect() };
+    let tids = all(recorded.threads.iter().map(|(tid, _)| *tid).collect());
+    let cpus = all(recorded.cpus.clone());
+    let is_refused = |event: &CountedEvent| !event.is_counted && tool(event).is_none();
+    let refused = recorded.events.iter().enumerate().filter(|(_, event)| is_refused(event));
+    let slots = || tids.iter().flat_map(|&tid| cpus.iter().map(move |&cpu| TargetSlot { tid, cpu }));
+    refused.flat_map(|(event, _)| slots().map(move |slot| Reading { event, slot, count: None })).collect()
+}
+
+fn reading(total: &Total) -> Reading {
+    let Total { event, tid, cpu, count } = *total;
+    Reading { event, slot: TargetSlot { tid, cpu }, count: Some(count) }
+}
+
+/// What was counted: all of the machine, or what the recorder was told on its command line.
+fn subject(session: &Session, recorded: &Recorded) -> Subject {
+    let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
+    match &session.reader.features().cmdline {
+        _ if recorded.threads.is_empty() => Subject::SystemWide,
+        Some(words) => Subject::Command(words.clone()),
+        None => Subject::Threads(tids()),
+    }
+}

@@ -1,0 +1,194 @@
+//! Counts in a file, as `perf stat record` keeps them.
+//!
+//! Receives the opened counters and, round by round, their totals; makes a recording that `pmc stat report`,
+//! `perf stat report` and both `script`s read. What was measured is
+//! [`counting`](crate::recording::counting)'s, the bytes are `perfdata`'s.
+//!
+//! ```text
+//! EVENT_UPDATE … THREAD_MAP CPU_MAP STAT_CONFIG │ STAT STAT … STAT_ROUND │ STAT STAT … STAT_ROUND │ …
+//! unit, scale, name, CPUs; whom; how            │ one a counter: totals  │
+//! ```
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::features;
+use crate::abi::attr::kind;
+use crate::abi::{Attr, generic, sample_type};
+use crate::counter::counter_set::{CounterSet, Reading};
+use crate::counter::target::TargetSlot;
+use crate::error::{Error, Result};
+use crate::event::EventSpec;
+use crate::host::Host;
+use crate::host::process::Thread;
+use crate::perfdata::feature::Raw;
+use crate::perfdata::{Features, Options, RecordedEvent, Writer};
+use crate::record::encode::{Encoder, EventNews, MOST_THREADS};
+use crate::record::{Stat, StatRound};
+use crate::units::Count;
+
+/// What a table makes of an event, which readers must know.
+pub(crate) struct Described {
+    /// Its name.
+    pub(crate) name: String,
+    /// From its count to its unit.
+    pub(crate) scale: f64,
+    /// Empty for plain counts.
+    pub(crate) unit: String,
+}
+
+/// A recording of counts being written.
+pub(crate) struct CountsFile {
+    writer: Writer,
+    features: Features,
+    records: Encoder,
+    /// The number by which records name each thread; none where CPUs are counted.
+    threads: FxHashMap<u32, u32>,
+    /// Where what belongs to no CPU is said to count: on the first of those counted.
+    first_cpu: Option<u32>,
+}
+
+impl CountsFile {
+    /// Begins the file. `shown` has one for each event of the set; `threads` are those counted, none where
+    /// CPUs are; `config` is what `STAT_CONFIG` says.
+    ///
+    /// # Errors
+    /// When the file cannot be made or written, and when there are more threads than it has room for.
+    pub(crate) fn create(
+        path: &Path,
+        host: &Host,
+        set: &CounterSet,
+        shown: &[Described],
+        threads: &[Thread],
+        cpus: &[u32],
+        config: &[[u64; 2]],
+    ) -> Result<Self> {
+        if threads.len() > MOST_THREADS {
+            let count = threads.len();
+            return Err(Error::new(format!("recording the counts of {count} threads"))
+                .why(format!("a recording of counts has room for {MOST_THREADS}"))
+                .try_this("-a, which counts by CPU, or fewer processes"));
+        }
+        let events: Vec<RecordedEvent> = shown
+            .iter()
+            .zip(set.attrs())
+            .enumerate()
+            .map(|(index, (shown, attr))| RecordedEvent {
+                attr: written(attr),
+                ids: vec![id(index)],
+                name: Some(shown.name.clone()),
+            })
+            .collect();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (event, group) in set.group_of_events().into_iter().enumerate() {
+            groups.resize_with(groups.len().max(group + 1), Vec::new);
+            groups[group].push(event);
+        }
+        let features =
+            Features { stat: Some(Raw::default()), ..features::of_machine(host, &events, &groups) };
+        let writer = Writer::create(path, &events, &features, Options::default())?;
+        let mut file = Self {
+            writer,
+            features,
+            records: Encoder::new(0),
+            threads: threads.iter().map(|thread| thread.tid).zip(0..).collect(),
+            first_cpu: cpus.first().copied(),
+        };
+        for (index, (shown, spec)) in shown.iter().zip(set.specs()).enumerate() {
+            file.tell_of(id(index), shown, spec);
+        }
+        let everybody = [(-1, "")];
+        if threads.is_empty() {
+            file.records.thread_map(everybody.into_iter());
+        } else {
+            file.records.thread_map(threads.iter().map(|t| (i64::from(t.tid), t.comm.as_str())));
+        }
+        file.records.cpu_map(cpus);
+        file.records.stat_config(config);
+        file.write()?;
+        Ok(file)
+    }
+
+    fn tell_of(&mut self, id: u64, shown: &Described, spec: &EventSpec) {
+        let records = &mut self.records;
+        records.event_update(id, &EventNews::Name(&shown.name));
+        if !shown.unit.is_empty() {
+            records.event_update(id, &EventNews::Unit(&shown.unit));
+        }
+        if shown.scale != 1.0 {
+            records.event_update(id, &EventNews::Scale(shown.scale));
+        }
+        let cpus = match spec.attr() {
+            Some(_) => spec.cpus.as_ref().or(spec.core_cpus.as_ref()).map(|cpus| cpus.iter().collect()),
+            None => self.first_cpu.map(|cpu| vec![cpu]),
+        };
+        if let Some(cpus) = cpus {
+            records.event_update(id, &EventNews::Cpus(&cpus));
+        }
+    }
+
+    /// Writes a round: the totals of all counters `at_ns` after the start, and those that pmc itself
+    /// measures, by their event. What was refused has no record.
+    ///
+    /// # Errors
+    /// When it cannot be written; what was written before is readable.
+    pub(crate) fn round(
+        &mut self,
+        readings: &[Reading],
+        measured: impl Iterator<Item = (usize, u64)>,
+        at_ns: u64,
+        is_final: bool,
+    ) -> Result<()> {
+        for Reading { event, slot, count } in readings {
+            let Some(count) = count else { continue };
+            self.count(*event, *slot, *count);
+        }
+        for (event, value) in measured {
+            let count = Count { value, enabled_ns: value.max(1), running_ns: value.max(1) };
+            self.count(event, TargetSlot { tid: None, cpu: self.first_cpu }, count);
+        }
+        self.records.stat_round(StatRound { is_final, time: at_ns });
+        self.write()
+    }
+
+    fn count(&mut self, event: usize, slot: TargetSlot, count: Count) {
+        let thread = slot.tid.and_then(|tid| self.threads.get(&tid));
+        self.records.stat(&Stat {
+            id: id(event),
+            cpu: slot.cpu.unwrap_or(u32::MAX),
+            thread: thread.copied().unwrap_or(0),
+            value: count.value,
+            enabled: count.enabled_ns,
+            running: count.running_ns,
+        });
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.writer.append(&[self.records.bytes()])?;
+        self.records.clear();
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// When its sections cannot be written.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.writer.finish(&self.features)?;
+        Ok(())
+    }
+}
+
+/// The id by which records name an event; 0 would name none.
+fn id(event: usize) -> u64 {
+    event as u64 + 1
+}
+
+/// What stands in the file for what the kernel was asked: records name their event by its id. For what needs
+/// no counter it is an event that counts nothing.
+fn written(attr: Option<&Attr>) -> Attr {
+    let mut attr = attr.cloned().unwrap_or_else(|| Attr::new(kind::SOFTWARE, generic::DUMMY));
+    attr.set_sample_type(sample_type::IDENTIFIER);
+    attr
+}

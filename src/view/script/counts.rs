@@ -1,0 +1,61 @@
+//! The counts of a recording, one line a counter and round, as perf script prints them.
+//!
+//! ```text
+//! CPU   THREAD             VAL             ENA             RUN            TIME EVENT
+//!   0       -1       110125835       110127542       110127542       100155289 cpu-clock
+//! ```
+
+use std::io::{self, Write};
+
+use super::json::VERSION;
+use crate::text::{clean, clean_json};
+use crate::units::Count;
+
+/// A counter's total at the end of a round.
+#[derive(Debug, Clone, Copy)]
+pub struct CountLine<'a> {
+    /// On which CPU, where it was counted by CPU.
+    pub cpu: Option<u32>,
+    /// Whose, where threads were counted.
+    pub tid: Option<u32>,
+    /// Since the start.
+    pub count: Count,
+    /// Nanoseconds from the start to the end of the round.
+    pub at_ns: u64,
+    /// The event; untrusted text.
+    pub event: &'a str,
+}
+
+/// The line above all others.
+///
+/// # Errors
+/// Those of `out`.
+pub fn titles(out: &mut dyn Write) -> io::Result<()> {
+    let [cpu, thread] = ["CPU", "THREAD"];
+    writeln!(out, "{cpu:>3} {thread:>8} {:>15} {:>15} {:>15} {:>15} EVENT", "VAL", "ENA", "RUN", "TIME")
+}
+
+/// A line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn line(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
+    let CountLine { count, at_ns, event, .. } = line;
+    let [cpu, tid] = [line.cpu, line.tid].map(|number| number.map_or(-1, i64::from));
+    let Count { value, enabled_ns, running_ns } = count;
+    let event = clean(event);
+    writeln!(out, "{cpu:>3} {tid:>8} {value:>15} {enabled_ns:>15} {running_ns:>15} {at_ns:>15} {event}")
+}
+
+/// The same as a JSON object on a line of its own.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(out: &mut dyn Write, line: &CountLine<'_>) -> io::Result<()> {
+    let CountLine { cpu, tid, count, at_ns, event } = line;
+    let object = serde_json::json!({
+        "version": VERSION, "record": "STAT", "cpu": cpu, "tid": tid, "value": count.value,
+        "enabled_ns": count.enabled_ns, "running_ns": count.running_ns, "time": at_ns, "event": event,
+    });
+    writeln!(out, "{}", clean_json(&object.to_string()))
+}

@@ -1,0 +1,265 @@
+//! `stat record` and `stat report`: what pmc writes, both perfs read; what both perfs write, pmc reads; and all say the same.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{BUSY, Value, kit, pmc};
+use crate::kit::oracle;
+
+/// The fields of a CSV that say what was counted: time, place and CPUs if there are any, value, unit, event.
+fn counted(csv: &str) -> Vec<String> {
+    let lines = csv.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
+    let fields = lines.filter(|fields| fields.len() > 5).map(|fields| fields[..fields.len() - 4].join(","));
+    fields.collect()
+}
+
+/// What `perf stat -x, report` says of a file.
+fn reported_by(perf: &Path, file: &str, options: &[&str]) -> Vec<String> {
+    let args = [&["stat", "-x,", "report", "-i", file], options].concat();
+    counted(&String::from_utf8_lossy(&oracle::ask(perf, &args).stderr))
+}
+
+fn folder() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("perf.data").to_str().unwrap().to_owned();
+    (dir, file)
+}
+
+/// Records with pmc; what it printed meanwhile, as [`counted`] takes it.
+#[track_caller]
+fn record(file: &str, args: &[&str]) -> Vec<String> {
+    counted(&pmc(&[&["record", "-x,", "-o", file], args].concat()))
+}
+
+const EVENTS: &str = "task-clock,page-faults,{context-switches,cpu-migrations}";
+
+#[test]
+fn a_recording_says_what_was_printed_and_both_perfs_read_it() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
+        return;
+    }
+    let (_dir, file) = folder();
+    for options in [
+        &["-e", EVENTS, "sh", "-c", BUSY][..],
+        &["-e", "page-faults,duration_time", "true"],
+        &["-e", EVENTS, "-I", "50", "sleep", "0.12"],
+        &["-a", "-e", "cpu-clock,page-faults", "true"],
+        &["-a", "-A", "-e", "page-faults,duration_time", "true"],
+        &["-a", "-A", "-I", "50", "-e", "page-faults,duration_time", "sleep", "0.12"],
+        &["-a", "--per-socket", "-e", "page-faults", "true"],
+        &["-a", "--per-die", "-e", "page-faults", "-I", "50", "sleep", "0.12"],
+        &["-C", "0", "-A", "-e", "page-faults", "true"],
+        // One event needs no id; this one has a name of its own.
+        &["-e", "page-faults,name=faults", "true"],
+    ] {
+        let printed = record(&file, options);
+        assert!(!printed.is_empty(), "{options:?}");
+        assert_eq!(counted(&pmc(&["report", "-x,", "-i", &file])), printed, "{options:?}");
+        for (number, perf) in oracle::perfs().iter().enumerate() {
+            let mut theirs = reported_by(perf, &file, &[]);
+            let mut ours = printed.clone();
+            if number > 0 && options.contains(&"-I") {
+                // perf 7.2 adds up what intervals showed, whoever wrote the file.
+                let first = printed[0].split(',').next().unwrap();
+                theirs.retain(|line| line.starts_with(first));
+                ours.retain(|line| line.starts_with(first));
+            }
+            // It also has a row for each CPU that an event does not count on.
+            theirs.retain(|line| !line.contains("<not counted>") || ours.contains(line));
+            assert_eq!(theirs, ours, "{options:?}, {perf:?}");
+        }
+    }
+}
+
+#[test]
+fn places_are_chosen_when_it_is_reported() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
+        return;
+    }
+    let (_dir, file) = folder();
+    record(&file, &["-a", "--per-core", "-e", "page-faults,cpu-clock", "true"]);
+    for option in ["-A", "--per-core", "--per-die", "--per-socket", "--per-node"] {
+        let ours = counted(&pmc(&["report", "-x,", option, "-i", &file]));
+        assert!(!ours.is_empty());
+        for perf in oracle::perfs() {
+            let mut perfs = reported_by(&perf, &file, &[option]);
+            let mut ours = ours.clone();
+            // Newer perfs pad numbers of CPUs and have other orders.
+            perfs.sort();
+            ours.sort();
+            assert_eq!(ours, perfs, "{option}, {perf:?}");
+        }
+    }
+    let ran = kit::run(&["stat", "report", "--per-thread", "-i", &file]).expect(1);
+    ran.says(&["not recorded thread by thread", "stat record -p"]);
+}
+
+#[test]
+fn threads_keep_their_names() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let (_dir, file) = folder();
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    kit::wait_until_idle(sleeper.id());
+    pmc(&["record", "--per-thread", "-p", &pid, "-e", "duration_time,page-faults", "-o", &file, "true"]);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let name = format!("sleep-{pid}");
+    let report = pmc(&["report", "-x,", "--per-thread", "-i", &file]);
+    assert!(report.lines().all(|line| line.starts_with(&format!("{name},"))), "{report}");
+    let ran = kit::run(&["stat", "report", "-A", "-i", &file]).expect(1);
+    ran.says(&["not recorded CPU by CPU", "-a, or -C CPUS"]);
+}
+
+#[test]
+fn what_both_perfs_record_is_read() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
+        return;
+    }
+    let (_dir, file) = folder();
+    for perf in oracle::perfs() {
+        for options in [
+            &["-e", EVENTS, "true"][..],
+            &["-a", "-e", "page-faults", "true"],
+            &["-a", "-A", "-e", "page-faults,cpu-clock", "-I", "50", "sleep", "0.12"],
+            &["-a", "--per-core", "-e", "page-faults", "true"],
+            &["-a", "--per-node", "-e", "page-faults", "true"],
+            &["-a", "-e", "cycles,page-faults", "true"],
+        ] {
+            let args = [&["stat", "-x,", "record", "-o", &file], options].concat();
+            let mut printed = counted(&String::from_utf8_lossy(&oracle::ask(&perf, &args).stderr));
+            let mut ours = counted(&pmc(&["report", "-x,", "-i", &file]));
+            printed.sort();
+            ours.sort();
+            assert!(!ours.is_empty());
+            assert_eq!(ours, printed, "{options:?}, {perf:?}");
+        }
+    }
+}
+
+/// Standard output of a shell's line with `$pmc`, `$perf` and `$newest` in it.
+#[track_caller]
+fn shell(line: &str) -> String {
+    let perfs = oracle::perfs();
+    let newest = perfs.last().unwrap();
+    let output = oracle::ask_anew(|_| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).env("pmc", kit::binary()).env("perf", "perf").env("newest", newest);
+        shell
+    });
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn recordings_go_through_pipes_in_all_directions() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
+        return;
+    }
+    // What the command prints is kept out of the recording.
+    let record = "stat record -o - -a -A -e page-faults,cpu-clock echo hello 2>/dev/null";
+    for (writer, readers) in
+        [("pmc", &["pmc", "perf", "newest"][..]), ("perf", &["pmc"]), ("newest", &["pmc"])]
+    {
+        for reader in readers {
+            let record =
+                if writer == "pmc" { record.to_owned() } else { record.replace("echo hello", "true") };
+            let text = shell(&format!("\"${writer}\" {record} | \"${reader}\" stat report -i - 2>&1"));
+            let rows = ["CPU0", "page-faults", "msec cpu-clock", "seconds time elapsed"];
+            assert!(rows.iter().all(|row| text.contains(row)), "{writer} | {reader}: {text}");
+        }
+    }
+}
+
+#[test]
+fn script_prints_perf_s_lines_and_report_says_what_to_use() {
+    if !kit::need_perf_events() || !kit::need_root() || !kit::need_program("perf") {
+        return;
+    }
+    let (_dir, file) = folder();
+    record(&file, &["-a", "-I", "50", "-e", "page-faults,cpu-clock", "sleep", "0.12"]);
+    let ours = kit::run(&["script", "-i", &file]).expect(0).stdout;
+    assert!(ours.starts_with("CPU   THREAD             VAL"), "{ours}");
+    assert_eq!(ours, oracle::says("perf", &["script", "-i", &file]));
+    let json = kit::run(&["script", "-j", "-i", &file]).expect(0).stdout;
+    assert_eq!(json.lines().count() + 1, ours.lines().count());
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["record"], &first["event"]), (&"STAT".into(), &"page-faults".into()));
+    kit::run(&["report", "-i", &file]).expect(1).says(&["has no samples", "pmc stat report -i"]);
+}
+
+#[test]
+fn a_report_has_all_forms_of_a_run() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let (dir, file) = folder();
+    let options = ["record", "-e", "task-clock,page-faults", "-I", "20", "-o", &file, "sleep", "0.05"];
+    let printed = pmc(&options);
+    // Where it is printed, and how, changes nothing in the counts.
+    assert_eq!(pmc(&["report", "-i", &file]), printed);
+    let text = pmc(&["report", "--summary", "-M", "page_fault_rate", &file]);
+    assert!(text.contains("Performance counter stats") && text.contains("page_fault_rate"), "{text}");
+    let out = dir.path().join("counts.json");
+    pmc(&["report", "--json=2", "-o", out.to_str().unwrap(), &file]);
+    let document = super::Document::read(&out);
+    let intervals = document.0["intervals"].as_array().unwrap();
+    let sum: f64 = intervals.iter().filter_map(|it| it["rows"][0]["values"][1]["value"].as_f64()).sum();
+    assert_eq!(sum, document.number("page-faults"));
+    assert!(pmc(&["report", "--openmetrics", &file]).contains("# EOF"));
+}
+
+/// Options may stand before the word, as perf has it; behind `--` it is a program's name.
+#[test]
+fn the_second_word_may_follow_options() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let (_dir, file) = folder();
+    let before = pmc(&["-e", "page-faults", "-x;", "record", "-o", &file, "true"]);
+    assert!(before.contains(";page-faults;"), "{before}");
+    assert!(pmc(&["-x;", "report", "-i", &file]).contains(";page-faults;"));
+    let ran = kit::run(&["stat", "-e", "page-faults", "--", "record", "-o", "/nonexistent/x"]).expect(127);
+    ran.says(&["running `record`"]);
+    kit::run(&["stat", "record", "-r", "3", "true"]).expect(2).says(&["-r makes several runs"]);
+    kit::run(&["stat", "record", "-a", "-G", "/", "true"]).expect(2).says(&["no place for the cgroups"]);
+}
+
+#[test]
+fn what_is_missing_or_torn_is_said() {
+    if !kit::need_perf_events() {
+        return;
+    }
+    let (dir, file) = folder();
+    record(&file, &["-e", "page-faults,cpu-clock", "-I", "20", "sleep", "0.05"]);
+    let whole = std::fs::read(&file).unwrap();
+    let say = |bytes: &[u8]| {
+        let torn = dir.path().join("torn");
+        std::fs::write(&torn, bytes).unwrap();
+        kit::run(&["stat", "report", "-i", torn.to_str().unwrap()])
+    };
+    // However much of it is there: a table or words, and no fall.
+    for cut in (0..whole.len()).step_by(37) {
+        let ran = say(&whole[..cut]);
+        assert!(matches!(ran.status, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{cut}: {ran:?}");
+    }
+    for at in (104..whole.len()).step_by(61) {
+        let mut broken = whole.clone();
+        broken[at] ^= 0xff;
+        let ran = say(&broken);
+        assert!(matches!(ran.status, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{at}: {ran:?}");
+    }
+    let file = format!("{file}.killed");
+    let mut child = kit::pmc()
+        .args(["stat", "record", "-e", "task-clock", "-o", &file, "sleep", "1000"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    kit::wait_for("the file to begin", || PathBuf::from(&file).metadata().is_ok_and(|file| file.len() > 500));
+    let sleeper = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let _ = Command::new("kill").args(sleeper.split_whitespace()).status();
+    kit::run(&["stat", "report", "-i", &file]).expect(1).says(&["holds no count yet", "-I 1000"]);
+}
