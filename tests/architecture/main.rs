@@ -178,7 +178,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
 const HANDED_OUT: &[(&str, &str)] = &[("sys", "libc")];
 /// What several commands have in common, below `command`.
 const SHARED_BY_COMMANDS: &[&str] =
-    &["recording_screen", "plan", "progress", "reasons", "sampling_options", "screen"];
+    &["columns", "recording_screen", "plan", "progress", "reasons", "sampling_options", "screen"];
 /// Commands that are still handed what was typed, and make no plan of it.
 const WITHOUT_PLAN: &[&str] =
     &["command/info.rs", "command/list.rs", "command/perfalloc.rs", "command/reserve.rs"];
