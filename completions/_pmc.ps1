@@ -11,7 +11,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
     $devices = '/sys/bus/event_source/devices'
     $head = ''
     $found = switch -CaseSensitive ("$($words[1]):$option") {
-        { $_ -cin @('stat:-e', 'stat:--event', 'stat-record:-e', 'stat-record:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event', 'export:-e', 'export:--event', 'flamegraph:-e', 'flamegraph:--event') } {
+        { $_ -cin @('profile:-e', 'profile:--event', 'stat:-e', 'stat:--event', 'stat-record:-e', 'stat-record:--event', 'record:-e', 'record:--event', 'top:-e', 'top:--event', 'export:-e', 'export:--event', 'flamegraph:-e', 'flamegraph:--event') } {
             # A pmu/terms/ that is closed is behind us.
             $list = $wordToComplete
             if ($list -match '^(?:[^/]*/[^/]*/)+') { $head = $Matches[0]; $list = $list.Substring($head.Length) }
@@ -26,7 +26,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
                 & $words[0] list --names 2>$null
             }
         }
-        { $_ -cin @('stat:-p', 'stat:--pid', 'stat-record:-p', 'stat-record:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid', 'export:--pid', 'flamegraph:--pid') } {
+        { $_ -cin @('profile:-p', 'profile:--pid', 'stat:-p', 'stat:--pid', 'stat-record:-p', 'stat-record:--pid', 'record:-p', 'record:--pid', 'report:--pid', 'top:-p', 'top:--pid', 'annotate:--pid', 'diff:--pid', 'script:--pid', 'export:--pid', 'flamegraph:--pid') } {
             $head = $wordToComplete -replace '[^,]*$'
             Get-ChildItem /proc -Name | Where-Object { $_ -match '^\d+$' }
         }
@@ -62,6 +62,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command, or what runs, and show where the time went')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('stat-record', 'stat-record', [CompletionResultType]::ParameterValue, 'Count events into a file (`pmc stat record`)')
             [CompletionResult]::new('stat-report', 'stat-report', [CompletionResultType]::ParameterValue, 'Show the counts of such a file (`pmc stat report`)')
@@ -75,6 +76,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked')
+            [CompletionResult]::new('data', 'data', [CompletionResultType]::ParameterValue, 'Turn a recording into another format')
             [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
             [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack up the files that a recording''s names come from')
             [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show where symbols of the running kernel lie')
@@ -86,14 +89,36 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
+        'pmc;profile' {
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Profile these running processes, by number or name')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Profile these running processes, by number or name')
+            [CompletionResult]::new('--duration', '--duration', [CompletionResultType]::ParameterName, 'End after this time: milliseconds, or with a unit (10s, 2m)')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'End after this time: milliseconds, or with a unit (10s, 2m)')
+            [CompletionResult]::new('-F', '-F ', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
+            [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Event to sample; the default is cycles, or time where there are none')
+            [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Event to sample; the default is cycles, or time where there are none')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Where call chains come from: auto, fp, dwarf or lbr')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
+            [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
+            [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
+            [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')
+            [CompletionResult]::new('--no-runtime-env', '--no-runtime-env', [CompletionResultType]::ParameterName, 'Leave the command''s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Say nothing but errors')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
         'pmc;stat' {
             [CompletionResult]::new('-e', '-e', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--event', '--event', [CompletionResultType]::ParameterName, 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)')
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
             [CompletionResult]::new('--pmu-filter', '--pmu-filter', [CompletionResultType]::ParameterName, 'Of events that several PMUs of a kind have, count only this PMU''s')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Count in these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Count in these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Count in all processes of this user (name or number)')
@@ -192,8 +217,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--filter', '--filter', [CompletionResultType]::ParameterName, 'Count only what this expression holds for, of the tracepoints of the -e before it')
             [CompletionResult]::new('--cputype', '--cputype', [CompletionResultType]::ParameterName, 'On machines with several kinds of cores: count only on those of this kind, such as core or atom')
             [CompletionResult]::new('--pmu-filter', '--pmu-filter', [CompletionResultType]::ParameterName, 'Of events that several PMUs of a kind have, count only this PMU''s')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Count in these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Count in these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Count in these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Count in these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Count in all processes of this user (name or number)')
@@ -337,13 +362,13 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--freq', '--freq', [CompletionResultType]::ParameterName, 'Samples a second, or `max`')
             [CompletionResult]::new('-c', '-c', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
             [CompletionResult]::new('--count', '--count', [CompletionResultType]::ParameterName, 'Take a sample after so many occurrences')
-            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)')
-            [CompletionResult]::new('--unwind', '--unwind', [CompletionResultType]::ParameterName, 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read')
+            [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)')
+            [CompletionResult]::new('--unwind', '--unwind', [CompletionResultType]::ParameterName, 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read')
             [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
             [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Record everything on these CPUs, such as 0-3,8')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Record these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Record these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Record these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Record these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Record these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Record these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Record all processes of this user (name or number)')
@@ -368,6 +393,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number')
             [CompletionResult]::new('--clockid', '--clockid', [CompletionResultType]::ParameterName, 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number')
             [CompletionResult]::new('--switch-output', '--switch-output', [CompletionResultType]::ParameterName, 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)')
+            [CompletionResult]::new('--switch-output-event', '--switch-output-event', [CompletionResultType]::ParameterName, 'Start another file when one of these events happens, which are not recorded themselves')
             [CompletionResult]::new('--switch-max-files', '--switch-max-files', [CompletionResultType]::ParameterName, 'With --switch-output: keep only the newest N files')
             [CompletionResult]::new('--max-size', '--max-size', [CompletionResultType]::ParameterName, 'End the recording when the file is so large, such as 100M')
             [CompletionResult]::new('-z', '-z', [CompletionResultType]::ParameterName, 'Compress (zstd, level 1 to 22)')
@@ -594,8 +620,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--max-stack', '--max-stack', [CompletionResultType]::ParameterName, 'Greatest number of frames in a call chain')
             [CompletionResult]::new('-C', '-C ', [CompletionResultType]::ParameterName, 'Sample everything on these CPUs, such as 0-3,8')
             [CompletionResult]::new('--cpu', '--cpu', [CompletionResultType]::ParameterName, 'Sample everything on these CPUs, such as 0-3,8')
-            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sample these running processes, with all their threads')
-            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Sample these running processes, with all their threads')
+            [CompletionResult]::new('-p', '-p', [CompletionResultType]::ParameterName, 'Sample these running processes, by number or name, with all their threads')
+            [CompletionResult]::new('--pid', '--pid', [CompletionResultType]::ParameterName, 'Sample these running processes, by number or name, with all their threads')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Sample these running threads')
             [CompletionResult]::new('--tid', '--tid', [CompletionResultType]::ParameterName, 'Sample these running threads')
             [CompletionResult]::new('-u', '-u', [CompletionResultType]::ParameterName, 'Sample all processes of this user (name or number)')
@@ -957,6 +983,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--exclude-other', '--exclude-other', [CompletionResultType]::ParameterName, 'Only samples with such a parent')
@@ -965,7 +992,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'Names as people write them (default)')
             [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
-            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Ask no debuginfod server, and use nothing that one gave earlier')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1001,6 +1028,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'A copy of the recorded machine''s /proc/kallsyms')
             [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
             [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'The recorded kernel''s file with symbols')
+            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS')
             [CompletionResult]::new('-U', '-U ', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--hide-unresolved', '--hide-unresolved', [CompletionResultType]::ParameterName, 'Only functions whose names were found')
             [CompletionResult]::new('--exclude-other', '--exclude-other', [CompletionResultType]::ParameterName, 'Only samples with such a parent')
@@ -1009,7 +1037,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--demangle', '--demangle', [CompletionResultType]::ParameterName, 'Names as people write them (default)')
             [CompletionResult]::new('--no-demangle', '--no-demangle', [CompletionResultType]::ParameterName, 'Names as the compiler wrote them')
             [CompletionResult]::new('--no-cache', '--no-cache', [CompletionResultType]::ParameterName, 'Do not keep results for the next time')
-            [CompletionResult]::new('--debuginfod', '--debuginfod', [CompletionResultType]::ParameterName, 'Ask the servers in DEBUGINFOD_URLS for missing files')
+            [CompletionResult]::new('--no-debuginfod', '--no-debuginfod', [CompletionResultType]::ParameterName, 'Ask no debuginfod server, and use nothing that one gave earlier')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Do not say what is not an error')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
@@ -1047,6 +1075,77 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;inject' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old')
+            [CompletionResult]::new('--known-build-ids', '--known-build-ids', [CompletionResultType]::ParameterName, 'Build-ids of files at these paths; file://LIST has a pair a line')
+            [CompletionResult]::new('--symfs', '--symfs', [CompletionResultType]::ParameterName, 'Look for the recorded files below this folder')
+            [CompletionResult]::new('--itrace', '--itrace', [CompletionResultType]::ParameterName, 'itrace')
+            [CompletionResult]::new('-k', '-k', [CompletionResultType]::ParameterName, 'k')
+            [CompletionResult]::new('--vmlinux', '--vmlinux', [CompletionResultType]::ParameterName, 'vmlinux')
+            [CompletionResult]::new('--kallsyms', '--kallsyms', [CompletionResultType]::ParameterName, 'kallsyms')
+            [CompletionResult]::new('--unwind-style', '--unwind-style', [CompletionResultType]::ParameterName, 'unwind-style')
+            [CompletionResult]::new('--vm-time-correlation', '--vm-time-correlation', [CompletionResultType]::ParameterName, 'vm-time-correlation')
+            [CompletionResult]::new('--guest-data', '--guest-data', [CompletionResultType]::ParameterName, 'guest-data')
+            [CompletionResult]::new('--guestmount', '--guestmount', [CompletionResultType]::ParameterName, 'guestmount')
+            [CompletionResult]::new('-b', '-b', [CompletionResultType]::ParameterName, 'Put the build-ids of files that samples lie in into the stream')
+            [CompletionResult]::new('--build-ids', '--build-ids', [CompletionResultType]::ParameterName, 'Put the build-ids of files that samples lie in into the stream')
+            [CompletionResult]::new('--buildid-all', '--buildid-all', [CompletionResultType]::ParameterName, 'Put the build-ids of all mapped files into the stream')
+            [CompletionResult]::new('-B', '-B ', [CompletionResultType]::ParameterName, 'Leave out mappings of files without samples, and name the others'' files by build-id')
+            [CompletionResult]::new('--mmap2-buildids', '--mmap2-buildids', [CompletionResultType]::ParameterName, 'Leave out mappings of files without samples, and name the others'' files by build-id')
+            [CompletionResult]::new('--mmap2-buildid-all', '--mmap2-buildid-all', [CompletionResultType]::ParameterName, 'Name the files of all mappings by build-id')
+            [CompletionResult]::new('-j', '-j', [CompletionResultType]::ParameterName, 'Make files of the code in jitdumps, and map them where and when it was')
+            [CompletionResult]::new('--jit', '--jit', [CompletionResultType]::ParameterName, 'Make files of the code in jitdumps, and map them where and when it was')
+            [CompletionResult]::new('--convert-callchain', '--convert-callchain', [CompletionResultType]::ParameterName, 'Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'f')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'force')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'v')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'verbose')
+            [CompletionResult]::new('--ignore-vmlinux', '--ignore-vmlinux', [CompletionResultType]::ParameterName, 'ignore-vmlinux')
+            [CompletionResult]::new('--strip', '--strip', [CompletionResultType]::ParameterName, 'strip')
+            [CompletionResult]::new('--aslr', '--aslr', [CompletionResultType]::ParameterName, 'aslr')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 's')
+            [CompletionResult]::new('--sched-stat', '--sched-stat', [CompletionResultType]::ParameterName, 'sched-stat')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;data' {
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('convert', 'convert', [CompletionResultType]::ParameterValue, 'Write the samples in another format')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pmc;data;convert' {
+            [CompletionResult]::new('-i', '-i', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('--input', '--input', [CompletionResultType]::ParameterName, 'The recording; `-` is standard input [default: what comes on it, else perf.data]')
+            [CompletionResult]::new('--to-json', '--to-json', [CompletionResultType]::ParameterName, 'Write one JSON document; `-` is standard output')
+            [CompletionResult]::new('--to-ctf', '--to-ctf', [CompletionResultType]::ParameterName, 'Refused: pmc writes no CTF')
+            [CompletionResult]::new('--time', '--time', [CompletionResultType]::ParameterName, 'Only samples from FROM to TO, in seconds, or percentages of the recording')
+            [CompletionResult]::new('--tod', '--tod', [CompletionResultType]::ParameterName, 'Times of day, in nanoseconds since 1970 (recordings made with -k)')
+            [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Refused: the document has room for samples alone')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Write over a file that is there')
+            [CompletionResult]::new('--force', '--force', [CompletionResultType]::ParameterName, 'Write over a file that is there')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong with a recording is always said')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Changes nothing: what is wrong with a recording is always said')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'pmc;data;help' {
+            [CompletionResult]::new('convert', 'convert', [CompletionResultType]::ParameterValue, 'Write the samples in another format')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pmc;data;help;convert' {
+            break
+        }
+        'pmc;data;help;help' {
             break
         }
         'pmc;buildid-cache' {
@@ -1147,6 +1246,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help' {
+            [CompletionResult]::new('profile', 'profile', [CompletionResultType]::ParameterValue, 'Record a command, or what runs, and show where the time went')
             [CompletionResult]::new('stat', 'stat', [CompletionResultType]::ParameterValue, 'Count events')
             [CompletionResult]::new('stat-record', 'stat-record', [CompletionResultType]::ParameterValue, 'Count events into a file (`pmc stat record`)')
             [CompletionResult]::new('stat-report', 'stat-report', [CompletionResultType]::ParameterValue, 'Show the counts of such a file (`pmc stat report`)')
@@ -1160,6 +1260,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('flamegraph', 'flamegraph', [CompletionResultType]::ParameterValue, 'Draw a flame graph of a recording')
             [CompletionResult]::new('evlist', 'evlist', [CompletionResultType]::ParameterValue, 'List the events of a recording')
             [CompletionResult]::new('buildid-list', 'buildid-list', [CompletionResultType]::ParameterValue, 'List the build-ids of the files in a recording')
+            [CompletionResult]::new('inject', 'inject', [CompletionResultType]::ParameterValue, 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked')
+            [CompletionResult]::new('data', 'data', [CompletionResultType]::ParameterValue, 'Turn a recording into another format')
             [CompletionResult]::new('buildid-cache', 'buildid-cache', [CompletionResultType]::ParameterValue, 'Keep the files of recordings by build-id, list and remove what is kept')
             [CompletionResult]::new('archive', 'archive', [CompletionResultType]::ParameterValue, 'Pack up the files that a recording''s names come from')
             [CompletionResult]::new('kallsyms', 'kallsyms', [CompletionResultType]::ParameterValue, 'Show where symbols of the running kernel lie')
@@ -1169,6 +1271,9 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('reserve', 'reserve', [CompletionResultType]::ParameterValue, 'Reserve the hardware counters')
             [CompletionResult]::new('version', 'version', [CompletionResultType]::ParameterValue, 'Show the version')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pmc;help;profile' {
             break
         }
         'pmc;help;stat' {
@@ -1208,6 +1313,12 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             break
         }
         'pmc;help;buildid-list' {
+            break
+        }
+        'pmc;help;inject' {
+            break
+        }
+        'pmc;help;data' {
             break
         }
         'pmc;help;buildid-cache' {

@@ -19,8 +19,20 @@ _pmc() {
             pmc,annotate)
                 cmd="pmc__subcmd__annotate"
                 ;;
+            pmc,archive)
+                cmd="pmc__subcmd__archive"
+                ;;
+            pmc,buildid-cache)
+                cmd="pmc__subcmd__buildid__subcmd__cache"
+                ;;
             pmc,buildid-list)
                 cmd="pmc__subcmd__buildid__subcmd__list"
+                ;;
+            pmc,config)
+                cmd="pmc__subcmd__config"
+                ;;
+            pmc,data)
+                cmd="pmc__subcmd__data"
                 ;;
             pmc,diff)
                 cmd="pmc__subcmd__diff"
@@ -40,8 +52,17 @@ _pmc() {
             pmc,info)
                 cmd="pmc__subcmd__info"
                 ;;
+            pmc,inject)
+                cmd="pmc__subcmd__inject"
+                ;;
+            pmc,kallsyms)
+                cmd="pmc__subcmd__kallsyms"
+                ;;
             pmc,list)
                 cmd="pmc__subcmd__list"
+                ;;
+            pmc,profile)
+                cmd="pmc__subcmd__profile"
                 ;;
             pmc,record)
                 cmd="pmc__subcmd__record"
@@ -70,11 +91,35 @@ _pmc() {
             pmc,version)
                 cmd="pmc__subcmd__version"
                 ;;
+            pmc__subcmd__data,convert)
+                cmd="pmc__subcmd__data__subcmd__convert"
+                ;;
+            pmc__subcmd__data,help)
+                cmd="pmc__subcmd__data__subcmd__help"
+                ;;
+            pmc__subcmd__data__subcmd__help,convert)
+                cmd="pmc__subcmd__data__subcmd__help__subcmd__convert"
+                ;;
+            pmc__subcmd__data__subcmd__help,help)
+                cmd="pmc__subcmd__data__subcmd__help__subcmd__help"
+                ;;
             pmc__subcmd__help,annotate)
                 cmd="pmc__subcmd__help__subcmd__annotate"
                 ;;
+            pmc__subcmd__help,archive)
+                cmd="pmc__subcmd__help__subcmd__archive"
+                ;;
+            pmc__subcmd__help,buildid-cache)
+                cmd="pmc__subcmd__help__subcmd__buildid__subcmd__cache"
+                ;;
             pmc__subcmd__help,buildid-list)
                 cmd="pmc__subcmd__help__subcmd__buildid__subcmd__list"
+                ;;
+            pmc__subcmd__help,config)
+                cmd="pmc__subcmd__help__subcmd__config"
+                ;;
+            pmc__subcmd__help,data)
+                cmd="pmc__subcmd__help__subcmd__data"
                 ;;
             pmc__subcmd__help,diff)
                 cmd="pmc__subcmd__help__subcmd__diff"
@@ -94,8 +139,17 @@ _pmc() {
             pmc__subcmd__help,info)
                 cmd="pmc__subcmd__help__subcmd__info"
                 ;;
+            pmc__subcmd__help,inject)
+                cmd="pmc__subcmd__help__subcmd__inject"
+                ;;
+            pmc__subcmd__help,kallsyms)
+                cmd="pmc__subcmd__help__subcmd__kallsyms"
+                ;;
             pmc__subcmd__help,list)
                 cmd="pmc__subcmd__help__subcmd__list"
+                ;;
+            pmc__subcmd__help,profile)
+                cmd="pmc__subcmd__help__subcmd__profile"
                 ;;
             pmc__subcmd__help,record)
                 cmd="pmc__subcmd__help__subcmd__record"
@@ -131,12 +185,16 @@ _pmc() {
 
     case "${cmd}" in
         pmc)
-            opts="-h -V --help --version stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help"
+            opts="-h -V --buildid-dir --help --version profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --buildid-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -145,7 +203,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -259,6 +317,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --kcore)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -286,8 +348,96 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__archive)
+            opts="-h --all --unpack --exclude-buildids --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --exclude-buildids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__buildid__subcmd__cache)
+            opts="-a -r -p -P -u -M -l -v -f -k -h --add --remove --purge --purge-all --update --missing --list --target-ns --debuginfod --verbose --force --kcore --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --add)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -a)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --remove)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --purge)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --update)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -u)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --missing)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --target-ns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kcore)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__buildid__subcmd__list)
-            opts="-i -H -k -f -v -h --input --with-hits --kernel --force --verbose --help"
+            opts="-i -H -k -m -f -v -h --input --with-hits --kernel --kernel-maps --force --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -308,8 +458,112 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__config)
+            opts="-l -h --list --system --user --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__data)
+            opts="-h --help convert help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__data__subcmd__convert)
+            opts="-i -f -v -h --input --to-json --to-ctf --tod --time --all --force --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to-json)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to-ctf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__data__subcmd__help)
+            opts="convert help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__data__subcmd__help__subcmd__convert)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__data__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__diff)
-            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --stream --help"
+            opts="-s -c -o -b -p -F -C -d -S -j -t -k -q -f -v -m -D -h --sort --compute --order --baseline-only --period --formula --tree --percent-limit --top --max-rows --percentage --comms --dsos --symbols --pid --tid --cpu --time --stdio --json --csv --field-separator --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --no-demangle --quiet --force --verbose --modules --dump-raw-trace --cycles-hist --stream --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -419,6 +673,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -449,7 +707,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__export)
-            opts="-i -o -e -c -C -d -S -U -p -k -q -h --type --format --input --output --event --diff --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --help"
+            opts="-i -o -e -c -C -d -S -U -p -k -q -h --type --format --input --output --event --diff --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -575,6 +833,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -583,7 +845,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__flamegraph)
-            opts="-i -o -e -c -C -d -S -U -p -k -q -h --input --output --event --diff --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --help"
+            opts="-i -o -e -c -C -d -S -U -p -k -q -h --input --output --event --diff --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -701,6 +963,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -709,7 +975,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__help)
-            opts="stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help"
+            opts="profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -736,7 +1002,63 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__help__subcmd__archive)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__buildid__subcmd__cache)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__help__subcmd__buildid__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__config)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__data)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -834,7 +1156,49 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__help__subcmd__inject)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__kallsyms)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__help__subcmd__profile)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -988,6 +1352,90 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__inject)
+            opts="-i -o -b -B -j -f -v -k -s -h --input --output --build-ids --buildid-all --mmap2-buildids --mmap2-buildid-all --known-build-ids --jit --convert-callchain --symfs --force --verbose --itrace --vmlinux --kallsyms --ignore-vmlinux --unwind-style --strip --vm-time-correlation --guest-data --guestmount --aslr --sched-stat --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --known-build-ids)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --symfs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --itrace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vmlinux)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -k)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unwind-style)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vm-time-correlation)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guest-data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guestmount)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pmc__subcmd__kallsyms)
+            opts="-v -h --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__list)
             opts="-l -d -o -j -h --long --desc --no-desc --unit --output --json --raw-dump --names --deprecated --debug --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1014,8 +1462,66 @@ _pmc() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pmc__subcmd__profile)
+            opts="-p -a -F -e -o -q -h --pid --all-cpus --timeout --duration --freq --event --call-graph --output --stdio --no-runtime-env --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -p)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --freq)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --call-graph)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pmc__subcmd__record)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --buildid-mmap --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -o -m -r -D -n -T -P -d -W -s -R -b -j -I -k -S -z -B -N -v -q -h --event --filter --exclude-perf --freq --count --strict-freq --strict --call-graph --unwind --max-stack --kernel-callchains --user-callchains --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --per-thread --output --mmap-pages --no-buffering --realtime --delay --duration --timeout --no-samples --timestamp --period --no-period --data --sample-mem-info --data-mmap --phys-data --data-page-size --code-page-size --weight --transaction --stat --sample-cpu --raw-samples --branch-any --branch-filter --intr-regs --user-regs --switch-events --latency --namespaces --all-cgroups --all-user --all-kernel --clockid --snapshot --overwrite --switch-output --switch-output-event --switch-max-files --max-size --compression-level --synth --no-buildid --no-buildid-cache --buildid-all --buildid-mmap --control --group --running-time --sample-identifier --timestamp-filename --reserve --dry-run --verbose --json --quiet --threads --tail-synthesize --no-bpf-event --aio --affinity --mmap-flush --num-thread-synthesize --proc-map-timeout --vmlinux --debuginfod --timestamp-boundary --aux-sample --off-cpu --off-cpu-thresh --setup-filter --kcore --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1173,6 +1679,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --switch-output-event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --switch-max-files)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1253,7 +1763,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --show-cpu-utilization --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1419,6 +1929,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --itrace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1428,6 +1942,18 @@ _pmc() {
                     return 0
                     ;;
                 --switch-off)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --addr2line)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --addr2line-style)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unwind-style)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1493,7 +2019,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__script)
-            opts="-i -F -G -S -c -C -D -j -k -f -v -I -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --force --verbose --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --per-event-dump --addr-range --help"
+            opts="-i -F -G -S -c -C -D -j -k -f -v -I -a -s -g -l -L -d -h --input --fields --hide-call-graph --stop-bt --symbols --dsos --max-stack --comms --pid --tid --cpu --time --ns --reltime --deltatime --show-task-events --show-mmap-events --show-switch-events --show-lost-events --show-namespace-events --show-cgroup-events --show-bpf-events --show-text-poke-events --show-round-events --dump-raw-trace --dump-unsorted-raw-trace --header --header-only --inline --no-inline --demangle --no-demangle --full-source-path --per-event-dump --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --force --verbose --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --unwind-style --all-cpus --show-kernel-path --script --gen-script --list --dlfilter --list-dlfilters --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --Latency --debug-mode --insn-trace --call-trace --call-ret-trace --graph-function --xed --max-blocks --addr-range --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1579,6 +2105,10 @@ _pmc() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --debuginfod)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --itrace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1588,6 +2118,14 @@ _pmc() {
                     return 0
                     ;;
                 --switch-off)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --addr2line)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --unwind-style)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1608,6 +2146,26 @@ _pmc() {
                     return 0
                     ;;
                 --dlfilter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dlarg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guestkallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guestmodules)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guestmount)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --guestvmlinux)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2438,8 +2996,8 @@ _pmc_value() {
         value=${value:1}
     fi
     case $command:$option in
-        stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event | export:-e | export:--event | flamegraph:-e | flamegraph:--event) candidates=$(_pmc_events "$value") ;;
-        stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | annotate:--pid | diff:--pid | script:--pid | export:--pid | flamegraph:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
+        profile:-e | profile:--event | stat:-e | stat:--event | stat-record:-e | stat-record:--event | record:-e | record:--event | top:-e | top:--event | export:-e | export:--event | flamegraph:-e | flamegraph:--event) candidates=$(_pmc_events "$value") ;;
+        profile:-p | profile:--pid | stat:-p | stat:--pid | stat-record:-p | stat-record:--pid | record:-p | record:--pid | report:--pid | top:-p | top:--pid | annotate:--pid | diff:--pid | script:--pid | export:--pid | flamegraph:--pid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*) ;;
         stat:-t | stat:--tid | stat-record:-t | stat-record:--tid | record:-t | record:--tid | report:--tid | top:-t | top:--tid | annotate:--tid | diff:--tid | script:--tid | export:--tid | flamegraph:--tid) candidates=$(_pmc_numbers "$value" /proc/[0-9]*/task/[0-9]*) ;;
         *) return 1 ;;
     esac

@@ -23,6 +23,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
+            cand profile 'Record a command, or what runs, and show where the time went'
             cand stat 'Count events'
             cand stat-record 'Count events into a file (`pmc stat record`)'
             cand stat-report 'Show the counts of such a file (`pmc stat report`)'
@@ -36,6 +37,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand flamegraph 'Draw a flame graph of a recording'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
+            cand inject 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
+            cand data 'Turn a recording into another format'
             cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
             cand archive 'Pack up the files that a recording''s names come from'
             cand kallsyms 'Show where symbols of the running kernel lie'
@@ -46,14 +49,35 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand version 'Show the version'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
+        &'pmc;profile'= {
+            cand -p 'Profile these running processes, by number or name'
+            cand --pid 'Profile these running processes, by number or name'
+            cand --duration 'End after this time: milliseconds, or with a unit (10s, 2m)'
+            cand --timeout 'End after this time: milliseconds, or with a unit (10s, 2m)'
+            cand -F 'Samples a second, or `max`'
+            cand --freq 'Samples a second, or `max`'
+            cand -e 'Event to sample; the default is cycles, or time where there are none'
+            cand --event 'Event to sample; the default is cycles, or time where there are none'
+            cand --call-graph 'Where call chains come from: auto, fp, dwarf or lbr'
+            cand -o 'The recording, which pmc report and perf report read'
+            cand --output 'The recording, which pmc report and perf report read'
+            cand -a 'Profile everything on all CPUs'
+            cand --all-cpus 'Profile everything on all CPUs'
+            cand --stdio 'Print plain text, on a terminal too'
+            cand --no-runtime-env 'Leave the command''s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'
+            cand -q 'Say nothing but errors'
+            cand --quiet 'Say nothing but errors'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
         &'pmc;stat'= {
             cand -e 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --event 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)'
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
             cand --pmu-filter 'Of events that several PMUs of a kind have, count only this PMU''s'
-            cand -p 'Count in these running processes, with all their threads'
-            cand --pid 'Count in these running processes, with all their threads'
+            cand -p 'Count in these running processes, by number or name, with all their threads'
+            cand --pid 'Count in these running processes, by number or name, with all their threads'
             cand -t 'Count in these running threads'
             cand --tid 'Count in these running threads'
             cand -u 'Count in all processes of this user (name or number)'
@@ -151,8 +175,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --filter 'Count only what this expression holds for, of the tracepoints of the -e before it'
             cand --cputype 'On machines with several kinds of cores: count only on those of this kind, such as core or atom'
             cand --pmu-filter 'Of events that several PMUs of a kind have, count only this PMU''s'
-            cand -p 'Count in these running processes, with all their threads'
-            cand --pid 'Count in these running processes, with all their threads'
+            cand -p 'Count in these running processes, by number or name, with all their threads'
+            cand --pid 'Count in these running processes, by number or name, with all their threads'
             cand -t 'Count in these running threads'
             cand --tid 'Count in these running threads'
             cand -u 'Count in all processes of this user (name or number)'
@@ -294,13 +318,13 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --freq 'Samples a second, or `max`'
             cand -c 'Take a sample after so many occurrences'
             cand --count 'Take a sample after so many occurrences'
-            cand --call-graph 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)'
-            cand --unwind 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read'
+            cand --call-graph 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)'
+            cand --unwind 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read'
             cand --max-stack 'Greatest number of frames in a call chain'
             cand -C 'Record everything on these CPUs, such as 0-3,8'
             cand --cpu 'Record everything on these CPUs, such as 0-3,8'
-            cand -p 'Record these running processes, with all their threads'
-            cand --pid 'Record these running processes, with all their threads'
+            cand -p 'Record these running processes, by number or name, with all their threads'
+            cand --pid 'Record these running processes, by number or name, with all their threads'
             cand -t 'Record these running threads'
             cand --tid 'Record these running threads'
             cand -u 'Record all processes of this user (name or number)'
@@ -325,6 +349,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand -k 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number'
             cand --clockid 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number'
             cand --switch-output 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)'
+            cand --switch-output-event 'Start another file when one of these events happens, which are not recorded themselves'
             cand --switch-max-files 'With --switch-output: keep only the newest N files'
             cand --max-size 'End the recording when the file is so large, such as 100M'
             cand -z 'Compress (zstd, level 1 to 22)'
@@ -549,8 +574,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --max-stack 'Greatest number of frames in a call chain'
             cand -C 'Sample everything on these CPUs, such as 0-3,8'
             cand --cpu 'Sample everything on these CPUs, such as 0-3,8'
-            cand -p 'Sample these running processes, with all their threads'
-            cand --pid 'Sample these running processes, with all their threads'
+            cand -p 'Sample these running processes, by number or name, with all their threads'
+            cand --pid 'Sample these running processes, by number or name, with all their threads'
             cand -t 'Sample these running threads'
             cand --tid 'Sample these running threads'
             cand -u 'Sample all processes of this user (name or number)'
@@ -908,6 +933,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
             cand -k 'The recorded kernel''s file with symbols'
             cand --vmlinux 'The recorded kernel''s file with symbols'
+            cand --debuginfod 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS'
             cand -U 'Only functions whose names were found'
             cand --hide-unresolved 'Only functions whose names were found'
             cand --exclude-other 'Only samples with such a parent'
@@ -916,7 +942,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --demangle 'Names as people write them (default)'
             cand --no-demangle 'Names as the compiler wrote them'
             cand --no-cache 'Do not keep results for the next time'
-            cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
+            cand --no-debuginfod 'Ask no debuginfod server, and use nothing that one gave earlier'
             cand -q 'Do not say what is not an error'
             cand --quiet 'Do not say what is not an error'
             cand -h 'Print help'
@@ -951,6 +977,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --kallsyms 'A copy of the recorded machine''s /proc/kallsyms'
             cand -k 'The recorded kernel''s file with symbols'
             cand --vmlinux 'The recorded kernel''s file with symbols'
+            cand --debuginfod 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS'
             cand -U 'Only functions whose names were found'
             cand --hide-unresolved 'Only functions whose names were found'
             cand --exclude-other 'Only samples with such a parent'
@@ -959,7 +986,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --demangle 'Names as people write them (default)'
             cand --no-demangle 'Names as the compiler wrote them'
             cand --no-cache 'Do not keep results for the next time'
-            cand --debuginfod 'Ask the servers in DEBUGINFOD_URLS for missing files'
+            cand --no-debuginfod 'Ask no debuginfod server, and use nothing that one gave earlier'
             cand -q 'Do not say what is not an error'
             cand --quiet 'Do not say what is not an error'
             cand -h 'Print help'
@@ -995,6 +1022,71 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --verbose 'verbose'
             cand -h 'Print help'
             cand --help 'Print help'
+        }
+        &'pmc;inject'= {
+            cand -i 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand --input 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand -o 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old'
+            cand --output 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old'
+            cand --known-build-ids 'Build-ids of files at these paths; file://LIST has a pair a line'
+            cand --symfs 'Look for the recorded files below this folder'
+            cand --itrace 'itrace'
+            cand -k 'k'
+            cand --vmlinux 'vmlinux'
+            cand --kallsyms 'kallsyms'
+            cand --unwind-style 'unwind-style'
+            cand --vm-time-correlation 'vm-time-correlation'
+            cand --guest-data 'guest-data'
+            cand --guestmount 'guestmount'
+            cand -b 'Put the build-ids of files that samples lie in into the stream'
+            cand --build-ids 'Put the build-ids of files that samples lie in into the stream'
+            cand --buildid-all 'Put the build-ids of all mapped files into the stream'
+            cand -B 'Leave out mappings of files without samples, and name the others'' files by build-id'
+            cand --mmap2-buildids 'Leave out mappings of files without samples, and name the others'' files by build-id'
+            cand --mmap2-buildid-all 'Name the files of all mappings by build-id'
+            cand -j 'Make files of the code in jitdumps, and map them where and when it was'
+            cand --jit 'Make files of the code in jitdumps, and map them where and when it was'
+            cand --convert-callchain 'Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies'
+            cand -f 'f'
+            cand --force 'force'
+            cand -v 'v'
+            cand --verbose 'verbose'
+            cand --ignore-vmlinux 'ignore-vmlinux'
+            cand --strip 'strip'
+            cand --aslr 'aslr'
+            cand -s 's'
+            cand --sched-stat 'sched-stat'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;data'= {
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand convert 'Write the samples in another format'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pmc;data;convert'= {
+            cand -i 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand --input 'The recording; `-` is standard input [default: what comes on it, else perf.data]'
+            cand --to-json 'Write one JSON document; `-` is standard output'
+            cand --to-ctf 'Refused: pmc writes no CTF'
+            cand --time 'Only samples from FROM to TO, in seconds, or percentages of the recording'
+            cand --tod 'Times of day, in nanoseconds since 1970 (recordings made with -k)'
+            cand --all 'Refused: the document has room for samples alone'
+            cand -f 'Write over a file that is there'
+            cand --force 'Write over a file that is there'
+            cand -v 'Changes nothing: what is wrong with a recording is always said'
+            cand --verbose 'Changes nothing: what is wrong with a recording is always said'
+            cand -h 'Print help'
+            cand --help 'Print help'
+        }
+        &'pmc;data;help'= {
+            cand convert 'Write the samples in another format'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pmc;data;help;convert'= {
+        }
+        &'pmc;data;help;help'= {
         }
         &'pmc;buildid-cache'= {
             cand -a 'Keep these files'
@@ -1086,6 +1178,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --help 'Print help'
         }
         &'pmc;help'= {
+            cand profile 'Record a command, or what runs, and show where the time went'
             cand stat 'Count events'
             cand stat-record 'Count events into a file (`pmc stat record`)'
             cand stat-report 'Show the counts of such a file (`pmc stat report`)'
@@ -1099,6 +1192,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand flamegraph 'Draw a flame graph of a recording'
             cand evlist 'List the events of a recording'
             cand buildid-list 'List the build-ids of the files in a recording'
+            cand inject 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
+            cand data 'Turn a recording into another format'
             cand buildid-cache 'Keep the files of recordings by build-id, list and remove what is kept'
             cand archive 'Pack up the files that a recording''s names come from'
             cand kallsyms 'Show where symbols of the running kernel lie'
@@ -1108,6 +1203,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand reserve 'Reserve the hardware counters'
             cand version 'Show the version'
             cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pmc;help;profile'= {
         }
         &'pmc;help;stat'= {
         }
@@ -1134,6 +1231,10 @@ set edit:completion:arg-completer[pmc] = {|@words|
         &'pmc;help;evlist'= {
         }
         &'pmc;help;buildid-list'= {
+        }
+        &'pmc;help;inject'= {
+        }
+        &'pmc;help;data'= {
         }
         &'pmc;help;buildid-cache'= {
         }
@@ -1193,9 +1294,9 @@ fn pmc-numbers {|list @folders|
 }
 
 fn pmc-value {|pmc key list|
-    if (has-value ['stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event' 'export:-e' 'export:--event' 'flamegraph:-e' 'flamegraph:--event'] $key) {
+    if (has-value ['profile:-e' 'profile:--event' 'stat:-e' 'stat:--event' 'stat-record:-e' 'stat-record:--event' 'record:-e' 'record:--event' 'top:-e' 'top:--event' 'export:-e' 'export:--event' 'flamegraph:-e' 'flamegraph:--event'] $key) {
         pmc-events $pmc $list
-    } elif (has-value ['stat:-p' 'stat:--pid' 'stat-record:-p' 'stat-record:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid' 'export:--pid' 'flamegraph:--pid'] $key) {
+    } elif (has-value ['profile:-p' 'profile:--pid' 'stat:-p' 'stat:--pid' 'stat-record:-p' 'stat-record:--pid' 'record:-p' 'record:--pid' 'report:--pid' 'top:-p' 'top:--pid' 'annotate:--pid' 'diff:--pid' 'script:--pid' 'export:--pid' 'flamegraph:--pid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]
     } elif (has-value ['stat:-t' 'stat:--tid' 'stat-record:-t' 'stat-record:--tid' 'record:-t' 'record:--tid' 'report:--tid' 'top:-t' 'top:--tid' 'annotate:--tid' 'diff:--tid' 'script:--tid' 'export:--tid' 'flamegraph:--tid'] $key) {
         pmc-numbers $list /proc/*[set:0123456789]/task/*[set:0123456789]

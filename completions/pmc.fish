@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pmc_global_optspecs
-    string join \n h/help V/version
+    string join \n buildid-dir= h/help V/version
 end
 
 function __fish_pmc_needs_command
@@ -24,8 +24,10 @@ function __fish_pmc_using_subcommand
     contains -- $cmd[1] $argv
 end
 
+complete -c pmc -n "__fish_pmc_needs_command" -l buildid-dir -d 'Where files of recordings are kept by build-id [default: $PERF_BUILDID_DIR, else ~/.debug]' -r -F
 complete -c pmc -n "__fish_pmc_needs_command" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_needs_command" -s V -l version -d 'Print version'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat" -d 'Count events'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
@@ -39,16 +41,33 @@ complete -c pmc -n "__fish_pmc_needs_command" -f -a "export" -d 'Write a recordi
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "evlist" -d 'List the events of a recording'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "inject" -d 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "data" -d 'Turn a recording into another format'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "archive" -d 'Pack up the files that a recording\'s names come from'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "kallsyms" -d 'Show where symbols of the running kernel lie'
+complete -c pmc -n "__fish_pmc_needs_command" -f -a "config" -d 'Show and change perf\'s settings, as far as pmc heeds them'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "list" -d 'List the events that can be counted here, each tried'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "reserve" -d 'Reserve the hardware counters'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "version" -d 'Show the version'
 complete -c pmc -n "__fish_pmc_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -d 'Profile these running processes, by number or name' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l duration -l timeout -d 'End after this time: milliseconds, or with a unit (10s, 2m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Samples a second, or `max`' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -d 'Event to sample; the default is cycles, or time where there are none' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Where call chains come from: auto, fp, dwarf or lbr' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s o -l output -d 'The recording, which pmc report and perf report read' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text, on a terminal too'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Leave the command\'s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s q -l quiet -d 'Say nothing but errors'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -d 'Events to count: names with qualifiers, PMU terms, groups in braces (repeatable)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -d 'Count in these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
@@ -123,7 +142,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -d 'E
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l filter -d 'Count only what this expression holds for, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l cputype -d 'On machines with several kinds of cores: count only on those of this kind, such as core or atom' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l pmu-filter -d 'Of events that several PMUs of a kind have, count only this PMU\'s' -r
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -d 'Count in these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s t -l tid -d 'Count in these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s u -l uid -d 'Count in all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s C -l cpu -d 'Count everything on these CPUs, such as 0-3,8' -r
@@ -227,12 +246,12 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -d 'Events
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l filter -d 'Keep only the records for which this expression holds, of the tracepoints of the -e before it' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s F -l freq -d 'Samples a second, or `max`' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s c -l count -d 'Take a sample after so many occurrences' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records), dwarf[,BYTES] (copies of the stack)' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l call-graph -d 'Record call chains: auto[,BYTES] (copies of the stack, and frame pointers), dwarf[,BYTES] (copies of the stack), fp (frame pointers; fp,defer: when the thread returns to user mode), lbr (branch records)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l unwind -d 'With dwarf and auto: live makes call chains of the copies at once; deferred writes the copies, as perf does, to be unwound when the file is read' -r -f -a "live\t''
 deferred\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s C -l cpu -d 'Record everything on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -d 'Record these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s t -l tid -d 'Record these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s u -l uid -d 'Record all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s G -l cgroup -d 'Record only in this cgroup; a list goes with the events in order (needs -a or -C)' -r
@@ -246,6 +265,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -s I -l intr-regs -d 'Re
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-regs -d 'Record the registers of the process: all, or those of a list; `?` lists them' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s k -l clockid -d 'The clock of the time stamps: monotonic, monotonic_raw, boottime, realtime, tai, or a number' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output -d 'Start another file: at SIGUSR2 (signal), when it is so large (100M), or after a time (30s, 5m)' -r
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-output-event -d 'Start another file when one of these events happens, which are not recorded themselves' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l switch-max-files -d 'With --switch-output: keep only the newest N files' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l max-size -d 'End the recording when the file is so large, such as 100M' -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s z -l compression-level -d 'Compress (zstd, level 1 to 22)' -r
@@ -306,8 +326,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l all-kernel -d 'Record
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s S -l snapshot -d 'Keep the newest records in memory; write a file at SIGUSR2, a --control snapshot, and the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l overwrite -d 'Keep the newest records in memory and write them at the end'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s B -l no-buildid -d 'Do not look for the build-ids of files'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Accepted for perf\'s sake: pmc keeps no cache of recorded files'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s N -l no-buildid-cache -d 'Do not keep the files that samples lie in (see pmc buildid-cache)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-all -d 'Build-ids of all mapped files, not only of those with samples'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap -d 'As -N: mappings carry their build-id anyway, wherever the kernel can tell it'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l group -d 'Put all events into one group of the kernel'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l running-time -d 'Record how long events were enabled and on a counter, where counts are recorded (:S)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l sample-identifier -d 'Begin each sample with its event\'s id, even where there is one event only'
@@ -321,7 +342,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l no-bpf-event
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l timestamp-boundary
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l off-cpu
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kcore
-complete -c pmc -n "__fish_pmc_using_subcommand record" -l buildid-mmap
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s i -l input -d 'The recording' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s s -l sort -d 'Tell rows apart by these: comm, pid, tid, dso, sym, srcline, srcfile, cpu, socket, time, cgroup, trace, parent, parallelism, …; +KEY adds one to the usual' -r
@@ -351,9 +371,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l addr2line-style -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l unwind-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio-color -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l pretty -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l samples -r
@@ -396,7 +420,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l stdio -d 'Print plain
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l csv -d 'Print the table as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
@@ -405,6 +429,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l tui
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l skip-empty
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l disable-order
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
@@ -422,7 +447,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand top" -s c -l count -d 'Take a sa
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l call-graph -d 'Sample call chains: fp (frame pointers) or lbr (branch records)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l max-stack -d 'Greatest number of frames in a call chain' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s C -l cpu -d 'Sample everything on these CPUs, such as 0-3,8' -r
-complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, with all their threads' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -s p -l pid -d 'Sample these running processes, by number or name, with all their threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s t -l tid -d 'Sample these running threads' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s u -l uid -d 'Sample all processes of this user (name or number)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s G -l cgroup -d 'Sample only in this cgroup; a list goes with the events in order' -r
@@ -527,6 +552,7 @@ auto\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l kcore -d 'A copy of the recorded machine\'s /proc/kcore' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l objdump -r
@@ -550,7 +576,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio -d 'Print tex
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio2 -d 'Print pmc\'s own listing to a pipe too, with arrows and the error of each percentage'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s v -l verbose
@@ -581,6 +607,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -s t -l field-separator -d
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s b -l baseline-only -d 'Only what the base has'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s p -l period -d 'Show the sums of periods'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s F -l formula -d 'Show how each value was computed'
@@ -589,7 +616,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand diff" -l stdio -d 'Print plain t
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s j -l json -d 'Print one JSON document'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l csv -d 'Print the rows as CSV'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand diff" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand diff" -s f -l force
@@ -613,12 +640,20 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l time -d 'Only this ti
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l itrace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-on -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l switch-off -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l addr2line -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l unwind-style -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s s -l script -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s g -l gen-script -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlfilter -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l dlarg -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestkallsyms -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmodules -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestmount -r
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guestvmlinux -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l insn-trace -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l graph-function -r
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l max-blocks -r
@@ -645,9 +680,10 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names f
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle -d 'Names as people write them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l full-source-path -d 'Paths of source files in full'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump -d 'Write each event\'s lines to a file of its own beside the recording: FILE.EVENT.dump'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s j -l json -d 'Print one JSON object a line'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
@@ -658,12 +694,13 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-kernel-path
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s l -l list
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l list-dlfilters
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l guest-code
+complete -c pmc -n "__fish_pmc_using_subcommand script" -l merge-callchains
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s L -l Latency
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s d -l debug-mode
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l call-ret-trace
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l xed
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l per-event-dump
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l format -l type -d 'Format, whatever the file is called: html, svg, folded, firefox, speedscope, pprof, callgrind, json or csv' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s i -l input -d 'The recording' -r -F
@@ -685,6 +722,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l socket-filter -d 'Onl
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l inline -d 'Find inlined functions and lines (default)'
@@ -692,7 +730,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-inline -d 'Names f
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l demangle -d 'Names as people write them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand export" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand export" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s i -l input -d 'The recording' -r -F
@@ -714,6 +752,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l socket-filter -d 
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s k -l vmlinux -d 'The recorded kernel\'s file with symbols' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Servers that are asked for missing files, instead of those in DEBUGINFOD_URLS' -r
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l inline -d 'Find inlined functions and lines (default)'
@@ -721,7 +760,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-inline -d 'Nam
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l demangle -d 'Names as people write them (default)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-demangle -d 'Names as the compiler wrote them'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-cache -d 'Do not keep results for the next time'
-complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l debuginfod -d 'Ask the servers in DEBUGINFOD_URLS for missing files'
+complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -l no-debuginfod -d 'Ask no debuginfod server, and use nothing that one gave earlier'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s q -l quiet -d 'Do not say what is not an error'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s i -l input -d 'The same' -r -F
@@ -734,9 +773,71 @@ complete -c pmc -n "__fish_pmc_using_subcommand evlist" -s h -l help -d 'Print h
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s i -l input -d 'The same' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s H -l with-hits -d 'Only files that samples lie in'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s k -l kernel -d 'The running kernel\'s build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s m -l kernel-maps -d 'The running kernel and its modules, with their build-ids and where they lie'
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand buildid-list" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s o -l output -d 'Where the new recording goes; `-` is standard output. One that is there is kept as FILE.old' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l known-build-ids -d 'Build-ids of files at these paths; file://LIST has a pair a line' -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l symfs -d 'Look for the recorded files below this folder' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l itrace -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s k -l vmlinux -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l kallsyms -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l unwind-style -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l vm-time-correlation -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guest-data -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l guestmount -r
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s b -l build-ids -d 'Put the build-ids of files that samples lie in into the stream'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l buildid-all -d 'Put the build-ids of all mapped files into the stream'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s B -l mmap2-buildids -d 'Leave out mappings of files without samples, and name the others\' files by build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l mmap2-buildid-all -d 'Name the files of all mappings by build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s j -l jit -d 'Make files of the code in jitdumps, and map them where and when it was'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l convert-callchain -d 'Make call chains of copied stacks (record --call-graph dwarf), and leave out the copies'
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l ignore-vmlinux
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l strip
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -l aslr
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s s -l sched-stat
+complete -c pmc -n "__fish_pmc_using_subcommand inject" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert help" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert help" -f -a "convert" -d 'Write the samples in another format'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and not __fish_seen_subcommand_from convert help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s i -l input -d 'The recording; `-` is standard input [default: what comes on it, else perf.data]' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-json -d 'Write one JSON document; `-` is standard output' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l to-ctf -d 'Refused: pmc writes no CTF' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l time -d 'Only samples from FROM to TO, in seconds, or percentages of the recording' -r
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l tod -d 'Times of day, in nanoseconds since 1970 (recordings made with -k)'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -l all -d 'Refused: the document has room for samples alone'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s f -l force -d 'Write over a file that is there'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s v -l verbose -d 'Changes nothing: what is wrong with a recording is always said'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from help" -f -a "convert" -d 'Write the samples in another format'
+complete -c pmc -n "__fish_pmc_using_subcommand data; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s a -l add -d 'Keep these files' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s r -l remove -d 'Remove what has the build-ids of these files' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s p -l purge -d 'Remove all that was kept under these paths, older builds too' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s u -l update -d 'Keep these files anew' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s M -l missing -d 'List the build-ids of a recording that are not kept' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l target-ns -d 'With -a and -u: the files as this process sees them, in its mount namespace' -r
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -l debuginfod -d 'With -a and -u: ask the servers in DEBUGINFOD_URLS for debug information, and keep it too' -r
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s k -l kcore -r
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s P -l purge-all -d 'Remove everything'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s l -l list -d 'List what is kept'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s v -l verbose -d 'Say what is done with each file'
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s f -l force
+complete -c pmc -n "__fish_pmc_using_subcommand buildid-cache" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l exclude-buildids -d 'Leave out the build-ids that stand in this file, one a line' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l all -d 'Pack up the recording, too'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -l unpack -d 'Unpack into the cache by build-id'
+complete -c pmc -n "__fish_pmc_using_subcommand archive" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s v -l verbose
+complete -c pmc -n "__fish_pmc_using_subcommand kallsyms" -s h -l help -d 'Print help'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -s l -l list -d 'Show everything that is set'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -l system -d 'Only /etc/perfconfig'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -l user -d 'Only ~/.perfconfig'
+complete -c pmc -n "__fish_pmc_using_subcommand config" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand list" -l unit -d 'Only events of this PMU' -r
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s o -l output -d 'Write the list to this file' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand list" -s l -l long -d 'Show the request to the kernel, other names, units, the fields of tracepoints, formulas of metrics'
@@ -760,24 +861,31 @@ complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s v -l version -d 'Pri
 complete -c pmc -n "__fish_pmc_using_subcommand reserve" -s h -l help -d 'Print help'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s v -l build-options -d 'Show what this build can do, too'
 complete -c pmc -n "__fish_pmc_using_subcommand version" -s h -l help -d 'Print help'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat" -d 'Count events'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "top" -d 'Show where time goes right now'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "export" -d 'Write a recording in a form that other programs and people read'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "version" -d 'Show the version'
-complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "profile" -d 'Record a command, or what runs, and show where the time went'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "stat" -d 'Count events'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "stat-record" -d 'Count events into a file (`pmc stat record`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "stat-report" -d 'Show the counts of such a file (`pmc stat report`)'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "record" -d 'Sample where time goes, into a file'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "report" -d 'Show where the time went in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "top" -d 'Show where time goes right now'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "annotate" -d 'Show what each instruction and source line of a function cost'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "diff" -d 'Compare recordings, and tell differences from noise'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "script" -d 'Print the samples of a recording one by one'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "export" -d 'Write a recording in a form that other programs and people read'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "flamegraph" -d 'Draw a flame graph of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "evlist" -d 'List the events of a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "buildid-list" -d 'List the build-ids of the files in a recording'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "inject" -d 'Write a recording anew: with build-ids, generated code as files, unwound, unpacked'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "data" -d 'Turn a recording into another format'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "buildid-cache" -d 'Keep the files of recordings by build-id, list and remove what is kept'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "archive" -d 'Pack up the files that a recording\'s names come from'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "kallsyms" -d 'Show where symbols of the running kernel lie'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "config" -d 'Show and change perf\'s settings, as far as pmc heeds them'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "list" -d 'List the events that can be counted here, each tried'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "info" -d 'Show what this machine can measure, who holds its counters, and what this user may do'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "reserve" -d 'Reserve the hardware counters'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "version" -d 'Show the version'
+complete -c pmc -n "__fish_pmc_using_subcommand help; and not __fish_seen_subcommand_from profile stat stat-record stat-report record report top annotate diff script export flamegraph evlist buildid-list inject data buildid-cache archive kallsyms config list info reserve version help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 
 # --- what the parser cannot know: this machine's events, its PMUs' terms, and what runs now ---
 
@@ -822,12 +930,14 @@ function __pmc_numbers
     end
 end
 
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand export" -s e -l event -x -a '(__pmc_events)'
 complete -c pmc -n "__fish_pmc_using_subcommand flamegraph" -s e -l event -x -a '(__pmc_events)'
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s p -l pid -x -a '(__pmc_numbers /proc/*)'

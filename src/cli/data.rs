@@ -36,7 +36,7 @@ pub struct Convert {
     pub to_json: Option<PathBuf>,
 
     /// Refused: pmc writes no CTF
-    #[arg(long, value_name = "FOLDER", hide = true)]
+    #[arg(long, value_name = "FOLDER")]
     pub to_ctf: Option<PathBuf>,
 
     /// Times of day, in nanoseconds since 1970 (recordings made with -k)
@@ -48,7 +48,7 @@ pub struct Convert {
     pub time: Option<String>,
 
     /// Refused: the document has room for samples alone
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub all: bool,
 
     /// Write over a file that is there
@@ -56,6 +56,6 @@ pub struct Convert {
     pub force: bool,
 
     /// Changes nothing: what is wrong with a recording is always said
-    #[arg(short, long, hide = true)]
+    #[arg(short, long)]
     pub verbose: bool,
 }

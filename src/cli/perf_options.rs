@@ -262,7 +262,6 @@ pub const OPTIONS: &[PerfOption] = &[
             "pmc annotate on this machine, which reads the running kernel's code",
         ),
     ),
-    row("record", "--buildid-mmap", IsSo("mappings carry their build-id wherever the kernel can tell it")),
     // inject
     row("inject", "-k, --vmlinux <file>", IsSo("no function's name is looked for")),
     row("inject", "--kallsyms <file>", IsSo("no function's name is looked for")),
@@ -288,6 +287,49 @@ pub const OPTIONS: &[PerfOption] = &[
             "pmc record -e sched:sched_switch -g -a: each sample is where a task stopped running",
         ),
     ),
+    // stat
+    row("stat, stat-record", "--affinity", Ignored("counters are opened once, from wherever pmc runs")),
+    row("stat, stat-record", "--hybrid-merge", IsSo("both kinds of cores are one row unless --no-merge")),
+    row(
+        "stat, stat-record",
+        "--metric-no-merge",
+        Ignored("an event is counted once, for all metrics that need it"),
+    ),
+    row("stat, stat-record", "--metric-no-threshold", IsSo("no event is counted for a threshold")),
+    row("stat, stat-record", "--record-tpebs", Ignored("no metric needs latencies of retirement")),
+    row("stat, stat-record", "--tpebs-mode <tpebs-mode>", Ignored("no metric needs latencies of retirement")),
+    row(
+        "stat, stat-record",
+        "--percore-show-thread",
+        Refused("no event is summed over the threads of a core by itself", "-a --per-core, or -A"),
+    ),
+    row(
+        "stat, stat-record",
+        "--smi-cost",
+        Refused(
+            "it stops the counters of the whole machine in system management mode (cpu/freeze_on_smi)",
+            "write 1 there as root, then -e '{msr/aperf/,msr/smi/,cycles}': the share is 1 - cycles/aperf",
+        ),
+    ),
+    row(
+        "stat, stat-record",
+        "-T, --transaction",
+        Refused(
+            "few processors have transactions, and fewer have them on",
+            "-e '{instructions,cycles,cpu/cycles-t/,cpu/tx-start/,cpu/cycles-ct/}'",
+        ),
+    ),
+    row(
+        "stat, stat-record",
+        "--iostat[=<default>]",
+        Refused(
+            "it knows the ports of some servers only",
+            "-a -e with events of uncore_iio_* (pmc list pmu)",
+        ),
+    ),
+    // list
+    row("list", "--deprecated", IsSo("the kernel marks no event as deprecated: all are listed")),
+    row("list", "--debug", IsSo("--long shows the request of every event")),
     // report
     row("report", "--tui", IsSo("a terminal shows the screen unless something typed asks for text")),
     row("annotate, report", "--skip-empty", IsSo("events without samples have no table")),

@@ -16,13 +16,7 @@ const PERF: &str = include_str!("perf-options.txt");
 
 /// Options that have no answer yet, by command: the list must become empty.
 #[rustfmt::skip]
-const NOT_YET: &[(&str, &str)] = &[
-    ("data convert", "--all --time --to-ctf --to-json --tod --force --input --verbose"),
-    ("help", "--all --info --man --web"),
-    ("record", "--aux-sample --data-mmap --exclude-perf --kcore --latency --no-buffering --off-cpu --off-cpu-thresh --sample-mem-info --setup-filter --switch-output-event --realtime"),
-    ("report", "--addr2line --addr2line-style --latency --parallelism --tui --unwind-style"),
-    ("script", "--addr2line --dlarg --guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux --merge-callchains --unwind-style"),
-];
+const NOT_YET: &[(&str, &str)] = &[("help", "--all --info --man --web")];
 
 /// An option of perf's, of one of its commands: `stat record`, `-f, --force`.
 #[derive(Debug, Clone, Copy)]
