@@ -13,6 +13,7 @@
 //! ```
 
 use std::fs;
+use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -71,7 +72,8 @@ impl Config {
         for file in place.files() {
             match read(&file) {
                 Ok(text) => config.add(&text, &file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // What is not ours to read was not written for us: HOME may be somebody else's (su, sudo).
+                Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => {}
                 Err(error) => {
                     config.left_out.push(format!(
                         "{}: {}",
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!(
             all,
             [
-                "report.sort_order=comm, a # b dso",
+                "report.sort_order=comm, a # b  dso",
                 "report.children=true",
                 "report.percent-limit=2",
                 "colors.top=red, default",

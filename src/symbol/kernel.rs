@@ -509,7 +509,7 @@ mod tests {
                 "_text ffffffff81000000-ffffffff81000100 None",
                 "do_two ffffffff81000200-ffffffff81000280 None",
                 "some_data ffffffff81000280-ffffffff81000300 None",
-                "probe ffffffffc0100000-ffffffffc0101000 Some((\"[thing]\", 18446744072636268544))",
+                "probe ffffffffc0100000-ffffffffc0101000 Some((\"[thing]\", 18446744072636858368))",
             ]
         );
         let hidden = symbols_named(b"0000000000000000 T _text\n", &names, &[]);
