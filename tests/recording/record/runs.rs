@@ -31,7 +31,7 @@ fn the_status_is_the_commands() {
     record(&file, &["-e", "cpu-clock", "-F", "9999999"], &["true"]).expect(0).says(&["which are taken"]);
     record(&file, &["-e", "cpu-clock", "--call-graph", "guess"], &["true"])
         .expect(2)
-        .says(&["fp, lbr or dwarf"]);
+        .says(&["expected auto[,BYTES], dwarf[,BYTES]"]);
     record(&file, &["-e", "cpu-clock", "-j", "sideways"], &["true"]).expect(2).says(&["any_call"]);
     record(&file, &["-e", "cpu-clock", "-b"], &["true"]).expect(1).says(&["EOPNOTSUPP"]);
     let nothing = ["-e", "cpu-clock", "--threads", "--synth=no", "--aio=2", "--affinity=cpu"];
@@ -428,7 +428,7 @@ fn a_recording_without_samples_says_why() {
     assert!(counts.output().expect("perf starts").status.success());
     for command in ["report", "annotate"] {
         let name = file.display().to_string();
-        kit::run(&[command, "--stdio", "-i", &name]).expect(1).says(&["has no samples", "perf stat report"]);
+        kit::run(&[command, "--stdio", "-i", &name]).expect(1).says(&["has no samples", "pmc stat report"]);
     }
 }
 
