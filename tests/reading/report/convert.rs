@@ -35,6 +35,15 @@ fn as_perf_has_it(mut document: Value) -> Value {
     document
 }
 
+/// The document with what every sample has.
+fn without_fields(mut document: Value) -> Value {
+    for sample in document["samples"].as_array_mut().unwrap() {
+        let common = ["callchain", "comm", "cpu", "pid", "tid", "timestamp"];
+        sample.as_object_mut().unwrap().retain(|key, _| common.contains(&key.as_str()));
+    }
+    document
+}
+
 #[test]
 fn the_json_document_is_perfs() {
     let Some(lab) = Lab::new() else { return };
@@ -55,6 +64,9 @@ fn the_json_document_is_perfs() {
                 ["data", "convert", "-f", "--to-json", to.to_str().unwrap(), "-i", file.to_str().unwrap()];
             oracle::says(&perf, &convert);
             let theirs = as_perf_has_it(document(&std::fs::read_to_string(&to).unwrap()));
+            // Debian's 6.1 prints no fields of tracepoints.
+            let has_fields = theirs["samples"][0].get("filename").is_some();
+            let ours = if has_fields { ours.clone() } else { without_fields(ours.clone()) };
             let samples =
                 ours["samples"].as_array().unwrap().iter().zip(theirs["samples"].as_array().unwrap());
             for (a, b) in samples {

@@ -33,11 +33,14 @@ fn inject(from: &Path, to: &Path, options: &[&str]) -> Ran {
 /// What samples hold.
 const EVERYTHING: &[&str] = &["--ns"];
 
-/// The header, but for where things lie in the file.
+/// The header, but for when the file was written, and where things lie in it.
 fn header(file: &Path) -> Vec<String> {
     let text = kit::run(&["script", "--header-only", "-i", file.to_str().unwrap()]).expect(0).stdout;
-    let moves = ["form", "data offset", "data size", "compressed", "missing features"];
-    let is_kept = |line: &&str| !moves.iter().any(|word| line.starts_with(&format!("# {word} :")));
+    let moves =
+        ["form", "captured on", "data offset", "data size", "feat offset", "compressed", "missing features"];
+    let label =
+        |line: &str| line.trim_start_matches("# ").split(':').next().unwrap_or_default().trim().to_owned();
+    let is_kept = |line: &&str| !moves.contains(&label(line).as_str());
     text.lines().filter(is_kept).map(str::to_owned).collect()
 }
 
