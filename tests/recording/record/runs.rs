@@ -34,9 +34,9 @@ fn the_status_is_the_commands() {
         .says(&["expected auto[,BYTES], dwarf[,BYTES]"]);
     record(&file, &["-e", "cpu-clock", "-j", "sideways"], &["true"]).expect(2).says(&["any_call"]);
     record(&file, &["-e", "cpu-clock", "-b"], &["true"]).expect(1).says(&["EOPNOTSUPP"]);
-    let nothing = ["-e", "cpu-clock", "--threads", "--synth=no", "--aio=2", "--affinity=cpu"];
+    let nothing = ["-e", "cpu-clock", "--threads", "--aio=2", "--affinity=cpu"];
     let run = record(&file, &nothing, &["true"]).expect(0);
-    run.says(&["--threads changes nothing", "--synth changes", "--aio changes", "--affinity changes"]);
+    run.says(&["--threads changes nothing", "--aio changes", "--affinity changes"]);
     let twice = ["-q", "-q", "-F", "99", "-F", "1000", "-e", "cpu-clock", "--sample-identifier"];
     record(&file, &twice, &["true"]).expect(0);
     let events = perf(&["evlist", "-v"], &file);
