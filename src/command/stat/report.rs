@@ -19,7 +19,7 @@ use crate::error::{Error, Exit, Result};
 use crate::event::{EventSpec, Source, Tool};
 use crate::host::Host;
 use crate::host::process::Thread;
-use crate::perfdata::Reader;
+use crate::perfdata::{self, Reader};
 use crate::profile::counts::{Aggregation, Counts, Reason};
 use crate::session::Session;
 use crate::view::stat::Subject;
@@ -164,6 +164,8 @@ fn subject(session: &Session, recorded: &Recorded) -> Subject {
     let tids = || recorded.threads.iter().map(|(tid, _)| tid.to_string()).collect::<Vec<_>>().join(",");
     match &session.reader.features().cmdline {
         _ if recorded.threads.is_empty() => Subject::SystemWide,
+        // perf's word, which scripts look for.
+        _ if session.reader.form() == perfdata::Form::Pipe => Subject::Command(vec!["pipe".to_owned()]),
         Some(words) => Subject::Command(words.clone()),
         None => Subject::Threads(tids()),
     }
