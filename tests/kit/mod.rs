@@ -120,6 +120,23 @@ pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until a terminal shows what is asked for, and shows it twice: what is caught while a program
+/// draws is half of one screen and half of another.
+#[track_caller]
+pub fn wait_for_screen(what: &str, capture: impl Fn() -> String, is_it: impl Fn(&str) -> bool) -> String {
+    let begun = Instant::now();
+    let mut last = String::new();
+    loop {
+        let screen = capture();
+        if screen == last && is_it(&screen) {
+            return screen;
+        }
+        assert!(begun.elapsed() < PATIENCE, "no {what:?} on the screen:\n{screen}");
+        last = screen;
+        std::thread::sleep(Duration::from_millis(40));
+    }
+}
+
 /// Waits until a process has so many counters open.
 #[track_caller]
 pub fn wait_for_counters(pid: u32, counters: usize) {

@@ -151,15 +151,7 @@ impl Terminal {
 
     #[track_caller]
     fn wait_until(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
-        let began = Instant::now();
-        loop {
-            let screen = self.screen();
-            if is_it(&screen) {
-                return screen;
-            }
-            assert!(began.elapsed() < kit::PATIENCE, "no {what:?} on the screen:\n{screen}");
-            std::thread::sleep(Duration::from_millis(30));
-        }
+        kit::wait_for_screen(what, || self.screen(), is_it)
     }
 
     /// Types a command.

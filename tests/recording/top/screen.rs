@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Lab, Running, SHARES, kit, ready};
 
@@ -54,15 +54,7 @@ impl Tmux {
     /// Waits until the terminal shows what is asked for.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
-        let start = Instant::now();
-        loop {
-            let shown = self.shown();
-            if is_there(&shown) {
-                return shown;
-            }
-            assert!(start.elapsed() < kit::PATIENCE, "never: {what}\n{shown}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        kit::wait_for_screen(what, || self.shown(), is_there)
     }
 
     #[track_caller]
