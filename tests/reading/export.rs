@@ -319,18 +319,51 @@ fn in_browser(lab: &Lab, page: &str, script: &str, more: &[&str]) -> serde_json:
          document.body.append(Object.assign(document.createElement('pre'), \
          {{ id: 'results', textContent: JSON.stringify(results) }})); }})();</script></body>"
     );
-    let file = lab.path("driven.html");
-    std::fs::write(&file, page.replace("</body>", &script)).unwrap();
+    let page = opened(lab, "driven.html", &page.replace("</body>", &script), more);
+    let results = page.split("<pre id=\"results\">").nth(1).unwrap_or_else(|| panic!("{page}"));
+    let results = results.split("</pre>").next().unwrap();
+    serde_json::from_str(&results.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")).unwrap()
+}
+
+/// What a browser without a network has made of a document when that stands still.
+#[track_caller]
+fn opened(lab: &Lab, name: &str, document: &str, more: &[&str]) -> String {
+    let file = lab.path(name);
+    std::fs::write(&file, document).unwrap();
     let profile = format!("--user-data-dir={}", lab.path("browser").display());
     let address = format!("file://{}", file.display());
     let usual = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,800"];
     let offline = ["--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking", "--dump-dom"];
     let time = ["--virtual-time-budget=60000", &profile];
-    let words = [&usual[..], &offline, &time, more, &[&address]].concat();
-    let page = said("chromium", &words);
-    let results = page.split("<pre id=\"results\">").nth(1).unwrap_or_else(|| panic!("{page}"));
-    let results = results.split("</pre>").next().unwrap();
-    serde_json::from_str(&results.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")).unwrap()
+    said("chromium", &[&usual[..], &offline, &time, more, &[&address]].concat())
+}
+
+#[test]
+fn a_picture_is_searched_and_zoomed_and_asks_nobody() {
+    let Some(lab) = Lab::new() else { return };
+    if !kit::need_program("chromium") {
+        return;
+    }
+    let file = recorded(&lab);
+    let picture = export(&lab, &file, "a.svg", &[]);
+    let script = "<script><![CDATA[ addEventListener('load', () => setTimeout(() => {
+        search('^twice ');
+        const results = [matchedtxt.textContent];
+        const twice = [...frames.children].find((one) => one.querySelector('title').textContent.startsWith('twice '));
+        const wide = () => twice.querySelector('rect').getBoundingClientRect().width;
+        const whole = wide();
+        zoom(twice);
+        results.push(`wider: ${wide() > whole * 1.2}`, `back: ${!unzoombtn.classList.contains('hide')}`);
+        results.push(`requests: ${performance.getEntriesByType('resource').length}`);
+        document.documentElement.setAttribute('data-results', results.join(', '));
+    }, 100)); ]]></script></svg>";
+    let (rest, end) = picture.rsplit_once("</svg>").unwrap();
+    let picture = opened(&lab, "driven.svg", &[rest, script, end].concat(), &[]);
+    let results = picture.split("data-results=\"").nth(1).unwrap_or_else(|| panic!("{picture}"));
+    let results = results.split('"').next().unwrap();
+    let (_, total) = shares(&file, "twice");
+    assert!((percent(results.split(',').next().unwrap(), 0) - total).abs() < 0.2, "{results} {total}");
+    assert!(results.ends_with("wider: true, back: true, requests: 0"), "{results}");
 }
 
 #[test]
