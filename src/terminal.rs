@@ -1,7 +1,7 @@
 //! The terminal: whether a stream leads to one, and what it can show. Decided here, once, for everybody.
 //!
-//! Receives the surroundings (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, what standard streams are); leaves
-//! to others what they draw.
+//! Receives the surroundings (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, what standard streams are);
+//! leaves to others what they draw.
 
 pub mod theme;
 
