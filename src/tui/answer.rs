@@ -1,10 +1,10 @@
 //! The terminal's answer to the question for its background, told from what is typed.
 //!
 //! ```text
-//!   ESC ] 1 1 ; r g b : f f f f / f f f f / f f f f ESC \\     arrives as keys: Alt-], 1, 1, ;, r, g, b, …, Alt-\\
+//!   ESC ]11;rgb:ffff/ffff/ffff ESC \     arrives as keys: Alt-], 1, 1, ;, r, g, b, …, Alt-\
 //! ```
-//! Receives events; hands on those that were typed, and what the answer says. Nothing is waited for, so that a
-//! terminal that does not answer, or answers late, costs no time and no key.
+//! Receives events; hands on those that were typed, and what the answer says. Nothing is waited for, so
+//! that a terminal that does not answer, or answers late, costs no time and no key.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
