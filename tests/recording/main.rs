@@ -7,5 +7,6 @@ mod build_id_cache;
 mod perfdata;
 mod perfdata_hostile;
 mod profile;
+mod readme;
 mod record;
 mod top;
