@@ -92,6 +92,22 @@ pub(super) fn add_remedies(modules: &mut [ModuleQuality], session: &Session, sym
     }
 }
 
+/// How stacks were unwound while recording, by the command line.
+fn unwound_live(typed: &[String]) -> Option<&'static str> {
+    let is_asked = |mode: &str| {
+        let is_it = |value: &str| value.split(',').next() == Some(mode);
+        let equals = typed.iter().filter_map(|word| word.strip_prefix("--call-graph="));
+        let apart = typed.iter().zip(typed.iter().skip(1)).filter(|(word, _)| *word == "--call-graph");
+        equals.chain(apart.map(|(_, value)| value.as_str())).any(is_it)
+    };
+    let is_profile = typed.get(1).is_some_and(|command| command == "profile");
+    match (is_asked("dwarf"), is_asked("auto")) {
+        (true, _) => Some("dwarf"),
+        (_, true) => Some("auto"),
+        _ => (is_profile && !is_asked("fp") && !is_asked("lbr")).then_some("auto"),
+    }
+}
+
 /// The facts of the trust line.
 pub(super) fn trust(
     session: &Session,
@@ -111,7 +127,7 @@ pub(super) fn trust(
     let sum = |pick: fn(&(u64, u64)) -> u64| quality.modules.values().map(pick).sum();
     let typed = session.reader.features().cmdline.as_deref().unwrap_or_default();
     sampled::DataQuality {
-        unwound_live: typed.iter().any(|word| word.contains("dwarf")) && ends.copied == 0,
+        unwound_live: unwound_live(typed).filter(|_| ends.copied == 0),
         samples: samples.totals.iter().map(|total| total.samples).sum(),
         // The same losses told in two ways: by records, and by the counters themselves.
         lost_samples: session
@@ -129,5 +145,20 @@ pub(super) fn trust(
         frames: sum(|counts| counts.0),
         unnamed: sum(|counts| counts.1),
         notes: notes(session),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_says_how_stacks_were_unwound() {
+        let how = |line: &str| unwound_live(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(how("pmc record --call-graph dwarf,16384 ls"), Some("dwarf"));
+        assert_eq!(how("pmc record --call-graph=auto -- ls"), Some("auto"));
+        assert_eq!(how("pmc profile -- ls dwarf"), Some("auto"));
+        assert_eq!(how("pmc profile --call-graph fp -- ls"), None);
+        assert_eq!(how("pmc record -g ls"), None);
     }
 }

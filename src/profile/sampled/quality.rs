@@ -33,9 +33,9 @@ pub struct DataQuality {
     pub broken: Vec<(String, u64)>,
     /// Why copied stacks end.
     pub ends: Ends,
-    /// Stacks were copied and unwound while recording (`record --call-graph dwarf`): why they end was said
+    /// Stacks were copied and unwound while recording, in this way (`dwarf` or `auto`): why they end was said
     /// there.
-    pub unwound_live: bool,
+    pub unwound_live: Option<&'static str>,
     /// What is worth knowing about the file.
     pub notes: Vec<String>,
 }

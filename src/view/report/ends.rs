@@ -65,7 +65,7 @@ fn copied(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
         words.join(", ")
     )?;
     if of_all(ends.cut) >= WORTH {
-        writeln!(out, "         try: copy more of each stack (record --call-graph dwarf,65528)")?;
+        writeln!(out, "         try: copy more of each stack (--call-graph dwarf,65528)")?;
     }
     Ok(())
 }
@@ -85,10 +85,8 @@ fn chains(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> {
     }
     writeln!(out, "       {:.1}% end early: {}.", share(broken, trust.stacks), words.join(", "))?;
     let advice = match trust.unwound_live {
-        true => {
-            "copy more of each stack (record --call-graph dwarf,65528), or record -g where code has frame pointers"
-        }
-        false => "record --call-graph dwarf, or build that code with -fno-omit-frame-pointer",
+        Some(how) => format!("copy more of each stack (--call-graph {how},65528)"),
+        None => "record --call-graph auto, or build that code with -fno-omit-frame-pointer".to_owned(),
     };
     writeln!(out, "         try: {advice}")
 }
