@@ -134,6 +134,6 @@ mod tests {
         let broken = ["a", "b", "c", "d"].map(|name| (name.to_owned(), 10)).into();
         let said = written(&DataQuality { stacks: 200, broken, ..DataQuality::default() });
         let want = "       20.0% end early: 5.0% in a, 5.0% in b, 5.0% in c, 5.0% elsewhere.\n";
-        assert!(said.starts_with(want) && said.contains("--call-graph dwarf"), "{said}");
+        assert!(said.starts_with(want) && said.contains("--call-graph auto"), "{said}");
     }
 }
