@@ -102,27 +102,29 @@ volatile int counter;
 long long wide = 1;
 #ifndef USES
 static unsigned short watched __attribute__((section(".probes"), used));
+__asm__(".pushsection .stapsdt.base,\"a\",\"progbits\"\nbase: .space 1\n.popsection");
+#define MARK(name, semaphore) __asm__ volatile( \
+	"990: nop\n" \
+	".pushsection .note.stapsdt,\"\",\"note\"\n" \
+	".balign 4\n" \
+	".4byte 992f-991f, 994f-993f, 3\n" \
+	"991: .asciz \"stapsdt\"\n" \
+	"992: .balign 4\n" \
+	"993: .8byte 990b, base, " semaphore "\n" \
+	".asciz \"toy\"\n" \
+	".asciz \"" name "\"\n" \
+	".asciz \"\"\n" \
+	"994: .balign 4\n" \
+	".popsection")
 __attribute__((noinline)) const char *tick(int times)
 {
+	MARK("thrice", "0");
 	while (times--) {
-		__asm__ volatile(
-			"990: nop\n"
-			".pushsection .note.stapsdt,\"\",\"note\"\n"
-			".balign 4\n"
-			".4byte 992f-991f, 994f-993f, 3\n"
-			"991: .asciz \"stapsdt\"\n"
-			"992: .balign 4\n"
-			"993: .8byte 990b, base, watched\n"
-			".asciz \"toy\"\n"
-			".asciz \"tick\"\n"
-			".asciz \"\"\n"
-			"994: .balign 4\n"
-			".popsection\n"
-			".pushsection .stapsdt.base,\"a\",\"progbits\"\n"
-			"base: .space 1\n"
-			".popsection\n");
+		MARK("tick", "watched");
 		counter++;
 	}
+	MARK("thrice", "0");
+	MARK("thrice", "0");
 	return watched ? "watched" : "alone";
 }
 #else
@@ -177,7 +179,9 @@ fn markers_are_counted_and_their_semaphores_raised() {
     let five = (5, "watched\n".to_owned());
     for program in [path("fixed"), path("pie"), path("uses")] {
         assert_eq!(counted("sdt_toy:tick", &[], &[&program]), five, "{program}");
-        assert_eq!(counted("sdt_t*:*:u", &["-i"], &[&program]), five, "{program}");
+        assert_eq!(counted("sdt_t*:ti*:u", &["-i"], &[&program]), five, "{program}");
+        // Wherever it stands, it is one event, and has no semaphore to be raised.
+        assert_eq!(counted("sdt_toy:thrice", &[], &[&program]), (3, "alone\n".to_owned()), "{program}");
         assert_eq!(counted("sdt_toy:tick", &["-a"], &[&program]).1, "watched\n", "{program}");
     }
     let named = format!("sdt:{}:toy:tick", path("pie"));
