@@ -54,8 +54,8 @@ impl Host {
         self.text(absolute)?.trim().parse().ok()
     }
 
-    /// The names of the running kernel, a line each ([`KallsymsLine`](crate::abi::KallsymsLine)); `None` where
-    /// it shows none.
+    /// The names of the running kernel, a line each ([`KallsymsLine`](crate::abi::KallsymsLine)); `None`
+    /// where it shows none.
     pub fn kallsyms(&self) -> Option<Vec<u8>> {
         std::fs::read(self.path("/proc/kallsyms")).ok().filter(|text| !text.is_empty())
     }

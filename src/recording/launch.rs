@@ -23,7 +23,8 @@ pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
         Scope::Command | Scope::AllThreads | Scope::Cpus(_) => (Vec::new(), true),
     };
     let program = if starts_it { runtime::executed(command) } else { None };
-    Subject { program, tasks, cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)) }
+    let library_path = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    Subject { program, tasks, cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)), library_path }
 }
 
 /// Forks the command and holds it before it executes.

@@ -19,9 +19,9 @@ struct Place {
     is_function: bool,
 }
 
-/// A breakpoint: `access` is some of `rwx`. Where it is not said a function is executed, all else is read and
-/// written. `&SYMBOL` is the kernel's in the kernel's levels alone or where whole CPUs are measured, otherwise
-/// the measured program's.
+/// A breakpoint: `access` is some of `rwx`. Where it is not said a function is executed, all else is read
+/// and written. `&SYMBOL` is the kernel's in the kernel's levels alone or where whole CPUs are measured,
+/// otherwise the measured program's.
 pub(in crate::event) fn breakpoint(
     (host, subject): (&Host, &Subject),
     (address, length, access): (Word<'_>, Option<Word<'_>>, Option<Word<'_>>),

@@ -81,20 +81,19 @@ pub(super) fn file_offset(elf: &Elf<'_>, address: u64) -> Option<u64> {
     })
 }
 
-/// How much higher than in the file's numbering a process has it that maps this offset of the file at this
-/// address.
+/// How much higher than in the file's numbering a process has it that maps this offset of the file, where the
+/// first of its mappings begins, at this address.
 pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u64> {
-    let page = crate::sys::page_size() as u64;
     elf.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
-        let first = start - start % page;
+        let first = start - start % segment.align().max(1);
         let holds = first <= offset && offset < start.checked_add(length)?;
         let address = segment.address().wrapping_add(offset).wrapping_sub(start);
         holds.then(|| mapped_at.wrapping_sub(address))
     })
 }
 
-/// A marker that `<sys/sdt.h>` left in a program: an instruction that does nothing, and a note of where it is.
+/// A marker that `<sys/sdt.h>` left in a program: an instruction that does nothing, and a note of its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) provider: String,
@@ -112,7 +111,7 @@ const STAPSDT: u64 = 3;
 /// and `.stapsdt.base`, whose address the notes hold, with it.
 ///
 /// ```text
-/// u32 8 | u32 bytes | u32 3 | "stapsdt\0" | word place | word base | word semaphore | provider\0 name\0 arguments\0
+/// u32 8 | u32 bytes | u32 3 | "stapsdt\0" | word place | word base | word semaphore | provider\0 name\0 …\0
 /// ```
 pub(super) fn markers(elf: &Elf<'_>) -> Vec<Marker> {
     let section = elf.section_by_name(".note.stapsdt");

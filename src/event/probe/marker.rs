@@ -1,7 +1,7 @@
 //! Markers that programs hold for whoever wants to look: `sdt_libstdcxx:throw`, `sdt:PATH:PROVIDER:NAME`.
 //!
-//! A uprobe at the marker's instruction; the kernel raises its semaphore meanwhile, if it has one, so that the
-//! program knows that somebody looks.
+//! A uprobe at the marker's instruction; the kernel raises its semaphore meanwhile, if it has one, so that
+//! the program knows that somebody looks.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,9 @@ use super::function::{at, pmu};
 use super::subject::Subject;
 use crate::host::Host;
 
-/// The markers whose provider and name fit these patterns, in this file, or in the first file of whom is measured
-/// that has one: for each name its places, since the compiler may have copied the marker. Those of a pattern have
-/// their own names, a single one that which was typed.
+/// The markers whose provider and name fit these patterns, in this file, or in the first file of whom is
+/// measured that has one: for each name its places, since the compiler may have copied the marker. Those of
+/// a pattern have their own names, a single one that which was typed.
 pub(in crate::event) fn markers(
     host: &Host,
     subject: &Subject,

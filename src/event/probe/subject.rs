@@ -20,6 +20,8 @@ pub struct Subject {
     pub tasks: Vec<u32>,
     /// Whole CPUs are measured, whatever runs there.
     pub cpus: bool,
+    /// `LD_LIBRARY_PATH` of the program.
+    pub library_path: String,
 }
 
 /// A file that a process has mapped.
@@ -30,8 +32,8 @@ pub(super) struct Mapped {
     pub(super) at: (u64, u64),
 }
 
-/// The files that a task has mapped, each once, in the order of their addresses: its program comes first where
-/// it lies below its libraries, as it does on Linux.
+/// The files that a task has mapped, each once, in the order of their addresses: its program comes first,
+/// since it lies below its libraries.
 pub(super) fn mapped(host: &Host, task: u32) -> Vec<Mapped> {
     let text = host.maps(task).unwrap_or_default();
     let mut files: Vec<Mapped> = Vec::new();
@@ -60,9 +62,40 @@ impl Subject {
     pub(super) fn files(&self, host: &Host) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = Vec::new();
         let mapped = self.tasks.iter().flat_map(|&task| mapped(host, task)).map(|file| file.path);
-        for file in mapped.chain(self.program.iter().flat_map(|program| with_libraries(host, program))) {
+        for file in mapped.chain(self.program.iter().flat_map(|program| self.with_libraries(host, program))) {
             if !files.contains(&file) {
                 files.push(file);
+            }
+        }
+        files
+    }
+
+    /// The program and the libraries that it needs, as the dynamic linker looks for them (`ld.so(8)`). What
+    /// it opens later by itself is not known before it runs.
+    fn with_libraries(&self, host: &Host, program: &Path) -> Vec<PathBuf> {
+        let cache = std::fs::read(host.path("/etc/ld.so.cache")).unwrap_or_default();
+        let mut files = vec![program.to_owned()];
+        let mut next = 0;
+        while let Some(file) = files.get(next).filter(|_| next < MOST_LIBRARIES).cloned() {
+            next += 1;
+            let Ok((machine, needed, folders)) = elf::ask(host, &file, |elf| {
+                let [needed, rpath, runpath] = [1, 15, 29].map(|tag| dynamic(elf, tag));
+                (elf::machine(elf), needed, [rpath, runpath].concat())
+            }) else {
+                continue;
+            };
+            let origin = file.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
+            let origin = |folder: &str| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
+            let own = folders.iter().flat_map(|list| list.split(':')).map(origin);
+            let chosen = self.library_path.split(':');
+            let own: Vec<String> = chosen.filter(|f| !f.is_empty()).map(str::to_owned).chain(own).collect();
+            for name in needed {
+                let in_folder = |folder: &str| Path::new(folder).join(&name);
+                let places = own.iter().map(|folder| in_folder(folder));
+                let places = places.chain(cached(&cache, &name)).chain(DEFAULT.iter().map(|f| in_folder(f)));
+                let fits = |file: &PathBuf| elf::ask(host, file, elf::machine) == Ok(machine);
+                let found = places.into_iter().find(fits);
+                files.extend(found.filter(|found| !files.contains(found)));
             }
         }
         files
@@ -71,39 +104,6 @@ impl Subject {
 
 /// Programs need fewer libraries than this.
 const MOST_LIBRARIES: usize = 1000;
-
-/// The program and the libraries that it needs, as the dynamic linker looks for them (`ld.so(8)`). What it opens
-/// later by itself is not known before it runs.
-fn with_libraries(host: &Host, program: &Path) -> Vec<PathBuf> {
-    let cache = std::fs::read(host.path("/etc/ld.so.cache")).unwrap_or_default();
-    let mut files = vec![program.to_owned()];
-    let mut next = 0;
-    while let Some(file) = files.get(next).filter(|_| next < MOST_LIBRARIES).cloned() {
-        next += 1;
-        let Ok((machine, needed, folders)) = elf::ask(host, &file, |elf| {
-            let [needed, rpath, runpath] = [1, 15, 29].map(|tag| dynamic(elf, tag));
-            (elf::machine(elf), needed, [rpath, runpath].concat())
-        }) else {
-            continue;
-        };
-        let origin = file.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
-        let origin = |folder: &str| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
-        let chosen = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-        let own = folders.iter().flat_map(|list| list.split(':')).map(origin);
-        let own: Vec<String> =
-            chosen.split(':').filter(|f| !f.is_empty()).map(str::to_owned).chain(own).collect();
-        for name in needed {
-            let in_folder = |folder: &str| Path::new(folder).join(&name);
-            let places = own.iter().map(|folder| in_folder(folder));
-            let places = places.chain(cached(&cache, &name)).chain(DEFAULT.iter().map(|f| in_folder(f)));
-            let fits = |file: &PathBuf| elf::ask(host, file, elf::machine) == Ok(machine);
-            let found = places.into_iter().find(fits);
-            files.extend(found.filter(|found| !files.contains(found)));
-        }
-    }
-    files
-}
-
 /// Where libraries are when nobody says where.
 const DEFAULT: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
