@@ -162,8 +162,19 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
         Command::Profile(typed) => {
             let plan = profile::Plan::new(*typed)?;
+            // What cannot be shown is said before anything is recorded.
+            let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
+                profile::Answer::Report(typed) => {
+                    let plan = report::Plan::new(&typed)?;
+                    Box::new(|| report::run(plan))
+                }
+                profile::Answer::Export(typed) => {
+                    let plan = export::Plan::new(&typed.source, typed.format.as_deref())?;
+                    Box::new(move || export::run(&plan))
+                }
+            };
             let exit = record::run(record::Plan::new(plan.record, &Host::live())?)?;
-            report::run(report::Plan::new(&plan.report)?)?;
+            show()?;
             Ok(exit)
         }
         Command::Data(typed) => data::run(&data::Plan::new(&typed)?),

@@ -23,7 +23,7 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::sys::errno;
-use crate::sys::process::{Held, Outcome, Stdout};
+use crate::sys::process::{Held, Outcome, Streams};
 use crate::sys::signal::Signals;
 
 /// What one measurement needs to know.
@@ -98,11 +98,11 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let is_reserved = watcher.as_mut().is_some_and(|watcher| matches!(watcher.poll(), State::Reserved(_)));
     let enable_on_exec = ends_with_command && course.delay == Delay::None && !is_reserved;
     let options = CountOptions { inherit, enable_on_exec, levels };
-    let stdout = if setup.owns_stdout { Stdout::ToStderr } else { Stdout::Shared };
+    let streams = if setup.owns_stdout { Streams::OutputToError } else { Streams::Shared };
     let held = if course.command.is_empty() {
         None
     } else {
-        Some(launch::hold_with(&course.command, &course.environment, stdout)?)
+        Some(launch::hold_with(&course.command, &course.environment, streams)?)
     };
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);

@@ -15,6 +15,7 @@
 //! ```
 
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -36,13 +37,15 @@ pub struct Held {
     verdict: OwnedFd,
 }
 
-/// Where a command's standard output goes.
+/// What a command's standard input, output and error are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stdout {
-    /// Where ours goes.
+pub enum Streams {
+    /// What ours are.
     Shared,
-    /// To standard error, since ours is a stream of its own.
-    ToStderr,
+    /// Output goes to standard error, since ours is a stream of its own.
+    OutputToError,
+    /// Whatever would be a terminal is `/dev/null`, since ours shows something else.
+    OffTerminal,
 }
 
 /// A command that runs.
@@ -88,17 +91,17 @@ impl Held {
     /// # Errors
     /// `EINVAL` for an argument with a NUL in it, otherwise what `pipe2` and `fork` say.
     pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
-        Self::start_with(argv, &[], Stdout::Shared)
+        Self::start_with(argv, &[], Streams::Shared)
     }
 
-    /// As [`Held::start`]; the command has these variables besides ours, and its standard output goes there.
+    /// As [`Held::start`]; the command has these variables besides ours, and these standard streams.
     ///
     /// # Errors
     /// As [`Held::start`].
     pub fn start_with<S: AsRef<OsStr>>(
         argv: &[S],
         environment: &[(OsString, OsString)],
-        stdout: Stdout,
+        streams: Streams,
     ) -> io::Result<Self> {
         let words = strings(argv.iter().map(|word| word.as_ref().as_bytes().to_vec()))?;
         let pointers = terminated(&words);
@@ -107,6 +110,10 @@ impl Held {
             |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
         let variables = strings(ours.chain(environment.iter().cloned()).map(variable))?;
         let variables = terminated(&variables);
+        let nothing = match streams {
+            Streams::OffTerminal => Some(File::options().read(true).write(true).open("/dev/null")?),
+            Streams::Shared | Streams::OutputToError => None,
+        };
         let (gate_out, gate_in) = pipe()?;
         let (verdict_out, verdict_in) = pipe()?;
         // SAFETY: between fork and exec the child only calls async-signal-safe functions on memory that was
@@ -131,8 +138,15 @@ impl Held {
                 if got != 1 {
                     libc::_exit(0); // The gate closed without a word: pmc gave up.
                 }
-                if stdout == Stdout::ToStderr {
+                if streams == Streams::OutputToError {
                     libc::dup2(2, 1);
+                }
+                if let Some(nothing) = &nothing {
+                    for standard in 0..=2 {
+                        if libc::isatty(standard) == 1 {
+                            libc::dup2(nothing.as_raw_fd(), standard);
+                        }
+                    }
                 }
                 // Ours, untouched, unless it was asked for otherwise.
                 match environment.is_empty() {
