@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use super::symbols::Symbols;
 use crate::abi::context;
 use crate::profile::sampled::quality::Ends;
-use crate::record::{Parts, Thread};
 use crate::record::sample::{ABI_64, user_part};
 use crate::record::unwound::has_copy;
+use crate::record::{Parts, Thread};
 use crate::session::{Epoch, History, Session, Unwind, Walk};
 use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Tables, Walker};
 

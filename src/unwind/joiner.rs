@@ -160,7 +160,9 @@ mod tests {
     fn other_threads_and_spaces_begin_anew_and_chains_stay_short() {
         let (mut joiner, cut) = (Joiner::default(), chain(&[(b'h', 150), (b'i', 40)]));
         let tell = |joiner: &mut Joiner| joiner.join(1, 7, End::Root, 9, &mut chain(&WHOLE));
-        for (thread, space, most, want) in [(1, 7, 9, "him"), (2, 7, 9, "hi"), (1, 8, 9, "hi"), (1, 7, 2, "hi")] {
+        for (thread, space, most, want) in
+            [(1, 7, 9, "him"), (2, 7, 9, "hi"), (1, 8, 9, "hi"), (1, 7, 2, "hi")]
+        {
             tell(&mut joiner);
             let mut chain = cut.clone();
             joiner.join(thread, space, End::Cut, most, &mut chain);

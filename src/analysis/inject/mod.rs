@@ -94,7 +94,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     }
     let lost = request.convert_stacks.then(|| Lost::new(true, false));
     let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
-    let unwinder = symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES, true));
+    let unwinder =
+        symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES, true));
     let ids = FileIds::new(&session, request);
     let hits = match (request.build_ids, request.mappings) {
         (None, None) => None,

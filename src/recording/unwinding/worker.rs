@@ -232,12 +232,13 @@ impl RoundUnwinder {
                         let followed = &worker.frames[walked.frames.clone()][walked.own..];
                         let tid = sample.thread().map_or(0, |thread| thread.tid);
                         let version = known.as_ref().map(|known| known.version);
-                        let join = |joiner: &mut Joiner| {
-                            joiner.join(tid, version?, walked.end?, most, &mut frames)
-                        };
+                        let join =
+                            |joiner: &mut Joiner| joiner.join(tid, version?, walked.end?, most, &mut frames);
                         let joined = joiner.as_mut().and_then(join);
                         chain.clear();
-                        chain.extend(frames[..joined.unwrap_or(walked.own)].iter().map(|frame| frame.address.0));
+                        chain.extend(
+                            frames[..joined.unwrap_or(walked.own)].iter().map(|frame| frame.address.0),
+                        );
                         match joined {
                             Some(own) => {
                                 chain.push(context::USER);

@@ -139,7 +139,11 @@ mod tests {
     #[test]
     fn joined_stacks_are_counted() {
         let said = |joined| written(&DataQuality { stacks: 200, joined, ..DataQuality::default() });
-        assert!(said(50).starts_with("       25.0% ended where their copy ends, and are joined"), "{}", said(50));
+        assert!(
+            said(50).starts_with("       25.0% ended where their copy ends, and are joined"),
+            "{}",
+            said(50)
+        );
         assert_eq!(said(0), "");
     }
 

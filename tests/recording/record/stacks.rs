@@ -193,10 +193,13 @@ fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
     let (source, program) = (lab.path("deep.c"), lab.path("deep"));
     std::fs::write(&source, DEEP).expect("a source");
     let options = ["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
-    assert!(Command::new("gcc").args(options).args([&program, &source]).status().expect("gcc starts").success());
+    assert!(
+        Command::new("gcc").args(options).args([&program, &source]).status().expect("gcc starts").success()
+    );
     let recorded = |bytes: &str, more: &[&str]| {
         let (file, mode) = (lab.path("stacks"), format!("dwarf,{bytes}"));
-        let options = [&["-e", "page-faults:u", "-c", "1", "-m", "16M", "--call-graph", &mode], more].concat();
+        let options =
+            [&["-e", "page-faults:u", "-c", "1", "-m", "16M", "--call-graph", &mode], more].concat();
         record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0).says(&["none lost"]);
         assert_eq!(perf_samples(&file), our_samples(&file), "{more:?}");
         file
