@@ -1,4 +1,5 @@
-//! Which samples count, and how whole their stacks are: the options that `report`, `script` and `annotate` share.
+//! Which samples count, and how whole their stacks are: the options that `report`, `script` and `annotate`
+//! share.
 
 use clap::Args;
 

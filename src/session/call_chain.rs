@@ -28,8 +28,8 @@ pub trait Unwind: Sync {
 
 /// Turns registers and a copy of the stack into a call chain.
 pub trait Walk: Send {
-    /// Appends the chain, innermost first, return addresses as they are. Behind a marker (`PERF_CONTEXT_USER`)
-    /// stand callers that were taken over from an earlier walk.
+    /// Appends the chain, innermost first, return addresses as they are. Behind a marker
+    /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier walk.
     fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
 
