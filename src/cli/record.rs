@@ -133,7 +133,7 @@ pub struct Record {
     pub realtime: Option<i32>,
 
     /// Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control
-    /// says so
+    /// says so; 10-20,30-40: only in these ranges of time, after which it ends
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
 

@@ -49,6 +49,9 @@ pub(crate) struct Course {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// When it begins.
     pub(crate) delay: Delay,
+    /// When the events go off after that, on again, and so on, in nanoseconds from the start. With the last,
+    /// which is off, it is over; empty: they stay on.
+    pub(crate) switches: Vec<u64>,
     /// How long it takes at most, in nanoseconds.
     pub(crate) timeout_ns: Option<u64>,
 }
