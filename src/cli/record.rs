@@ -67,6 +67,11 @@ pub struct Record {
     #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
     pub unwind: String,
 
+    /// With live, leave stacks cut where their copy ends: join them with nothing seen before of the same
+    /// thread
+    #[arg(long)]
+    pub no_join: bool,
+
     /// Greatest number of frames in a call chain
     #[arg(long, value_name = "N")]
     pub max_stack: Option<u16>,

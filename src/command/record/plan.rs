@@ -132,6 +132,7 @@ impl Plan {
             with_id: typed.sample_identifier,
             // What a flight recorder kept may be older than what is known of its processes.
             unwinds: typed.unwind != "deferred" && !backward,
+            joins: !typed.no_join,
             per_thread: typed.per_thread,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
             reserve: typed.reserve.parse()?,
