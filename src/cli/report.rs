@@ -140,7 +140,8 @@ pub struct Report {
     #[arg(short = 'T', long)]
     pub threads: bool,
 
-    /// Names of functions in full: else text leaves template arguments out of names wider than 72 columns
+    /// Names of functions as they are: else text on a terminal has them as one reads them, without template
+    /// arguments, what a function returns, and what compilers added
     #[arg(long)]
     pub full_names: bool,
 

@@ -193,6 +193,12 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
+    /// By a row's letter and its module's short name.
+    pub fn of_row(letter: char, module: &str) -> Self {
+        let level = if matches!(letter, 'k' | 'g' | 'H') { CpuMode::Kernel } else { CpuMode::User };
+        Self::of(level, module)
+    }
+
     /// By where it ran and its module's short name.
     pub fn of(level: CpuMode, module: &str) -> Self {
         match level {

@@ -10,6 +10,7 @@
 //!                                       '--> trust: roots reached, frames without names
 //! ```
 
+pub mod boilerplate;
 pub mod callers;
 pub mod code;
 mod filter;

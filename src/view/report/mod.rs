@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
-use crate::text::{clean, folded};
+use crate::text::{DisplayName, clean};
 
 /// In which form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,8 +177,8 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Whether names that are too wide are cut short: those that a person reads.
-    fn folds_names(&self) -> bool {
+    /// Whether names are shown as one reads them: to a person.
+    fn reads_names(&self) -> bool {
         self.form == Form::Text && !self.full_names && !self.is_piped
     }
 
@@ -343,7 +343,7 @@ fn cell(profile: &Profile, layout: &Layout, cell: &Cell) -> String {
     let spelling = Spelling {
         full_paths: layout.full_paths,
         nanoseconds: layout.nanoseconds,
-        folds: layout.folds_names(),
+        reads: layout.reads_names(),
     };
     words(&profile.texts, cell, spelling)
 }
@@ -360,19 +360,34 @@ pub(super) struct Spelling {
     full_paths: bool,
     /// Times to the nanosecond instead of the microsecond.
     nanoseconds: bool,
-    /// Wide names without their template arguments.
-    folds: bool,
+    /// Names of functions as one reads them.
+    reads: bool,
 }
 
-/// Names wider than this are folded in text.
-const WIDE: usize = 72;
+impl Spelling {
+    /// As one reads them, or as they are.
+    pub(super) fn read(reads: bool) -> Self {
+        Self { reads, ..Self::default() }
+    }
+}
+
+/// Stands before the names of the kernel's functions; [`INLINED`] before inlined ones, [`GENERATED`] before
+/// generated code.
+pub const KERNEL: &str = "◆ ";
+/// See [`KERNEL`].
+pub const INLINED: &str = "↳ ";
+/// See [`KERNEL`].
+pub const GENERATED: &str = "~ ";
 
 /// The same, for whoever has cells and words without a profile.
 pub(super) fn words(texts: &StringTable, cell: &Cell, spelling: Spelling) -> String {
     let text = |id| clean(texts.get(id)).into_owned();
     match *cell {
         Cell::Text(id) => text(id),
-        Cell::Symbol(letter, id) if spelling.folds => format!("[{letter}] {}", folded(&text(id), WIDE)),
+        Cell::Symbol(letter, id) if spelling.reads => {
+            let mark = if matches!(letter, 'k' | 'g' | 'H') { KERNEL } else { "  " };
+            format!("{mark}{}", DisplayName::new(texts.get(id)).text())
+        }
         Cell::Symbol(letter, id) => format!("[{letter}] {}", text(id)),
         Cell::Line(id, line) => {
             let path = text(id);
