@@ -29,8 +29,8 @@ impl TableWidths {
         let width = usize::from(state.size.0);
         let has_errors = width >= 72;
         let bar = match width {
-            0..90 => 0,
-            90..140 => 10,
+            0..100 => 0,
+            100..140 => 10,
             _ => 20,
         };
         let numbers = 1 + 8 * (1 + usize::from(profile.has_totals)) + 7 * usize::from(has_errors);
