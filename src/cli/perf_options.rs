@@ -131,6 +131,10 @@ const NO_GUEST_DATA: Answer = Refused(
 );
 const NO_GUESTS: Answer =
     Refused("functions of guests are not looked for", "perf kvm --guest report, which reads the same file");
+const NO_BOOK: Answer = Refused(
+    "pmc has no info pages, and no pages of its commands on the web",
+    "pmc help COMMAND, or man pmc-COMMAND where the man pages are installed",
+);
 const NO_CODE: Answer = Refused("script shows no code", "pmc script -F +brstacksym, or pmc annotate");
 
 /// The table, command by command.
@@ -178,6 +182,15 @@ pub const OPTIONS: &[PerfOption] = &[
             "pmc annotate --kcore FILE, with a copy of /proc/kcore",
         ),
     ),
+    // help
+    row("help", "-a, --all", IsSo("all commands are always listed")),
+    row(
+        "help",
+        "-m, --man",
+        IsSo("a man page says what the help says: man pmc-COMMAND where they are installed"),
+    ),
+    row("help", "-i, --info", NO_BOOK),
+    row("help", "-w, --web", NO_BOOK),
     // diff
     row(
         "diff",

@@ -52,21 +52,39 @@ pub fn main() -> Exit {
     }
     let (mut cli, matches) = match parse() {
         Ok(typed) => typed,
-        // Help, and the version, are no errors; the list of commands stands for want of one.
-        Err(answer) if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand => {
-            let _ = answer.print();
-            return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
-        }
-        Err(complaint) => {
-            say::error(&usage::error(&complaint, PERF_ONLY));
-            return Exit::Usage;
-        }
+        Err(answer) => return show(&answer),
     };
     match answer_perf_options(&matches).and_then(|()| heed(&mut cli, &matches)).and_then(|()| run(cli)) {
         Ok(exit) => exit,
         Err(error) => {
             say::error(&error);
             error.exit_status()
+        }
+    }
+}
+
+/// What the parser has to say instead of a command.
+fn show(answer: &clap::Error) -> Exit {
+    // Help, and the version, are no errors; the list of commands stands for want of one.
+    if !answer.use_stderr() || answer.kind() == ErrorKind::MissingSubcommand {
+        let _ = answer.print();
+        return if answer.use_stderr() { Exit::Usage } else { Exit::Done };
+    }
+    say::error(&usage::error(answer, PERF_ONLY));
+    Exit::Usage
+}
+
+/// What `--help` says of the command in these words; of pmc, if there are none.
+fn help(command: &[String]) -> Exit {
+    let words = ["pmc"].into_iter().chain(command.iter().map(String::as_str)).chain(["--help"]);
+    match Cli::command().try_get_matches_from(joined_words(words.map(OsString::from).collect())) {
+        Err(answer) => show(&answer),
+        // `--help` went to a command to run: the second word is none of pmc's.
+        Ok(_) => {
+            say::error(
+                &Error::usage(format!("pmc has no command {}", command.join(" "))).try_this("pmc help"),
+            );
+            Exit::Usage
         }
     }
 }
@@ -172,6 +190,7 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Archive(typed) => archive::run(&archive::Plan::new(typed)?),
         Command::Kallsyms(typed) => kallsyms::run(&typed.symbols),
         Command::Config(typed) => config::run(&config::Plan::new(&typed)?),
+        Command::Help(typed) => Ok(help(&typed.command)),
         Command::Version(typed) => version::run(typed.build_options),
         Command::Reserve(typed) => reserve::run(typed),
         Command::List(typed) => list::run(&typed),
