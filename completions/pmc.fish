@@ -110,6 +110,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not in the first only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
@@ -185,6 +186,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not in the first only'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
@@ -294,7 +296,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand record" -l setup-filter -r
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l exclude-perf -d 'Leave out, of tracepoints, what pmc itself does'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict-freq -d 'Fail when the kernel does not allow that many samples a second'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l strict -d 'Fail rather than measure something else: no cpu-clock where there are no cycles, no lower frequency'
-complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers)'
+complete -c pmc -n "__fish_pmc_using_subcommand record" -s g -d 'Record call chains (by frame pointers; -g dwarf is --call-graph dwarf)'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l kernel-callchains -d 'The kernel\'s part of call chains only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -l user-callchains -d 'The user part of call chains only'
 complete -c pmc -n "__fish_pmc_using_subcommand record" -s a -l all-cpus -d 'Record everything on all CPUs'
@@ -391,6 +393,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l children -d 'Count wh
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-children -d 'Only what functions cost themselves'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s n -l show-nr-samples -d 'Show the number of samples'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-total-period -d 'Show the sum of periods'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization -d 'Show what part of each row was in the kernel, and what part in processes'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s U -l hide-unresolved -d 'Only functions whose names were found'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l exclude-other -d 'Only samples with such a parent'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l inline -d 'Find inlined functions and lines (default)'
@@ -436,7 +439,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l ignore-vmlinux
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l asm-raw
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l source
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l total-cycles
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-cpu-utilization
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l branch-history
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-ref-call-graph
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s h -l help -d 'Print help'

@@ -372,14 +372,6 @@ pub const OPTIONS: &[PerfOption] = &[
     ),
     row(
         "report",
-        "--show-cpu-utilization",
-        Refused(
-            "its columns are a sort key here",
-            "-s comm,sym: the letter before a function says where it ran",
-        ),
-    ),
-    row(
-        "report",
         "--branch-history",
         Refused("branches are not joined to call chains", "pmc report -b, or pmc script -F +brstacksym"),
     ),

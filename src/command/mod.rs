@@ -91,7 +91,13 @@ fn help(command: &[String]) -> Exit {
 
 /// The command line, with what a value alone does not tell: where it stood among others.
 fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
-    let matches = Cli::command().try_get_matches_from(joined_words(std::env::args_os().collect()))?;
+    let mut words = joined_words(std::env::args_os().collect());
+    let mut matches = Cli::command().try_get_matches_from(&words)?;
+    if let Some(at) = mode_behind_g(&words, &matches) {
+        let mode = std::mem::replace(&mut words[at], "--call-graph=".into());
+        words[at].push(mode);
+        matches = Cli::command().try_get_matches_from(&words)?;
+    }
     let mut cli = Cli::from_arg_matches(&matches)?;
     let places = |matches: &ArgMatches| -> Vec<usize> {
         let places = |of| matches.indices_of(of).into_iter().flatten().collect::<Vec<usize>>();
@@ -108,6 +114,17 @@ fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
         }
     }
     Ok((cli, matches))
+}
+
+/// Where a mode of call chains stands right behind `-g`: what `--call-graph` takes, and no command to run.
+fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
+    let ("record", record) = matches.subcommand()? else { return None };
+    let command = record.indices_of("command")?;
+    let is_behind_g = record.indices_of("stacks")?.any(|at| command.clone().next() == Some(at + 1));
+    let at = words.len() - command.len();
+    let is_mode =
+        words[at].to_str().is_some_and(|mode| sampling_options::call_graph(Some(mode), true).is_ok());
+    (is_behind_g && is_mode && words[at - 1] != "--").then_some(at)
 }
 
 /// Says what becomes of options that only perf has.

@@ -16,7 +16,7 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
 use super::signal;
@@ -43,6 +43,10 @@ pub enum Stdout {
     Shared,
     /// To standard error, since ours is a stream of its own.
     ToStderr,
+    /// Into this descriptor, which stays open until the command runs.
+    To(RawFd),
+    /// Standard error, too.
+    BothTo(RawFd),
 }
 
 /// A command that runs.
@@ -131,8 +135,11 @@ impl Held {
                 if got != 1 {
                     libc::_exit(0); // The gate closed without a word: pmc gave up.
                 }
-                if stdout == Stdout::ToStderr {
-                    libc::dup2(2, 1);
+                match stdout {
+                    Stdout::Shared => {}
+                    Stdout::ToStderr => drop(libc::dup2(2, 1)),
+                    Stdout::To(fd) => drop(libc::dup2(fd, 1)),
+                    Stdout::BothTo(fd) => drop((libc::dup2(fd, 1), libc::dup2(fd, 2))),
                 }
                 // Ours, untouched, unless it was asked for otherwise.
                 match environment.is_empty() {
