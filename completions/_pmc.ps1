@@ -101,6 +101,8 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--call-graph', '--call-graph', [CompletionResultType]::ParameterName, 'Where call chains come from: auto, fp, dwarf or lbr')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'The recording, which pmc report and perf report read')
+            [CompletionResult]::new('--html', '--html', [CompletionResultType]::ParameterName, 'Write the answer into this page for any browser, which can be sent to whoever asks')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording')
             [CompletionResult]::new('-a', '-a', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--all-cpus', '--all-cpus', [CompletionResultType]::ParameterName, 'Profile everything on all CPUs')
             [CompletionResult]::new('--stdio', '--stdio', [CompletionResultType]::ParameterName, 'Print plain text, on a terminal too')

@@ -987,7 +987,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__profile)
-            opts="-p -a -F -e -o -q -h --pid --all-cpus --timeout --duration --freq --event --call-graph --output --stdio --no-runtime-env --quiet --help"
+            opts="-p -a -F -e -o -q -h --pid --all-cpus --timeout --duration --freq --event --call-graph --output --html --format --stdio --no-runtime-env --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1034,6 +1034,14 @@ _pmc() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -61,6 +61,8 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --call-graph 'Where call chains come from: auto, fp, dwarf or lbr'
             cand -o 'The recording, which pmc report and perf report read'
             cand --output 'The recording, which pmc report and perf report read'
+            cand --html 'Write the answer into this page for any browser, which can be sent to whoever asks'
+            cand --format 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording'
             cand -a 'Profile everything on all CPUs'
             cand --all-cpus 'Profile everything on all CPUs'
             cand --stdio 'Print plain text, on a terminal too'

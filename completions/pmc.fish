@@ -58,6 +58,8 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -s F -l freq -d 'Sample
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s e -l event -d 'Event to sample; the default is cycles, or time where there are none' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Where call chains come from: auto, fp, dwarf or lbr' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s o -l output -d 'The recording, which pmc report and perf report read' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l html -d 'Write the answer into this page for any browser, which can be sent to whoever asks' -r -F
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording' -r
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text, on a terminal too'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Leave the command\'s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'

@@ -15,7 +15,8 @@ Examples:
   pmc profile -p firefox --duration 5s  what runs under that name, for five seconds
   pmc profile -a --duration 10s         the whole machine
   pmc profile -- make | less            in a pipe: a page of text
-It is pmc record --call-graph auto -F 999, then pmc report; these have more options."
+  pmc profile --html make.html -- make  a page for a colleague
+It is pmc record --call-graph auto -F 999, then pmc report or pmc export; these have more options."
 )]
 pub struct Profile {
     /// Profile these running processes, by number or name
@@ -45,6 +46,15 @@ pub struct Profile {
     /// The recording, which pmc report and perf report read
     #[arg(short = 'o', long, value_name = "FILE", default_value = "perf.data")]
     pub output: PathBuf,
+
+    /// Write the answer into this page for any browser, which can be sent to whoever asks
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stdio"])]
+    pub html: Option<PathBuf>,
+
+    /// Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export)
+    /// beside the recording
+    #[arg(long, value_name = "FORMAT", conflicts_with = "stdio")]
+    pub format: Option<String>,
 
     /// Print plain text, on a terminal too
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `pmc top`: what can be typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
@@ -10,6 +11,7 @@ use clap::{ArgAction, Args};
 Examples:
   pmc top                          the whole machine
   pmc top -g -p 1234               one process, with call chains
+  pmc top -g -- ./program          a command, from its first moment
   pmc top -e page-faults -c 1      who touches new memory
   pmc top -s comm,dso --stdio      programs and libraries, as text
   pmc top --stdio --duration 10s -d 5 | cat
@@ -229,4 +231,9 @@ pub struct Top {
     /// Say nothing but errors
     #[arg(short = 'q', long)]
     pub quiet: bool,
+
+    /// Start this command, with its arguments, and sample it until it ends; what it would write on the screen
+    /// is thrown away
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }

@@ -118,9 +118,9 @@ fn parse() -> std::result::Result<(Cli, ArgMatches), clap::Error> {
 
 /// Where a mode of call chains stands right behind `-g`: what `--call-graph` takes, and no command to run.
 fn mode_behind_g(words: &[OsString], matches: &ArgMatches) -> Option<usize> {
-    let ("record", record) = matches.subcommand()? else { return None };
-    let command = record.indices_of("command")?;
-    let is_behind_g = record.indices_of("stacks")?.any(|at| command.clone().next() == Some(at + 1));
+    let ("record" | "top", typed) = matches.subcommand()? else { return None };
+    let command = typed.indices_of("command")?;
+    let is_behind_g = typed.indices_of("stacks")?.any(|at| command.clone().next() == Some(at + 1));
     let at = words.len() - command.len();
     let is_mode =
         words[at].to_str().is_some_and(|mode| sampling_options::call_graph(Some(mode), true).is_ok());
@@ -197,8 +197,19 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::BuildidList(typed) => buildid_list::run(&buildid_list::Plan::new(&typed)),
         Command::Profile(typed) => {
             let plan = profile::Plan::new(*typed)?;
+            // What cannot be shown is said before anything is recorded.
+            let show: Box<dyn FnOnce() -> Result<Exit>> = match plan.answer {
+                profile::Answer::Report(typed) => {
+                    let plan = report::Plan::new(&typed)?;
+                    Box::new(|| report::run(plan))
+                }
+                profile::Answer::Export(typed) => {
+                    let plan = export::Plan::new(&typed.source, typed.format.as_deref())?;
+                    Box::new(move || export::run(&plan))
+                }
+            };
             let exit = record::run(record::Plan::new(plan.record, &Host::live())?)?;
-            report::run(report::Plan::new(&plan.report)?)?;
+            show()?;
             Ok(exit)
         }
         Command::Data(typed) => data::run(&data::Plan::new(&typed)?),

@@ -98,6 +98,7 @@ pub struct Rings {
     open: Vec<SampledSlot>,
     rings: Vec<MappedRing>,
     on_exec: bool,
+    has_tracker: bool,
     keeps_contexts: bool,
     per_thread: bool,
     /// See [`RingOptions::keeps_contexts`].
@@ -146,6 +147,7 @@ impl Rings {
             open: Vec::new(),
             rings: Vec::new(),
             on_exec: setting.on_exec,
+            has_tracker: setting.tracker,
             keeps_contexts: setting.keeps_contexts,
             per_thread: setting.per_thread,
             guards: Vec::new(),
@@ -494,6 +496,11 @@ impl Rings {
     /// Indices of the events of each kernel group.
     pub fn groups(&self) -> &[Vec<usize>] {
         &self.groups
+    }
+
+    /// How many events are sampled: the first ones. What only tracks comes last.
+    pub fn sampled_events(&self) -> usize {
+        self.events.len() - usize::from(self.has_tracker)
     }
 
     /// Every id with its place.

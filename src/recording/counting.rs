@@ -23,7 +23,7 @@ use crate::event::{EventGroup, EventSpec};
 use crate::host::Host;
 use crate::host::process::Thread;
 use crate::sys::errno;
-use crate::sys::process::{Held, Outcome, Stdout};
+use crate::sys::process::{Held, Outcome, Streams};
 use crate::sys::signal::Signals;
 
 /// What one measurement needs to know.
@@ -40,7 +40,7 @@ pub(crate) struct Setup<'a> {
     /// How many intervals are shown; `None`: no limit.
     pub(crate) interval_count: Option<u32>,
     /// Where what the command prints goes.
-    pub(crate) stdout: Stdout,
+    pub(crate) streams: Streams,
     pub(crate) signals: &'a Signals,
     pub(crate) control: Option<&'a mut Control>,
     /// `--reserve=yield`: who tells when somebody else wants the hardware.
@@ -101,7 +101,7 @@ pub(crate) fn measure(setup: Setup<'_>, observer: &mut dyn Observer) -> Result<R
     let held = if course.command.is_empty() {
         None
     } else {
-        Some(launch::hold_with(&course.command, &course.environment, setup.stdout)?)
+        Some(launch::hold_with(&course.command, &course.environment, setup.streams)?)
     };
     let probes = inheritable_probes(&mut groups, inherit, &scope, host);
     let mut set = CounterSet::new(groups, options);

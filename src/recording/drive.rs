@@ -141,7 +141,10 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
     let mut timeout_at = course.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
     // The end of somebody else's threads is no child's end: it has to be looked for.
     let watches_threads = command.is_none() && !threads.is_empty();
-    let mut next_tick = (watches_threads || reserved.is_some()).then_some(start + TICK_NS);
+    // Nor is the command's where no signals are looked at.
+    let unsignalled = command.as_ref().filter(|_| signals.is_none());
+    let ticks = watches_threads || unsignalled.is_some() || reserved.is_some();
+    let mut next_tick = ticks.then_some(start + TICK_NS);
     // A file or /dev/null cannot be waited for: what it orders, it orders at once.
     if let Some(control) = control.as_deref_mut() {
         measurement.obey(driven, control)?;
@@ -168,6 +171,9 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
                 measurement.activity.heed(driven, is_reserved, now)?;
             }
             measurement.ending.stopped |= watches_threads && !any_lives(host, &mut threads);
+            if let Some(command) = unsignalled {
+                measurement.ending.outcome = command.try_wait().map_err(waiting_for_command)?;
+            }
         }
         driven.work(&mut measurement)?;
         measurement.ending.timed_out |= timeout_at.is_some_and(|at| now >= at);

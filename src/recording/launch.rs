@@ -10,20 +10,20 @@ use std::path::Path;
 use crate::counter::target::TargetError;
 use crate::error::{Error, Exit, Result};
 use crate::sys::errno;
-use crate::sys::process::{Ended, Held, Running, Stdout};
+use crate::sys::process::{Ended, Held, Running, Streams};
 
 /// Forks the command and holds it before it executes.
 pub(crate) fn hold(command: &[OsString]) -> Result<Held> {
-    hold_with(command, &[], Stdout::Shared)
+    hold_with(command, &[], Streams::Shared)
 }
 
-/// As [`hold`], with a say in the command's environment, and where its standard output goes.
+/// As [`hold`], with a say in the command's environment and standard streams.
 pub(crate) fn hold_with(
     command: &[OsString],
     environment: &[(OsString, OsString)],
-    stdout: Stdout,
+    streams: Streams,
 ) -> Result<Held> {
-    Held::start_with(command, environment, stdout).map_err(|error| {
+    Held::start_with(command, environment, streams).map_err(|error| {
         let agains = error.raw_os_error() == Some(errno::EAGAIN);
         let error = Error::io(format!("starting `{}`", name(command)), error);
         if agains {

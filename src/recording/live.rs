@@ -13,7 +13,7 @@
 use std::convert::Infallible;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::drive::{Driven, Measurement, Surroundings, drive};
 use super::ending::Ending;
-use super::open;
-use super::plan::{SamplePlan, Scope, Synthesis};
+use super::plan::{Course, SamplePlan, Scope, Synthesis};
 use super::reservation::{EventChoice, EventSwitch, reserve};
 use super::synthesize::{self, Extent};
+use super::{launch, open};
 use crate::counter::reservation::Prepared;
 use crate::counter::rings::Rings;
 use crate::error::{Error, Result};
@@ -35,6 +35,7 @@ use crate::record::encode::Encoder;
 use crate::session::SampleQuery;
 use crate::session::live::{Batch, Live, LiveState, SampledEvent};
 use crate::sys::clock::monotonic_ns;
+use crate::sys::process::{Ended, Held, Streams};
 
 /// At first rings are drained more often, so that there is something to show: nanoseconds from one time to
 /// the next.
@@ -52,6 +53,8 @@ pub(crate) struct LivePlan {
     pub(crate) delay: Duration,
     /// The priority that rings are emptied at, before all other work.
     pub(crate) realtime: Option<i32>,
+    /// What the command's standard streams are, if there is one.
+    pub(crate) streams: Streams,
 }
 
 /// Called with what is known whenever something was settled; with `true` when nothing more will come.
@@ -61,7 +64,7 @@ pub(crate) type Follower = Box<dyn FnMut(&mut Live, bool) + Send>;
 pub(crate) struct Sampler {
     pub(crate) state: Arc<LiveState>,
     stop: OwnedFd,
-    thread: Option<JoinHandle<Result<()>>>,
+    thread: Option<JoinHandle<Result<Option<Ended>>>>,
 }
 
 impl Sampler {
@@ -77,52 +80,67 @@ impl Sampler {
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
             let host = Host::live();
-            let (mut sampling, mut prepared) = match Sampling::open(&plan, &host, follower)
-                .and_then(|opened| open::run_in_real_time(plan.realtime).map(|()| opened))
-            {
+            let opened = hold(&plan).and_then(|held| {
+                let (sampling, prepared) = Sampling::open(&plan, &host, held.as_ref(), follower)?;
+                open::run_in_real_time(plan.realtime)?;
+                Ok((held, sampling, prepared))
+            });
+            let (held, mut sampling, mut prepared) = match opened {
                 Ok(opened) => opened,
                 Err(error) => {
                     let _ = ready.send(Err(error));
-                    return Ok(());
+                    return Ok(None);
                 }
             };
             let state = Arc::clone(&sampling.state);
-            let _ = ready.send(Ok(Arc::clone(&state)));
+            sampling.ready = Some(ready);
             let surroundings = Surroundings {
                 host: &host,
                 course: &plan.sample.course,
-                held: None,
+                held,
                 threads: sampling.threads.clone(),
                 signals: None,
                 control: None,
                 stop: Some(stopped.as_fd()),
                 watcher: prepared.watcher.as_mut(),
             };
-            let done = drive(&mut sampling, surroundings);
+            let mut done = drive(&mut sampling, surroundings);
             state.end();
-            done.map(|_| ())
+            // Nothing began: whoever waits for that hears why.
+            if let (Err(error), Some(ready)) = (&mut done, sampling.ready.take()) {
+                let error = std::mem::replace(error, Error::new("the sampling thread failed"));
+                let _ = ready.send(Err(error));
+            }
+            done.map(|measured| measured.ending.outcome.map(|outcome| outcome.ended))
         });
         let thread = thread.map_err(|error| Error::io("starting the sampling thread", error))?;
         let state = wait_for(&is_ready)?;
         Ok(Self { state, stop, thread: Some(thread) })
     }
 
-    /// Stops, and says how it went.
+    /// Stops, and says how the command ended, if there was one and it has.
     ///
     /// # Errors
     /// What ended the sampling before.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<Option<Ended>> {
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(_)) => Err(Error::new("the sampling thread failed")),
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 }
 
 fn wait_for(is_ready: &Receiver<Result<Arc<LiveState>>>) -> Result<Arc<LiveState>> {
     is_ready.recv().unwrap_or_else(|_| Err(Error::new("the sampling thread failed")))
+}
+
+/// The command at its start gate, if there is one.
+fn hold(plan: &LivePlan) -> Result<Option<Held>> {
+    let Course { command, environment, .. } = &plan.sample.course;
+    let is_one = !command.is_empty();
+    is_one.then(|| launch::hold_with(command, environment, plan.streams)).transpose()
 }
 
 /// What the thread owns.
@@ -139,14 +157,21 @@ struct Sampling<'a> {
     follower: Follower,
     first_drains: std::array::IntoIter<u64, 3>,
     next_drain: u64,
+    /// Told when it has begun.
+    ready: Option<SyncSender<Result<Arc<LiveState>>>>,
 }
 
 impl<'a> Sampling<'a> {
     /// With the reservation, to be kept as long as events are open.
-    fn open(plan: &'a LivePlan, host: &'a Host, follower: Follower) -> Result<(Self, Prepared)> {
+    fn open(
+        plan: &'a LivePlan,
+        host: &'a Host,
+        held: Option<&Held>,
+        follower: Follower,
+    ) -> Result<(Self, Prepared)> {
         let groups = open::groups(&plan.sample, host)?;
         let prepared = reserve(plan.sample.reserve, groups.iter().map(|(group, _)| group), host)?;
-        let (rings, threads) = open::open(&plan.sample, host, groups, None)?;
+        let (rings, threads) = open::open(&plan.sample, host, groups, held)?;
         let mut leaders: Vec<usize> = (0..rings.events().count()).collect();
         for group in rings.groups() {
             group.iter().for_each(|member| leaders[*member] = group[0]);
@@ -164,12 +189,10 @@ impl<'a> Sampling<'a> {
         let mut live = Live::new(layouts.clone(), periods, plan.query.clone(), plan.max_stack);
         match &plan.sample.scope {
             Scope::Processes(ids) | Scope::Threads(ids) => live.name(ids.iter().map(|&id| id as i32)),
+            Scope::Command => live.name(held.iter().map(|held| held.pid() as i32)),
             _ => {}
         }
-        // What only tracks comes last.
-        let sampled = rings.groups().len().saturating_sub(1);
-        let sampled: usize = rings.groups().iter().take(sampled).map(Vec::len).sum();
-        let events = events.into_iter().take(sampled).map(|(event, _)| event).collect();
+        let events = events.into_iter().take(rings.sampled_events()).map(|(event, _)| event).collect();
         let sampling = Self {
             plan,
             host,
@@ -182,6 +205,7 @@ impl<'a> Sampling<'a> {
             follower,
             first_drains: FIRST_DRAINS.into_iter(),
             next_drain: 0,
+            ready: None,
         };
         Ok((sampling, prepared))
     }
@@ -242,7 +266,7 @@ impl<'a> Sampling<'a> {
 
 impl EventSwitch for Sampling<'_> {
     fn start(&mut self) -> Result<()> {
-        self.switch(true, EventChoice::All)
+        self.rings.start().map_err(open::starting)
     }
 
     fn switch(&mut self, on: bool, events: EventChoice) -> Result<()> {
@@ -260,6 +284,9 @@ impl Driven for Sampling<'_> {
     }
 
     fn started(&mut self, _: &mut Measurement) -> Result<()> {
+        if let Some(ready) = self.ready.take() {
+            let _ = ready.send(Ok(Arc::clone(&self.state)));
+        }
         self.synthesize();
         self.set_next_drain(monotonic_ns());
         Ok(())

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::sys::process::Stdout;
+use crate::sys::process::Streams;
 
 /// How long a command that has ended may leave the pipe to others who write nothing.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -40,9 +40,9 @@ impl OutputPipe {
     }
 
     /// What the command gets: for its standard output, and where nothing is shown for its standard error.
-    pub(crate) fn stdout(&self) -> Stdout {
+    pub(crate) fn streams(&self) -> Streams {
         let pipe = self.writer.as_raw_fd();
-        if self.is_shown { Stdout::To(pipe) } else { Stdout::BothTo(pipe) }
+        if self.is_shown { Streams::OutputTo(pipe) } else { Streams::AllTo(pipe) }
     }
 
     /// The command has ended: returns when all it wrote is out.

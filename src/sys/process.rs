@@ -15,6 +15,7 @@
 //! ```
 
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -36,17 +37,19 @@ pub struct Held {
     verdict: OwnedFd,
 }
 
-/// Where a command's standard output goes.
+/// What a command's standard input, output and error are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stdout {
-    /// Where ours goes.
+pub enum Streams {
+    /// What ours are.
     Shared,
-    /// To standard error, since ours is a stream of its own.
-    ToStderr,
-    /// Into this descriptor, which stays open until the command runs.
-    To(RawFd),
-    /// Standard error, too.
-    BothTo(RawFd),
+    /// Output goes to standard error, since ours is a stream of its own.
+    OutputToError,
+    /// Output goes into this descriptor, which stays open until the command runs.
+    OutputTo(RawFd),
+    /// Errors, too.
+    AllTo(RawFd),
+    /// Whatever would be a terminal is `/dev/null`, since ours shows something else.
+    OffTerminal,
 }
 
 /// A command that runs.
@@ -92,17 +95,17 @@ impl Held {
     /// # Errors
     /// `EINVAL` for an argument with a NUL in it, otherwise what `pipe2` and `fork` say.
     pub fn start<S: AsRef<OsStr>>(argv: &[S]) -> io::Result<Self> {
-        Self::start_with(argv, &[], Stdout::Shared)
+        Self::start_with(argv, &[], Streams::Shared)
     }
 
-    /// As [`Held::start`]; the command has these variables besides ours, and its standard output goes there.
+    /// As [`Held::start`]; the command has these variables besides ours, and these standard streams.
     ///
     /// # Errors
     /// As [`Held::start`].
     pub fn start_with<S: AsRef<OsStr>>(
         argv: &[S],
         environment: &[(OsString, OsString)],
-        stdout: Stdout,
+        streams: Streams,
     ) -> io::Result<Self> {
         let words = strings(argv.iter().map(|word| word.as_ref().as_bytes().to_vec()))?;
         let pointers = terminated(&words);
@@ -111,6 +114,10 @@ impl Held {
             |(name, value): (OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
         let variables = strings(ours.chain(environment.iter().cloned()).map(variable))?;
         let variables = terminated(&variables);
+        let nothing = match streams {
+            Streams::OffTerminal => Some(File::options().read(true).write(true).open("/dev/null")?),
+            _ => None,
+        };
         let (gate_out, gate_in) = pipe()?;
         let (verdict_out, verdict_in) = pipe()?;
         // SAFETY: between fork and exec the child only calls async-signal-safe functions on memory that was
@@ -135,11 +142,18 @@ impl Held {
                 if got != 1 {
                     libc::_exit(0); // The gate closed without a word: pmc gave up.
                 }
-                match stdout {
-                    Stdout::Shared => {}
-                    Stdout::ToStderr => drop(libc::dup2(2, 1)),
-                    Stdout::To(fd) => drop(libc::dup2(fd, 1)),
-                    Stdout::BothTo(fd) => drop((libc::dup2(fd, 1), libc::dup2(fd, 2))),
+                match streams {
+                    Streams::Shared | Streams::OffTerminal => {}
+                    Streams::OutputToError => drop(libc::dup2(2, 1)),
+                    Streams::OutputTo(fd) => drop(libc::dup2(fd, 1)),
+                    Streams::AllTo(fd) => drop((libc::dup2(fd, 1), libc::dup2(fd, 2))),
+                }
+                if let Some(nothing) = &nothing {
+                    for standard in 0..=2 {
+                        if libc::isatty(standard) == 1 {
+                            libc::dup2(nothing.as_raw_fd(), standard);
+                        }
+                    }
                 }
                 // Ours, untouched, unless it was asked for otherwise.
                 match environment.is_empty() {

@@ -60,6 +60,24 @@ fn a_command_is_recorded_and_shown_in_one_step() {
 }
 
 #[test]
+fn the_answer_is_a_file_where_one_is_asked_for() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("spin", SPIN, &[]) else { return };
+    if !kit::need_perf_events() {
+        return;
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.0.path().join(name)).expect("an answer");
+    let run = folder.profile(&["-e", "cpu-clock:u", "--html", "page.html", "--", &program]).expect(7);
+    assert_eq!(run.says(&["perf.data:", "page.html is written"]).stdout, "");
+    assert!(read("page.html").starts_with("<!doctype html>"));
+    folder.profile(&["-q", "-e", "cpu-clock:u", "--format", "folded", "--", &program]).expect(7);
+    assert!(read("perf.folded").contains("main;busy "), "{}", read("perf.folded"));
+    // What cannot be written is said before anything runs.
+    folder.profile(&["--format", "xml", "-o", "never", "--", &program]).expect(2).says(&["no format"]);
+    assert!(!folder.0.path().join("never").exists());
+}
+
+#[test]
 fn running_processes_are_found_by_their_name() {
     let folder = Folder::new();
     let Some(program) = folder.build("pmc-by-name", SPIN, &[]) else { return };

@@ -297,6 +297,29 @@ fn it_ends_with_the_last_of_those_it_watches() {
 }
 
 #[test]
+fn a_command_is_sampled_until_it_ends_and_ends_with_us() {
+    if !ready() || !kit::need_program("timeout") {
+        return;
+    }
+    let lab = Lab::new();
+    let shares = lab.compile("shares", SHARES).display().to_string();
+    let line = format!("echo heard; timeout 1 {shares}");
+    // Its status is ours; what it says does not stand among the tables; nobody wonders where it is.
+    let run = top(&["-g", "-d", "600", "--", "sh", "-c", &line]).expect(124).prints(&["fifty", "thirty"]);
+    assert_eq!(tables(&run.stdout).len(), 1, "{}", run.stdout);
+    assert!(run.stderr.contains("heard") && !run.stdout.contains("heard"), "{}{}", run.stderr, run.stdout);
+    assert!(!run.stderr.contains("nobody is left"), "{}", run.stderr);
+    // One that goes on is told to end.
+    let line = format!("echo $$ >{0}; exec {shares}", lab.path("pid").display());
+    top(&["--duration", "700ms", "-d", "600", "--", "sh", "-c", &line]).expect(0).prints(&["fifty"]);
+    let pid = std::fs::read_to_string(lab.path("pid")).expect("the command's number");
+    kit::wait_for("the command's end", || kit::ticks(pid.trim().parse().expect("a number")).is_none());
+    // Nothing is shown of one that cannot be started.
+    let run = top(&["--", "/does/not/exist"]).expect(127).says(&["ENOENT"]);
+    assert!(run.stdout.is_empty(), "{}", run.stdout);
+}
+
+#[test]
 fn hostile_names_do_no_harm() {
     if !ready() || !kit::need_program("objcopy") {
         return;

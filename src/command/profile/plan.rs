@@ -1,13 +1,15 @@
 //! `pmc profile`: from what was typed to the two commands that it stands for.
 //!
-//! Receives the parsed options; hands on what would have been typed for `pmc record` and `pmc report`. Knows
-//! one thing that they do not: which runtimes to ask for the names of the code that they generate.
+//! Receives the parsed options; hands on what would have been typed for `pmc record`, and for `pmc report` or
+//! `pmc export`. Knows one thing that they do not: which runtimes to ask for the names of the code that they
+//! generate.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::Args;
 
 use crate::cli;
+use crate::cli::export::Export;
 use crate::cli::profile::Profile;
 use crate::cli::record::Record;
 use crate::cli::report::Report;
@@ -19,7 +21,14 @@ use crate::recording::runtime::{self, Found};
 #[derive(Debug)]
 pub(in crate::command) struct Plan {
     pub(in crate::command) record: Record,
-    pub(in crate::command) report: Report,
+    pub(in crate::command) answer: Answer,
+}
+
+/// What shows the recording.
+#[derive(Debug)]
+pub(in crate::command) enum Answer {
+    Report(Box<Report>),
+    Export(Box<Export>),
 }
 
 impl Plan {
@@ -44,6 +53,16 @@ impl Plan {
             record.environment = environment(&asked.command);
         }
         record.command = asked.command;
+        let (format, file) = (asked.format, asked.html);
+        if format.is_some() || file.is_some() {
+            let export = typed([
+                option("input", Some(&asked.output)),
+                option("format", if file.is_some() { Some("html") } else { format.as_deref() }),
+                option("output", file),
+                flag("quiet", asked.quiet),
+            ])?;
+            return Ok(Self { record, answer: Answer::Export(Box::new(export)) });
+        }
         // As text it is a page: what cost most by itself. Callers are the screen's, and pmc report's.
         let is_page = asked.stdio || !screen::is_there();
         let report = typed([
@@ -53,7 +72,7 @@ impl Plan {
             flag("stdio", asked.stdio),
             flag("quiet", asked.quiet),
         ])?;
-        Ok(Self { record, report })
+        Ok(Self { record, answer: Answer::Report(Box::new(report)) })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::recording::file::output::{Events, Output};
 use crate::recording::file::recorder::{Recording, Run};
 use crate::recording::reservation::reserve;
 use crate::recording::{launch, no_samples, open};
-use crate::sys::process::Stdout;
+use crate::sys::process::Streams;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
 use crate::text::clean_json;
@@ -43,11 +43,11 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         .map_err(|error| Error::io("catching signals", error))?;
     let mut control = plan.control.as_deref().map(Control::open).transpose()?;
     // The stream is ours alone: what the command prints would be taken for records.
-    let stdout = if plan.file.is_stream() { Stdout::ToStderr } else { Stdout::Shared };
+    let streams = if plan.file.is_stream() { Streams::OutputToError } else { Streams::Shared };
     let held = if plan.sample.course.command.is_empty() {
         None
     } else {
-        Some(launch::hold_with(&plan.sample.course.command, &plan.sample.course.environment, stdout)?)
+        Some(launch::hold_with(&plan.sample.course.command, &plan.sample.course.environment, streams)?)
     };
     let (rings, threads) = open::open(&plan.sample, &host, groups, held.as_ref())?;
     let triggers = plan.file.rotates_at.as_deref();

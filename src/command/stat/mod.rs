@@ -44,7 +44,7 @@ use crate::recording::output_pipe::OutputPipe;
 use crate::recording::plan::{Course, Scope};
 use crate::recording::reservation::reserve;
 use crate::sys::errno;
-use crate::sys::process::{self, Ended, Held, Stdout};
+use crate::sys::process::{self, Ended, Held, Streams};
 use crate::sys::signal::{self, Signals};
 use crate::units::{self, MS};
 
@@ -313,12 +313,12 @@ impl Session<'_> {
             },
             interval_ns: plan.when.interval_ns,
             interval_count: plan.when.interval_count,
-            stdout: match &output {
-                Some(pipe) => pipe.stdout(),
+            streams: match &output {
+                Some(pipe) => pipe.streams(),
                 None if plan.recording.as_ref().is_some_and(|path| path.as_os_str() == "-") => {
-                    Stdout::ToStderr
+                    Streams::OutputToError
                 }
-                None => Stdout::Shared,
+                None => Streams::Shared,
             },
             signals: &self.signals,
             control: self.control.as_mut(),

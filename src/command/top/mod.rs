@@ -19,8 +19,9 @@ use crate::analysis::live::snapshot::SnapshotMaker;
 use crate::error::{Error, Exit, Result};
 use crate::host::Host;
 use crate::recording::live::Sampler;
-use crate::recording::open;
+use crate::recording::{launch, open};
 use crate::sys::memory;
+use crate::sys::process::Ended;
 use crate::sys::signal::{self, Signals};
 
 /// Runs the command.
@@ -48,5 +49,13 @@ fn tables(plan: &Plan) -> Result<Exit> {
     let mut maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
     let exit = stdio::run(plan, &sampler.state, &mut maker, &names, &signals);
     let stopped = sampler.stop();
-    exit.and_then(|exit| stopped.map(|()| exit))
+    exit.and_then(|exit| stopped.map(|ended| exit_of(exit, ended)))
+}
+
+/// The status is the command's, if it has ended before we were told to.
+fn exit_of(exit: Exit, ended: Option<Ended>) -> Exit {
+    match (exit, ended) {
+        (Exit::Done, Some(ended)) => launch::exit_of(ended),
+        (exit, _) => exit,
+    }
 }

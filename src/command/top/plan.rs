@@ -3,6 +3,7 @@
 //! Receives the parsed options, checks what clap cannot, and hands on a [`Plan`]. What is said in `record`'s
 //! words ([`sampling_options`]) means what it means there.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::abi::sample_type;
@@ -13,7 +14,7 @@ use crate::analysis::request::Pattern;
 use crate::cli::top::Top;
 use crate::command::columns::{Rows, rows};
 use crate::command::plan::{self, duration, listed};
-use crate::command::sampling_options;
+use crate::command::{sampling_options, screen};
 use crate::counter::Levels;
 use crate::counter::open;
 use crate::counter::request::sampling::{CallGraph, SampleOptions};
@@ -22,7 +23,7 @@ use crate::host::Host;
 use crate::profile::sampled::table::{Only, Rank};
 use crate::profile::sampled::{Filter, Order, Query, SortKey, sort};
 use crate::recording::live::LivePlan;
-use crate::recording::plan::{SamplePlan, Scope};
+use crate::recording::plan::{Course, SamplePlan, Scope};
 use crate::session::SampleQuery;
 use crate::session::samples::SampleAttribute;
 use crate::symbol::disassemble::Syntax;
@@ -30,6 +31,7 @@ use crate::symbol::source_text::SourceFolders;
 use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
+use crate::sys::process::Streams;
 use crate::units::{MS, S};
 use crate::view::report::{Grouping, Layout};
 
@@ -193,6 +195,11 @@ impl Plan {
         })
     }
 
+    /// The command that is sampled, with its arguments; empty: none.
+    pub(super) fn command(&self) -> &[OsString] {
+        &self.sample.course.command
+    }
+
     /// What is sampled, for whoever samples.
     pub(super) fn live(&self) -> LivePlan {
         LivePlan {
@@ -201,6 +208,12 @@ impl Plan {
             max_stack: self.max_stack,
             delay: self.delay,
             realtime: self.realtime,
+            // The command's words would be all over the screen, or among the tables.
+            streams: if self.stdio || !screen::is_there() {
+                Streams::OutputToError
+            } else {
+                Streams::OffTerminal
+            },
         }
     }
 
@@ -258,7 +271,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         tids: &typed.tids,
         user: typed.uid.as_deref(),
         cpus: typed.cpus.as_deref(),
-        all_cpus: true,
+        all_cpus: typed.all_cpus || typed.command.is_empty(),
     };
     let typed_whom = sampling_options::Whom { all_cpus: typed.all_cpus, ..whom };
     sampling_options::overridden(typed_whom).iter().for_each(say::warn);
@@ -340,6 +353,7 @@ fn sampling(typed: &Top, keys: &[SortKey], host: &Host) -> Result<SamplePlan> {
         }),
         reserve: typed.reserve.parse()?,
         verbose: typed.verbose > 0,
+        course: Course { command: typed.command.clone(), ..Course::default() },
         ..SamplePlan::on(scope, options)
     })
 }

@@ -63,7 +63,7 @@ pub(super) fn run(
             Some(signal::INT) => return Ok(Exit::Done),
             Some(signal) => return Ok(Exit::Interrupted(signal)),
             None if is_last => {
-                if shared.is_over() {
+                if shared.is_over() && plan.command().is_empty() {
                     say::warn(&Warning::NobodyLeft);
                 }
                 return Ok(Exit::Done);

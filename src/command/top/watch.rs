@@ -24,8 +24,9 @@ use crate::analysis::live::snapshot::{Retention, Snapshot, SnapshotMaker};
 use crate::command::screen;
 use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::{Answer, FunctionRef, LiveHeader, Query};
+use crate::recording::launch;
 use crate::recording::live::Sampler;
-use crate::recording::plan::Scope;
+use crate::recording::plan::{SamplePlan, Scope};
 use crate::session::live::LiveState;
 use crate::symbol::Options;
 use crate::tui::board::{latest, serve};
@@ -52,7 +53,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     let maker = SnapshotMaker::new(sampler.state.clone(), names.clone(), plan.snapshots());
     let query = plan.query();
     let first = Query { event: Some(0), limit: BRANCH, ..query };
-    let status = Status { title: title(&plan.sample.scope), is_live: true, ..Status::default() };
+    let status = Status { title: title(&plan.sample), is_live: true, ..Status::default() };
     let board = Board::new(inbox.waker(), status);
     let (engine, jobs) = EngineHandle::new(board.clone());
     let (wanted, functions) = channel();
@@ -76,6 +77,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
         is_frozen: false,
         row_history: RowHistory::default(),
         over: match plan.sample.scope {
+            _ if !plan.sample.course.command.is_empty() => "ENDED: the command has ended",
             Scope::Cpus(_) => "ENDED: q says why",
             _ => "ENDED: nobody is left to be sampled",
         },
@@ -92,7 +94,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     drop(engine);
     let stopped = sampler.stop();
     let _ = painting.join();
-    exit.and_then(|exit| stopped.map(|()| exit))
+    exit.and_then(|exit| stopped.map(|ended| super::exit_of(exit, ended)))
 }
 
 /// Makes listings until nobody asks any more.
@@ -104,14 +106,15 @@ fn list(functions: &Receiver<FunctionSamples>, options: Options, how: ListingOpt
     }
 }
 
-fn title(scope: &Scope) -> String {
+fn title(plan: &SamplePlan) -> String {
     let list = |ids: &[u32]| ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    match scope {
+    match &plan.scope {
         Scope::Cpus(cpus) => format!("CPUs {cpus}"),
         Scope::Processes(pids) => format!("pid {}", list(pids)),
         Scope::Threads(tids) => format!("tid {}", list(tids)),
         Scope::User(user) => format!("user {user}"),
-        Scope::Command | Scope::AllThreads => String::new(),
+        Scope::Command => launch::name(&plan.course.command),
+        Scope::AllThreads => String::new(),
     }
 }
 

@@ -119,6 +119,25 @@ fn it_starts_stands_still_forgets_exports_and_ends() {
 }
 
 #[test]
+fn a_commands_words_are_not_written_over_the_screen() {
+    let lab = Lab::new();
+    if !ready() || !kit::need_program("tmux") || !kit::need_program("timeout") {
+        return;
+    }
+    let shares = lab.compile("shares", SHARES);
+    let line = format!(
+        "{} top -e cpu-clock -d 0.3 -- sh -c 'echo heard; echo heard >&2; timeout 2 {}; echo heard'",
+        crate::kit::binary(),
+        shares.display()
+    );
+    let tmux = Tmux::start(lab.0.path(), &line, 120, 40);
+    let shown = tmux.until_shown("the command has ended");
+    assert!(shown.contains("fifty") && !shown.contains("heard"), "{shown}");
+    tmux.keys(&["q"]);
+    ended(&lab, &tmux, "0");
+}
+
+#[test]
 fn rows_events_filters_history_and_code_of_what_runs() {
     let lab = Lab::new();
     let Some((_shares, tmux)) = watching(&lab, "-e task-clock -g --accumulate") else { return };
