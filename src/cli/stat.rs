@@ -320,7 +320,8 @@ pub struct Counted {
     #[arg(long, value_name = "COMMAND", action = ArgAction::Append)]
     pub vs: Vec<String>,
 
-    /// At a terminal: show what the commands write in every run of -r, --vs and --exact, not in the first only
+    /// At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the
+    /// first
     #[arg(long)]
     pub show_output: bool,
 

@@ -115,12 +115,11 @@ impl Error {
         let kind = kernel.kind();
         let error = Self::io(format!("creating {}", path.display()), kernel);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let missing = folder.filter(|folder| kind == NotFound && !folder.exists());
-        let error = match (kind, missing) {
-            (_, Some(folder)) => {
-                error.why("the folder does not exist").try_this(format!("mkdir -p {}", folder.display()))
-            }
-            (NotFound, _) => error.why("this folder takes no new files"),
+        let error = match (kind, folder) {
+            (NotFound, Some(folder)) => error
+                .why("the folder does not exist, or takes no new files")
+                .try_this(format!("mkdir -p {}", folder.display())),
+            (NotFound, None) => error.why("this folder takes no new files"),
             (PermissionDenied, _) => error.why("this user may not write there"),
             (ReadOnlyFilesystem, _) => error.why("nothing can be written in this file system"),
             (IsADirectory, _) => error.why("a folder has this name"),

@@ -1,6 +1,6 @@
 //! A pipe in the place of a command's output, so that a command that runs many times is heard once.
 //!
-//! The pipe is emptied while the command runs, into our own standard output or into nothing. Its kind is the
+//! The pipe is emptied while the command runs, into our own output or into nothing. Its kind is the
 //! same for every run: programs that write to `/dev/null`, or to a terminal, may do less work, or more.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -26,15 +26,16 @@ pub(crate) struct OutputPipe {
 }
 
 impl OutputPipe {
-    /// Begins to empty a new pipe. `is_shown`: into our standard output.
+    /// Begins to empty a new pipe, into `shown` or into nothing.
     ///
     /// # Errors
     /// When there is no descriptor left, or no thread.
-    pub(crate) fn open(is_shown: bool) -> io::Result<Self> {
+    pub(crate) fn open(shown: Option<Box<dyn Write + Send>>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        let empty = move || empty(reader, is_shown, &over);
+        let is_shown = shown.is_some();
+        let empty = move || empty(reader, shown, &over);
         let reader = std::thread::Builder::new().name("output".to_owned()).spawn(empty)?;
         Ok(Self { writer, is_shown, is_over, reader })
     }
@@ -54,9 +55,8 @@ impl OutputPipe {
 }
 
 /// Reads to the end; a process that outlives the command and says nothing is not waited for.
-fn empty(mut pipe: PipeReader, is_shown: bool, is_over: &AtomicBool) {
+fn empty(mut pipe: PipeReader, mut shown: Option<Box<dyn Write + Send>>, is_over: &AtomicBool) {
     let mut bytes = vec![0; 1 << 16];
-    let mut out = io::stdout();
     loop {
         match poll(&mut [PollFd::new(&pipe, PollFlags::IN)], Some(&PATIENCE)) {
             Ok(0) if is_over.load(Ordering::Relaxed) => break,
@@ -64,14 +64,13 @@ fn empty(mut pipe: PipeReader, is_shown: bool, is_over: &AtomicBool) {
             Ok(_) => {}
             Err(_) => break,
         }
-        match pipe.read(&mut bytes) {
-            Ok(0) | Err(_) => break,
+        match (pipe.read(&mut bytes), &mut shown) {
+            (Ok(0) | Err(_), _) => break,
             // A terminal that is gone is found out by whoever prints the table.
-            Ok(read) if is_shown => drop(out.write_all(&bytes[..read])),
-            Ok(_) => {}
+            (Ok(read), Some(out)) => drop(out.write_all(&bytes[..read]).and_then(|()| out.flush())),
+            (Ok(_), None) => {}
         }
     }
-    let _ = out.flush();
 }
 
 #[cfg(test)]
@@ -81,7 +80,7 @@ mod tests {
     /// What a killed or careless command leaves behind holds nobody up, and everything is read.
     #[test]
     fn whoever_outlives_the_command_is_not_waited_for() {
-        let pipe = OutputPipe::open(false).unwrap();
+        let pipe = OutputPipe::open(None).unwrap();
         let mut other = pipe.writer.try_clone().unwrap();
         other.write_all(&vec![b'x'; 1 << 20]).unwrap();
         pipe.close();

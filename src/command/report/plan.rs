@@ -59,7 +59,7 @@ impl Plan {
         let Rows { mut keys, trace_fields, columns, mut added, ranks, are_usual } =
             rows(&typed.sort, &typed.fields)?;
         if typed.show_cpu_utilization {
-            added.splice(0..0, [Column::InMode(0), Column::InMode(1)].into_iter());
+            added.splice(0..0, [Column::InMode(0), Column::InMode(1)]);
         }
         if typed.stacks.parent.is_some() && !keys.contains(&SortKey::Parent) {
             keys.push(SortKey::Parent);

@@ -16,6 +16,7 @@ mod serve;
 mod sink;
 
 use std::ffi::OsString;
+use std::io::{Write, stdout};
 
 use self::collect::{Machine, Shown, Span};
 use self::events::Wanted;
@@ -288,7 +289,8 @@ impl Session<'_> {
         hook("--pre", plan.repeat.pre.as_deref())?;
         let output = match self.is_heard {
             Some(is_shown) => {
-                Some(OutputPipe::open(is_shown).map_err(|error| Error::io("making a pipe", error))?)
+                let shown = is_shown.then(|| Box::new(stdout()) as Box<dyn Write + Send>);
+                Some(OutputPipe::open(shown).map_err(|error| Error::io("making a pipe", error))?)
             }
             None => None,
         };
