@@ -119,7 +119,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__annotate)
-            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
+            opts="-i -s -d -c -C -n -M -l -P -j -k -q -f -v -m -D -h --input --symbol --dso --dsos --comms --pid --tid --cpu --time --functions --percent-limit --percent-type --show-nr-samples --show-total-period --skip-missing --max-rows --disassembler-style --asm-raw --no-asm-raw --source --no-source --source-only --print-line --full-paths --prefix --prefix-strip --group --demangle --no-demangle --tui --theme --stdio --stdio2 --stdio-color --json --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --kcore --quiet --force --verbose --modules --demangle-kernel --itrace --objdump --addr2line --dump-raw-trace --code-with-type --data-type --insn-stat --type-stat --skip-empty --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -211,6 +211,10 @@ _pmc() {
                     ;;
                 --prefix-strip)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --theme)
+                    COMPREPLY=($(compgen -W "auto dark light" -- "${cur}"))
                     return 0
                     ;;
                 --stdio-color)
@@ -987,7 +991,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__profile)
-            opts="-p -a -F -e -o -q -h --pid --all-cpus --timeout --duration --freq --event --call-graph --output --html --format --stdio --no-runtime-env --quiet --help"
+            opts="-p -a -F -e -o -q -h --pid --all-cpus --timeout --duration --freq --event --call-graph --output --html --format --stdio --theme --no-runtime-env --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1043,6 +1047,10 @@ _pmc() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --theme)
+                    COMPREPLY=($(compgen -W "auto dark light" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1295,7 +1303,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__report)
-            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
+            opts="-i -s -F -g -G -n -c -C -d -S -U -p -b -D -T -t -j -w -k -q -f -v -m -I -M -h --input --sort --fields --call-graph --inverted --children --no-children --show-nr-samples --show-total-period --show-cpu-utilization --percent-limit --percentage --top --max-rows --comms --pid --tid --cpu --time --max-stack --dsos --symbols --symbol-filter --hide-unresolved --parent --exclude-other --ignore-callees --socket-filter --inline --no-inline --demangle --no-demangle --branch-stack --no-branch-stack --mem-mode --latency --parallelism --time-quantum --ns --header --header-only --stats --dump-raw-trace --tasks --mmaps --threads --full-names --full-source-path --raw-trace --hierarchy --collapse-recursion --field-separator --group --no-group --group-sort-idx --stdio --theme --json --csv --column-widths --symfs --kallsyms --vmlinux --no-cache --debuginfod --no-debuginfod --quiet --force --verbose --modules --demangle-kernel --show-info --itrace --switch-on --switch-off --show-on-off-events --stitch-lbr --addr2line --addr2line-style --unwind-style --tui --skip-empty --disable-order --stdio-color --pretty --samples --ignore-vmlinux --disassembler-style --asm-raw --source --objdump --prefix --prefix-strip --percent-type --total-cycles --branch-history --show-ref-call-graph --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1435,6 +1443,10 @@ _pmc() {
                     ;;
                 --group-sort-idx)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --theme)
+                    COMPREPLY=($(compgen -W "auto dark light" -- "${cur}"))
                     return 0
                     ;;
                 --column-widths)
@@ -2195,7 +2207,7 @@ _pmc() {
             return 0
             ;;
         pmc__subcmd__top)
-            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
+            opts="-e -F -c -g -a -C -p -t -u -G -i -m -K -U -d -z -s -H -w -n -f -E -M -r -k -v -q -b -j -D -h --event --filter --freq --count --call-graph --max-stack --all-cpus --cpu --pid --tid --uid --cgroup --no-inherit --mmap-pages --hide-kernel-symbols --hide-user-symbols --idle --delay --zero --accumulate --sort --fields --hierarchy --group --group-sort-idx --column-widths --show-nr-samples --show-total-period --percent-limit --count-filter --percentage --entries --children --no-children --ignore-callees --comms --dsos --symbols --no-demangle --disassembler-style --prefix --prefix-strip --realtime --stdio --tui --theme --json --duration --timeout --vmlinux --kallsyms --reserve --verbose --quiet --demangle-kernel --objdump --addr2line --force --source --asm-raw --all-cgroups --namespaces --no-bpf-event --num-thread-synthesize --proc-map-timeout --overwrite --raw-trace --switch-on --switch-off --show-on-off-events --stitch-lbr --branch-any --branch-filter --branch-history --dump-symtab --sym-annotate --ignore-vmlinux --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2379,6 +2391,10 @@ _pmc() {
                     ;;
                 -r)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --theme)
+                    COMPREPLY=($(compgen -W "auto dark light" -- "${cur}"))
                     return 0
                     ;;
                 --timeout)

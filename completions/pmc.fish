@@ -60,6 +60,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand profile" -l call-graph -d 'Where
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s o -l output -d 'The recording, which pmc report and perf report read' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l html -d 'Write the answer into this page for any browser, which can be sent to whoever asks' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l format -d 'Write the answer in this format (svg, folded, firefox, speedscope, pprof, callgrind, …: pmc export) beside the recording' -r
+complete -c pmc -n "__fish_pmc_using_subcommand profile" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+dark\t''
+light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -s a -l all-cpus -d 'Profile everything on all CPUs'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l stdio -d 'Print plain text, on a terminal too'
 complete -c pmc -n "__fish_pmc_using_subcommand profile" -l no-runtime-env -d 'Leave the command\'s environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the names of the code that they generate'
@@ -112,7 +115,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat" -l table -d 'With -r: show
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not in the first only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l append -d 'With -o: append to the file'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat" -l per-thread -d 'A row for each thread'
@@ -188,7 +191,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l table -d 'With -
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s n -l null -d 'Count nothing, measure only the time'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l interval-clear -d 'With -I: clear the screen before each interval'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l exact -d 'Never scale: where the events do not fit on the counters, split them over several runs'
-complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not in the first only'
+complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l show-output -d 'At a terminal: show what the commands write in every run of -r, --vs and --exact, not only in the first'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -s A -l no-aggr -d 'A row for each CPU instead of the sum (with -a or -C)'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-thread -d 'A row for each thread'
 complete -c pmc -n "__fish_pmc_using_subcommand stat-record" -l per-core -d 'A row for each core'
@@ -371,6 +374,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l parallelism -d 'Only 
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l time-quantum -d 'Length of a slice for the sort key time: milliseconds, or with a unit (s, ms, us, ns)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s t -l field-separator -d 'Print fields with this between them and nothing else' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l group-sort-idx -d 'Sort by the member of the group with this index' -r
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+dark\t''
+light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s w -l column-widths -d 'Widths of the columns' -r
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l symfs -d 'A folder that stands for / of the recorded machine, for programs and sources' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l kallsyms -d 'A copy of the recorded machine\'s /proc/kallsyms' -r -F
@@ -475,6 +481,9 @@ intel\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l prefix -d 'A folder that stands for the first folders of sources\' paths; --prefix-strip says for how many' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l prefix-strip -d 'Leave out so many folders from the beginning of sources\' paths' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s r -l realtime -d 'Empty the rings at this real-time priority (1 to 99): before all other work' -r
+complete -c pmc -n "__fish_pmc_using_subcommand top" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+dark\t''
+light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l timeout -l duration -d 'End after this time: milliseconds, or with a unit (30s, 5m)' -r
 complete -c pmc -n "__fish_pmc_using_subcommand top" -s k -l vmlinux -d 'The kernel\'s file with symbols' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand top" -l kallsyms -d 'A copy of /proc/kallsyms' -r -F
@@ -550,6 +559,9 @@ complete -c pmc -n "__fish_pmc_using_subcommand annotate" -s M -l disassembler-s
 intel\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix -d 'A folder that stands for the first folders of sources\' paths; --prefix-strip says for how many' -r -F
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l prefix-strip -d 'Leave out so many folders from the beginning of sources\' paths' -r
+complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l theme -d 'Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]' -r -f -a "auto\t''
+dark\t''
+light\t''"
 complete -c pmc -n "__fish_pmc_using_subcommand annotate" -l stdio-color -d 'Whether text has colours: always, never, or auto, on a terminal' -r -f -a "always\t''
 never\t''
 auto\t''"

@@ -1,12 +1,29 @@
 //! The terminal: whether a stream leads to one, and what it can show. Decided here, once, for everybody.
 //!
-//! Receives the surroundings (`NO_COLOR`, `TERM`, what standard streams are); leaves to others what they
-//! draw.
+//! Receives the surroundings (`NO_COLOR`, `TERM`, `COLORTERM`, `COLORFGBG`, what standard streams are);
+//! leaves to others what they draw.
+
+pub mod theme;
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 use rustix::termios::tcgetwinsize;
+
+use theme::Background;
+
+/// How many colours can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// None: no terminal, a dumb one, or nobody wants them.
+    None,
+    /// The 16 that every terminal has.
+    Sixteen,
+    /// xterm's 256.
+    Many,
+    /// Any red, green and blue.
+    All,
+}
 
 /// A standard stream of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +57,15 @@ impl Stream {
         self.is_screen() && !forbids_colour(std::env::var_os("NO_COLOR").as_deref())
     }
 
+    /// How many colours belong there.
+    pub fn colours(self) -> Colours {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        match self.has_colour() {
+            true => colours(&variable("TERM"), &variable("COLORTERM")),
+            false => Colours::None,
+        }
+    }
+
     /// Columns and lines of the terminal; `None` where there is none, or where it does not know.
     pub fn size(self) -> Option<(u16, u16)> {
         let size = match self {
@@ -48,6 +74,33 @@ impl Stream {
             Self::Error => tcgetwinsize(std::io::stderr()),
         };
         size.ok().map(|size| (size.ws_col, size.ws_row)).filter(|&(columns, lines)| columns > 0 && lines > 0)
+    }
+}
+
+/// What the terminal's name and `COLORTERM` promise.
+fn colours(term: &str, colorterm: &str) -> Colours {
+    /// Terminals that have all colours and are not always able to say so: over ssh `COLORTERM` gets lost.
+    const KNOWN: &[&str] = &["direct", "kitty", "alacritty", "foot", "ghostty", "wezterm", "iterm2"];
+    if matches!(colorterm, "truecolor" | "24bit") || KNOWN.iter().any(|known| term.contains(known)) {
+        Colours::All
+    } else if term.contains("256color") {
+        Colours::Many
+    } else {
+        Colours::Sixteen
+    }
+}
+
+/// What `COLORFGBG` says of the background: numbers of the 16 colours, text first, the background last, as
+/// rxvt set it first.
+pub fn background() -> Background {
+    std::env::var("COLORFGBG").map_or(Background::Unknown, |value| background_of(&value))
+}
+
+fn background_of(colorfgbg: &str) -> Background {
+    match colorfgbg.rsplit_once(';').map(|(_, last)| last.parse()) {
+        Some(Ok(0..=6 | 8)) => Background::Dark,
+        Some(Ok(7 | 9..=15)) => Background::Light,
+        _ => Background::Unknown,
     }
 }
 
@@ -76,6 +129,36 @@ mod tests {
     fn an_empty_wish_for_no_colour_is_none() {
         for (value, forbids) in [(None, false), (Some(""), false), (Some("1"), true), (Some("0"), true)] {
             assert_eq!(forbids_colour(value.map(OsStr::new)), forbids, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_terminals_promise_colours() {
+        for (term, colorterm, promised) in [
+            ("xterm", "", Colours::Sixteen),
+            ("linux", "no", Colours::Sixteen),
+            ("screen-256color", "", Colours::Many),
+            ("xterm-256color", "truecolor", Colours::All),
+            ("tmux", "24bit", Colours::All),
+            ("xterm-kitty", "", Colours::All),
+            ("xterm-direct", "", Colours::All),
+        ] {
+            assert_eq!(colours(term, colorterm), promised, "{term} {colorterm}");
+        }
+    }
+
+    #[test]
+    fn the_last_number_is_the_background() {
+        for (value, background) in [
+            ("15;0", Background::Dark),
+            ("0;default;15", Background::Light),
+            ("12;8", Background::Dark),
+            ("0;7", Background::Light),
+            ("15;default", Background::Unknown),
+            ("0", Background::Unknown),
+            ("0;99", Background::Unknown),
+        ] {
+            assert_eq!(background_of(value), background, "{value}");
         }
     }
 

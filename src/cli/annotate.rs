@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::sample_filter::SampleFilter;
+use super::screen_options::ScreenOptions;
 use super::symbol_files::SymbolFiles;
 
 /// Show what each instruction and source line of a function cost.
@@ -122,6 +123,10 @@ pub struct Annotate {
     /// Take the whole screen (the default on a terminal)
     #[arg(long, conflicts_with_all = ["stdio", "stdio2", "json"])]
     pub tui: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub screen: ScreenOptions,
 
     /// Print text on a terminal too (so does any option that only text can follow, such as --max-rows); to a
     /// pipe rows in perf's form, which awk takes

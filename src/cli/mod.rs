@@ -24,6 +24,7 @@ pub mod record;
 pub mod report;
 pub mod reserve;
 pub mod sample_filter;
+pub mod screen_options;
 pub mod script;
 pub mod stack_options;
 pub mod stat;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::screen_options::ScreenOptions;
+
 /// Sample a command, or what runs, with complete call chains, and show where its time went.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -59,6 +61,10 @@ pub struct Profile {
     /// Print plain text, on a terminal too
     #[arg(long)]
     pub stdio: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub screen: ScreenOptions,
 
     /// Leave the command's environment alone: runtimes (Python, Node.js, the JVM, .NET) are not asked for the
     /// names of the code that they generate

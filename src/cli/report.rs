@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::sample_filter::SampleFilter;
+use super::screen_options::ScreenOptions;
 use super::stack_options::StackOptions;
 use super::symbol_files::SymbolFiles;
 
@@ -182,6 +183,10 @@ pub struct Report {
     /// Print plain text, on a terminal too
     #[arg(long)]
     pub stdio: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub screen: ScreenOptions,
 
     /// Print one JSON document
     #[arg(short = 'j', long, conflicts_with_all = ["csv", "field_separator"])]

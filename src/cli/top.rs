@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use super::screen_options::ScreenOptions;
+
 /// Show where time goes now, function by function: the whole machine, or some processes of it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -203,6 +205,10 @@ pub struct Top {
     /// Take the whole screen (the default on a terminal)
     #[arg(long)]
     pub tui: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "explained there")]
+    pub screen: ScreenOptions,
 
     /// Print a JSON object a line, one each interval, with all rows
     #[arg(long, conflicts_with = "tui")]

@@ -15,6 +15,7 @@ use crate::profile::sampled::table::Only;
 use crate::recording::plan::Delay;
 use crate::symbol::{Debuginfod, Options};
 use crate::sys::standard_input;
+use crate::terminal::theme::Background;
 use crate::text;
 use crate::units::{self, MS, S, parse_duration};
 
@@ -23,6 +24,21 @@ pub(super) fn input(typed: Option<&PathBuf>) -> PathBuf {
     let waiting = || say::note("waiting for a recording on standard input; -i perf.data reads that file");
     let unnamed = || if standard_input::brings_something(waiting) { "-" } else { "perf.data" }.into();
     typed.cloned().unwrap_or_else(unnamed)
+}
+
+/// The background that `--theme` says, or `PMC_THEME` without it; `None`: the terminal is asked.
+///
+/// # Errors
+/// When the variable says what no theme is called.
+pub(super) fn background(theme: Option<&str>) -> Result<Option<Background>> {
+    let variable = std::env::var("PMC_THEME").unwrap_or_default();
+    match theme.unwrap_or(&variable) {
+        "dark" => Ok(Some(Background::Dark)),
+        "light" => Ok(Some(Background::Light)),
+        "auto" | "" => Ok(None),
+        other => Err(Error::usage(format!("PMC_THEME is {other:?}, and no theme is called so"))
+            .try_this("dark, light or auto")),
+    }
 }
 
 /// A filter belongs to the `-e` before it.

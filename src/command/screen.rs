@@ -10,6 +10,7 @@ use crate::error::{Error, Exit, Result};
 use crate::profile::sampled::Query;
 use crate::sys::signal::{self, Signals};
 use crate::terminal::Stream;
+use crate::terminal::theme::Background;
 use crate::tui::{self, End, EngineHandle, Inbox, ScreenSurroundings, Waker};
 use crate::view;
 use crate::view::export::{Contents, Format};
@@ -47,9 +48,15 @@ pub(in crate::command) fn catch_signals(waker: Waker) -> Result<()> {
 ///
 /// # Errors
 /// When the terminal or the engine fails.
-pub(in crate::command) fn show(engine: &EngineHandle, inbox: Inbox, first: Query) -> Result<Exit> {
+pub(in crate::command) fn show(
+    engine: &EngineHandle,
+    inbox: Inbox,
+    first: Query,
+    background: Option<Background>,
+) -> Result<Exit> {
     let around = ScreenSurroundings {
         stop: signal::stop,
+        background,
         panics: std::env::var_os(PANIC).is_some_and(|value| value == "draw"),
     };
     match tui::run(engine, inbox, first, around) {

@@ -9,6 +9,7 @@
 //!   engine's threads ─┘                 '── at most every 50 ms ──> panes ──> terminal
 //! ```
 
+mod answer;
 pub mod board;
 pub mod engine;
 pub mod keys;
@@ -27,7 +28,8 @@ use ratatui::crossterm::event::{Event, MouseEventKind};
 
 use crate::error::Error;
 use crate::profile::sampled::Query;
-use crate::terminal::Stream;
+use crate::terminal::theme::Background;
+use crate::terminal::{self as any_terminal, Colours, Stream};
 use board::Job;
 pub use board::{Board, EngineHandle};
 pub use engine::{Engine, ExportForm, LiveCommand, Poll, Status, Waker};
@@ -46,6 +48,8 @@ pub(crate) enum Message {
     Woken,
     /// Something was typed.
     Input(Event),
+    /// The terminal has said what is behind its text.
+    Background(Background),
     /// The terminal has another size.
     Resized,
     /// The terminal has gone, or the engine's time is over.
@@ -83,6 +87,8 @@ impl Inbox {
 pub struct ScreenSurroundings {
     /// Stops this program until it is continued.
     pub stop: fn(),
+    /// The terminal's background, where somebody said what it is: the terminal is not asked then.
+    pub background: Option<Background>,
     /// A test wants to see what a panic while drawing leaves behind.
     pub panics: bool,
 }
@@ -107,10 +113,17 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurr
     let mut state = State::new(first, terminal::size());
     engine.send(Job::Answer(Box::new(state.query.clone())));
     let _taken = terminal::Taken::take()?;
-    terminal::read(inbox.waker.0.clone());
+    let colours = Stream::Output.colours();
+    let asks = around.background.is_none() && colours != Colours::None;
+    if asks {
+        terminal::ask_background()?;
+    }
+    terminal::read(inbox.waker.0.clone(), asks);
+    let background = around.background.unwrap_or_else(any_terminal::background);
     let mut screen = Screen {
         out: terminal::out()?,
-        theme: Theme::new(Stream::Output.has_colour()),
+        theme: Theme::new(colours, background),
+        colours,
         around,
         drawn: None,
         continued: Instant::now(),
@@ -149,6 +162,11 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurr
                 }
                 Input::Poll(Box::new(poll))
             }
+            Message::Background(background) => {
+                screen.theme = Theme::new(screen.colours, background);
+                is_dirty = true;
+                continue;
+            }
             Message::Resized => screen.resized()?,
             Message::Stop => {
                 if screen.continued.elapsed() > ECHO {
@@ -180,6 +198,7 @@ pub fn run(engine: &EngineHandle, inbox: Inbox, first: Query, around: ScreenSurr
 struct Screen {
     out: terminal::Out,
     theme: Theme,
+    colours: Colours,
     around: ScreenSurroundings,
     drawn: Option<Instant>,
     continued: Instant,

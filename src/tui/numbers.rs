@@ -20,14 +20,17 @@ pub fn error(half: f64) -> String {
     right(&text, 6)
 }
 
-/// A bar of `width` columns: its own part full, the part of what it called lighter.
+/// A bar of `width` columns: its own part full, to an eighth of a column; the part of what it called lighter.
 pub fn bar(own: f64, total: f64, width: usize) -> String {
-    let cells = |share: f64| ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
-    let (own, total) = (cells(own), cells(total));
-    let light = total.saturating_sub(own);
-    let mut out = "█".repeat(own);
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let part = |share: f64| share.clamp(0.0, 1.0) * width as f64;
+    let eighths = (part(own) * 8.0).round() as usize;
+    let mut out = "█".repeat(eighths / 8);
+    out.push_str(EIGHTHS[eighths % 8]);
+    let used = eighths.div_ceil(8);
+    let light = (part(total).round() as usize).saturating_sub(used);
     out.push_str(&"░".repeat(light));
-    out.push_str(&" ".repeat(width - own - light));
+    out.push_str(&" ".repeat(width - used - light));
     out
 }
 
@@ -50,6 +53,10 @@ mod tests {
     fn bars_and_sparks() {
         assert_eq!(bar(0.25, 0.5, 8), "██░░    ");
         assert_eq!(bar(1.0, 0.3, 4), "████");
+        assert_eq!(bar(0.3, 0.9, 10), "███░░░░░░ ");
+        assert_eq!(bar(0.33, 0.9, 10), "███▎░░░░░ ");
+        assert_eq!(bar(0.99, 1.0, 10), "█████████▉");
+        assert_eq!(bar(0.001, 0.02, 10), "          ");
         assert_eq!(sparks(&[0, 1, 50, 100]), " ▁▄█");
         assert_eq!(percent(0.1234), " 12.34%");
         assert_eq!(error(0.004), "  ±0.4");

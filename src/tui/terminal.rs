@@ -2,6 +2,7 @@
 //!
 //! Raw mode, the alternate screen and the mouse are switched on together and off together: when the screen
 //! ends, when it is stopped with the stop key, and when anything panics. Decides nothing about what is drawn.
+//! What is typed and what the terminal answers come the same way: [`AnswerFilter`] tells them apart.
 
 use std::io::{self, BufWriter, Stdout, Write, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,7 @@ use ratatui::crossterm::{execute, queue};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Message;
+use super::answer::AnswerFilter;
 use crate::terminal::Stream;
 
 /// Where frames go.
@@ -88,9 +90,19 @@ pub(super) fn out() -> io::Result<Out> {
     Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 14, stdout())))
 }
 
-/// Reads what is typed, in a thread of its own, until the terminal has gone.
-pub(super) fn read(sender: Sender<Message>) {
+/// Asks the terminal for the colour of its background (xterm's OSC 11). Nobody waits: the answer, if there is
+/// one, comes among what is typed.
+pub(super) fn ask_background() -> io::Result<()> {
+    let mut out = stdout();
+    out.write_all(b"\x1b]11;?\x1b\\")?;
+    out.flush()
+}
+
+/// Reads what is typed, in a thread of its own, until the terminal has gone; `asked` says that it was asked
+/// for its background.
+pub(super) fn read(sender: Sender<Message>, asked: bool) {
     let read = move || {
+        let mut filter = AnswerFilter::new(asked);
         let stdin = io::stdin();
         loop {
             let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
@@ -115,7 +127,7 @@ pub(super) fn read(sender: Sender<Message>) {
                     }
                 }
                 let Ok(event) = event::read() else { break };
-                if sender.send(Message::Input(event)).is_err() {
+                if filter.take(event).into_iter().any(|message| sender.send(message).is_err()) {
                     return;
                 }
             }

@@ -1,118 +1,127 @@
-//! Colours and styles: the terminal's own foreground and background and its 16 colours, so that light and
-//! dark terminals both stay legible; with `NO_COLOR` weight, underline and reversal only.
+//! The terminal's theme in the words of the library that draws.
 
 use ratatui::style::{Color, Modifier, Style};
 
+use crate::profile::sampled::CodeKind;
+use crate::terminal::Colours;
+use crate::terminal::theme::{self, Background, Colour, Family, Look, Role};
+
 /// What stands out how.
 #[derive(Debug, Clone, Copy)]
-pub struct Theme {
-    has_colour: bool,
-}
+pub struct Theme(theme::Theme);
 
-/// Backgrounds of user code in the flame graph: black is legible on each of them.
-const WARM: [Color; 6] =
-    [Color::Red, Color::Yellow, Color::LightRed, Color::LightYellow, Color::Magenta, Color::LightMagenta];
-/// Those of the kernel.
-const COOL: [Color; 4] = [Color::Cyan, Color::LightCyan, Color::LightBlue, Color::Green];
+/// From this share on something is worth a look: perf's limit.
+const COSTLY: f64 = 0.05;
 
 impl Theme {
-    /// With colours or without.
-    pub fn new(has_colour: bool) -> Self {
-        Self { has_colour }
+    /// For a terminal with these colours on this background.
+    pub fn new(colours: Colours, background: Background) -> Self {
+        Self(theme::Theme::new(colours, background))
     }
 
-    fn coloured(self, colour: Color) -> Style {
-        if self.has_colour { Style::new().fg(colour) } else { Style::new() }
+    fn style(self, role: Role) -> Style {
+        style(self.0.look(role))
     }
 
     /// Nothing special.
     pub fn plain(self) -> Style {
-        Style::new()
+        self.style(Role::Plain)
     }
 
     /// Less important.
     pub fn dim(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
+        self.style(Role::Quiet)
     }
 
     /// More important.
     pub fn bold(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
+        self.style(Role::Strong)
     }
 
     /// Headings of columns.
     pub fn heading(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
+        self.style(Role::Heading)
     }
 
-    /// The line of the cursor.
+    /// The line of the cursor, laid over all that stands in it: one colour, not a patchwork.
     pub fn cursor(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
+        let over = self.style(Role::Cursor).fg(Color::Reset).bg(Color::Reset);
+        over.remove_modifier(Modifier::DIM)
     }
 
     /// What the search found.
     pub fn found(self) -> Style {
-        self.coloured(Color::Magenta).add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
+        self.style(Role::Found)
     }
 
     /// A marked row.
     pub fn marked(self) -> Style {
-        self.coloured(Color::Blue).add_modifier(Modifier::BOLD)
+        self.style(Role::Marked)
     }
 
     /// Something is wrong or lost.
     pub fn warning(self) -> Style {
-        self.coloured(Color::Red).add_modifier(Modifier::BOLD)
+        self.style(Role::Warning)
     }
 
     /// Keys in hints and on the help page.
     pub fn key(self) -> Style {
-        self.coloured(Color::Blue).add_modifier(Modifier::BOLD)
+        self.style(Role::Key)
     }
 
-    /// A share, 0 to 1: perf's limits.
+    /// A share, 0 to 1; what rounds to nothing steps back.
     pub fn share(self, share: f64) -> Style {
-        if share >= 0.05 {
-            self.coloured(Color::Red).add_modifier(Modifier::BOLD)
-        } else if share >= 0.005 {
-            self.coloured(Color::Green)
-        } else {
-            Style::new()
-        }
+        self.style(match share {
+            COSTLY.. => Role::Costly,
+            0.0..0.000_05 => Role::Quiet,
+            _ => Role::Plain,
+        })
     }
 
     /// A bar of a share.
     pub fn bar(self) -> Style {
-        self.coloured(Color::Red)
+        self.style(Role::Bar)
     }
 
     /// Source lines between instructions.
     pub fn source(self) -> Style {
-        self.coloured(Color::Blue)
+        self.style(Role::Source)
     }
 
-    /// A box of the flame graph: the same name has the same colour in every run. Without colours neighbours
-    /// are told apart by their borders.
-    pub fn flame(self, name: &str, is_kernel: bool) -> Style {
-        if !self.has_colour {
-            return Style::new();
-        }
-        let list: &[Color] = if is_kernel { &COOL } else { &WARM };
-        Style::new().fg(Color::Black).bg(list[shade(name) as usize % list.len()])
+    /// A box of the flame graph.
+    pub fn flame(self, name: &str, kind: CodeKind) -> Style {
+        let family = match kind {
+            CodeKind::Program => Family::Program,
+            CodeKind::Library => Family::Library,
+            CodeKind::Kernel => Family::Kernel,
+            CodeKind::Generated => Family::Generated,
+            CodeKind::Unknown => Family::Unknown,
+        };
+        style(self.0.flame(name, family))
     }
 
     /// A box of the flame graph that the search found.
     pub fn flame_found(self) -> Style {
-        if self.has_colour {
-            Style::new().fg(Color::White).bg(Color::Blue).add_modifier(Modifier::BOLD)
-        } else {
-            Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
-        }
+        style(self.0.flame_found())
     }
 }
 
-/// A number for a name, the same in every run: what its colour is chosen by.
-fn shade(name: &str) -> u32 {
-    // FNV-1a, 32 bits.
-    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+fn style(look: Look) -> Style {
+    let colour = |colour| match colour {
+        Colour::Indexed(number) => Color::Indexed(number),
+        Colour::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
+    };
+    let weights = [
+        (look.bold, Modifier::BOLD),
+        (look.dim, Modifier::DIM),
+        (look.underlined, Modifier::UNDERLINED),
+        (look.reversed, Modifier::REVERSED),
+    ];
+    let weights = weights.into_iter().filter(|(has, _)| *has);
+    Style {
+        fg: look.text.map(colour),
+        bg: look.ground.map(colour),
+        add_modifier: weights.map(|(_, weight)| weight).collect(),
+        ..Style::new()
+    }
 }

@@ -14,6 +14,7 @@ use crate::profile::annotate::Basis;
 use crate::symbol::disassemble::Syntax;
 use crate::symbol::source_text::SourceFolders;
 use crate::terminal::Stream;
+use crate::terminal::theme::Background;
 use crate::view::annotate::{Form, Layout};
 
 /// How many functions are shown where nobody says so: clap's default.
@@ -25,6 +26,7 @@ pub(in crate::command) struct Plan {
     pub(super) input: PathBuf,
     /// Nothing was typed that asks for text: a terminal shows the screen.
     pub(super) browses: bool,
+    pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
     pub(super) code: AnnotationRequest,
     pub(super) layout: Layout,
@@ -47,6 +49,7 @@ impl Plan {
         Ok(Self {
             input: plan::input(typed.input.as_ref()),
             browses: typed.tui || !(of_text || of_columns || of_length),
+            background: plan::background(typed.screen.theme.as_deref())?,
             request: AnalysisRequest {
                 selection: plan::selection(&typed.filter)?,
                 callers: false,
@@ -110,6 +113,10 @@ impl Plan {
             ..self.request
         };
         let opening = AnnotationRequest { most: 1, ..self.code };
-        ScreenPlan { opening: Some(opening), ..ScreenPlan::new(&self.input, request) }
+        ScreenPlan {
+            opening: Some(opening),
+            background: self.background,
+            ..ScreenPlan::new(&self.input, request)
+        }
     }
 }

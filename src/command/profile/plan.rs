@@ -70,6 +70,7 @@ impl Plan {
             option("call-graph", is_page.then_some("none")),
             flag("no-children", is_page),
             flag("stdio", asked.stdio),
+            option("theme", asked.screen.theme),
             flag("quiet", asked.quiet),
         ])?;
         Ok(Self { record, answer: Answer::Report(Box::new(report)) })

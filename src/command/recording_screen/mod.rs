@@ -27,6 +27,7 @@ use crate::error::{Exit, Result};
 use crate::perfdata::Reader;
 use crate::profile::sampled::{FunctionRef, Order, Query};
 use crate::symbol::Depth;
+use crate::terminal::theme::Background;
 use crate::tui::board::serve;
 use crate::tui::{Board, EngineHandle, Inbox, Status};
 use crate::view::report::Layout;
@@ -47,6 +48,8 @@ pub(super) struct ScreenPlan {
     pub(super) depth: Depth,
     /// How what is written to a file is shown.
     pub(super) layout: Layout,
+    /// The terminal's background, where somebody said what it is.
+    pub(super) background: Option<Background>,
     /// The code of a function comes first.
     pub(super) opening: Option<AnnotationRequest>,
 }
@@ -61,6 +64,7 @@ impl ScreenPlan {
             query: Query { totals: true, tree: Some(Order::Caller), ..Query::default() },
             depth: Depth::Inlines,
             layout: Layout::default(),
+            background: None,
             opening: None,
         }
     }
@@ -96,9 +100,10 @@ pub(super) fn run(mut plan: ScreenPlan, reader: Reader) -> Result<Exit> {
         let board = board.clone();
         std::thread::spawn(move || serve(&mut engine, &jobs, &board));
     }
+    let background = plan.background;
     let loader = Loader { plan, newest, jobs: handle.sender(), board };
     std::thread::spawn(move || loader.run(reader, &functions));
-    screen::show(&handle, inbox, first)
+    screen::show(&handle, inbox, first, background)
 }
 
 fn function_of(opening: &AnnotationRequest) -> FunctionRef {

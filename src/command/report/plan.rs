@@ -13,6 +13,7 @@ use crate::perfdata::Reader;
 use crate::profile::sampled::{Filter, Order, Query, ShareOf, SortKey};
 use crate::symbol::Depth;
 use crate::terminal::Stream;
+use crate::terminal::theme::Background;
 use crate::units::MS;
 use crate::view::report::{Column, Form, Grouping, Layout, Shape, Unit};
 
@@ -27,6 +28,8 @@ pub(in crate::command) struct Plan {
     pub(super) thread_counts: bool,
     /// Nothing was typed that asks for text: a terminal shows the screen.
     pub(super) browses: bool,
+    /// The terminal's background, where somebody said what it is.
+    pub(super) background: Option<Background>,
     pub(super) request: AnalysisRequest,
     pub(super) query: Query,
     pub(super) depth: Option<Depth>,
@@ -161,6 +164,7 @@ impl Plan {
                 _ => None,
             },
             thread_counts: typed.threads && !parseable,
+            background: plan::background(typed.screen.theme.as_deref())?,
             browses: !(typed.stdio
                 || parseable
                 || typed.header
@@ -190,9 +194,9 @@ impl Plan {
 
     /// The same, for a screen.
     pub(super) fn screen(self) -> ScreenPlan {
-        let Self { input, request, query, depth, layout, .. } = self;
+        let Self { input, background, request, query, depth, layout, .. } = self;
         let plan = ScreenPlan::new(&input, request);
-        ScreenPlan { depth: depth.unwrap_or(plan.depth), query, layout, ..plan }
+        ScreenPlan { depth: depth.unwrap_or(plan.depth), background, query, layout, ..plan }
     }
 }
 

@@ -32,6 +32,7 @@ use crate::symbol::{Depth, Options as Symbols};
 use crate::sys::clock;
 use crate::sys::credentials::Credentials;
 use crate::sys::process::Streams;
+use crate::terminal::theme::Background;
 use crate::units::{MS, S};
 use crate::view::report::{Grouping, Layout};
 
@@ -51,6 +52,8 @@ pub(in crate::command) struct Plan {
     pub(super) shown: Shown,
     pub(super) delay: Duration,
     pub(super) timeout: Option<Duration>,
+    /// The terminal's background, where somebody said what it is.
+    pub(super) background: Option<Background>,
     pub(super) stdio: bool,
     pub(super) json: bool,
     pub(super) tui: bool,
@@ -184,6 +187,7 @@ impl Plan {
                 .transpose()?
                 .map(Duration::from_nanos),
             // What only text can show.
+            background: plan::background(typed.screen.theme.as_deref())?,
             stdio: typed.stdio
                 || typed.json
                 || typed.hierarchy

@@ -46,6 +46,7 @@ const BRANCH: f64 = 0.001;
 /// Shows the screen until it ends.
 pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     plan.tell_threads();
+    let background = plan.background;
     let inbox = Inbox::default();
     screen::catch_signals(inbox.waker())?;
     let (mut requests, names) = names::start(plan.names())?;
@@ -90,7 +91,7 @@ pub(super) fn run(mut plan: Plan) -> Result<Exit> {
     };
     work.plan_next();
     let painting = std::thread::spawn(move || serve(&mut work, &jobs, &board));
-    let exit = screen::show(&engine, inbox, first);
+    let exit = screen::show(&engine, inbox, first, background);
     drop(engine);
     let stopped = sampler.stop();
     let _ = painting.join();

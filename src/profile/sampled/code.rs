@@ -185,3 +185,32 @@ impl Code {
         self.ranges.is_empty()
     }
 }
+
+/// Whose code a function is, as far as colours and marks tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "as they are called")]
+pub enum CodeKind {
+    Program,
+    Library,
+    Kernel,
+    Generated,
+    Unknown,
+}
+
+impl CodeKind {
+    /// By where it ran and its module's short name.
+    pub fn of(level: CpuMode, module: &str) -> Self {
+        match level {
+            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
+            _ if module.starts_with("[JIT]") => Self::Generated,
+            _ if module == "[vdso]" || is_library(module) => Self::Library,
+            _ if module.starts_with('[') => Self::Unknown,
+            _ => Self::Program,
+        }
+    }
+}
+
+/// Whether a file's name is one that libraries have.
+pub fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.")
+}

@@ -25,7 +25,7 @@ pub mod table;
 pub mod tree;
 
 pub use crate::session::Value;
-pub use code::{Call, Code};
+pub use code::{Call, Code, CodeKind};
 pub use filter::Filter;
 pub use live::{FunctionRef, LiveHeader, PENDING};
 pub use quality::{DataQuality, ModuleQuality};

@@ -7,7 +7,7 @@ use ratatui::text::Span;
 
 use super::tree::why_none;
 use super::{nothing, put};
-use crate::profile::sampled::Order;
+use crate::profile::sampled::{CodeKind, Order};
 use crate::text;
 use crate::tui::layout::Areas;
 use crate::tui::numbers;
@@ -46,8 +46,6 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
     );
     let boxes = state.boxes();
     let at = state.flame_box(&boxes);
-    let zoomed = state.flame_node(state.flame.zoom).unwrap_or(ALL);
-    let zoom_depth = boxes.iter().find(|b| b.node == zoomed).map_or(0, |b| b.depth);
     for b in &boxes {
         let Some(line) = b.depth.checked_sub(state.flame.top) else { continue };
         if line >= usize::from(areas.body.height) {
@@ -55,13 +53,10 @@ pub(super) fn draw(buffer: &mut Buffer, areas: &Areas, state: &State, theme: The
         }
         let name = name(b.node);
         let node = tree.nodes.get(b.node as usize);
-        let is_kernel = node.is_some_and(crate::profile::sampled::tree::Node::is_kernel);
-        let mut style = if b.node == ALL { theme.bold() } else { theme.flame(name, is_kernel) };
+        let kind = node.map(|node| CodeKind::of(node.level, profile.texts.get(node.dso)));
+        let mut style = kind.map_or(theme.bold(), |kind| theme.flame(name, kind));
         if b.node != ALL && state.search.finds(name) {
             style = theme.flame_found();
-        }
-        if b.depth < zoom_depth {
-            style = style.patch(theme.dim());
         }
         if at.is_some_and(|at| at.node == b.node) {
             style = theme.cursor().patch(theme.bold());

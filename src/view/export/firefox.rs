@@ -20,7 +20,8 @@ use fxprof_processed_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{CodeKind, Contents, function_name};
+use super::{Contents, function_name};
+use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::StackProfile;
 use crate::profile::sampled::stacks::StackRow;
 use crate::text::clean;
@@ -186,7 +187,7 @@ impl<'a> Builder<'a> {
             return frame.clone();
         }
         let call = &self.stacks.code().calls()[number];
-        let kind = CodeKind::of(call, self.stacks.texts);
+        let kind = CodeKind::of(call.level, self.stacks.texts.get(call.dso));
         let profile = &mut self.profile;
         let category = *self.categories.entry(kind).or_insert_with(|| {
             let (name, color) = match kind {

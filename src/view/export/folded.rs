@@ -11,7 +11,8 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
-use super::{CodeKind, function_name};
+use super::function_name;
+use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::StackProfile;
 use crate::profile::sampled::stacks::Paths;
 use crate::text::clean;
@@ -46,7 +47,7 @@ fn each(
     let names: Vec<String> = (0..paths.functions.len() as u32)
         .map(|function| {
             let call = paths.call(function, stacks.code());
-            let mark = match CodeKind::of(call, stacks.texts) {
+            let mark = match CodeKind::of(call.level, stacks.texts.get(call.dso)) {
                 _ if !marks => "",
                 _ if call.inlined => "_[i]",
                 CodeKind::Kernel => "_[k]",

@@ -18,8 +18,9 @@ use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
 use serde_json::{Value as Json, json};
 
-use super::{CodeKind, Contents, function_name};
+use super::{Contents, function_name};
 use crate::profile::annotate::{Kind, Listing, Row};
+use crate::profile::sampled::CodeKind;
 use crate::profile::sampled::stacks::{Paths, StackRow};
 use crate::profile::sampled::{StackProfile, StringId};
 use crate::text::{clean, folded};
@@ -119,7 +120,7 @@ fn functions(out: &mut dyn Write, stacks: &StackProfile<'_>, paths: &Paths) -> i
     let numbers: Vec<u32> = numbers.collect();
     write!(out, ",\"modules\":{}", json!(words))?;
     list(out, "module", numbers.into_iter())?;
-    list(out, "kind", calls().map(|call| CodeKind::of(call, stacks.texts) as u8))?;
+    list(out, "kind", calls().map(|call| CodeKind::of(call.level, stacks.texts.get(call.dso)) as u8))?;
     list(out, "inlined", calls().map(|call| u8::from(call.inlined)))
 }
 

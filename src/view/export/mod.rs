@@ -22,7 +22,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::report;
-use crate::abi::CpuMode;
 use crate::error::{Error, Result};
 use crate::profile::annotate::Listing;
 use crate::profile::header::Recording;
@@ -233,34 +232,6 @@ fn thread_name(thread: &StackThread) -> String {
     match thread.tid {
         Some(tid) => format!("{} ({tid})", clean(&thread.comm)),
         None => clean(&thread.comm).into_owned(),
-    }
-}
-
-/// Whether a file's name is one that libraries have.
-fn is_library(name: &str) -> bool {
-    name.ends_with(".so") || name.contains(".so.")
-}
-
-/// Whose code a function is, as far as colours tell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum CodeKind {
-    Program,
-    Library,
-    Kernel,
-    Generated,
-    Unknown,
-}
-
-impl CodeKind {
-    fn of(call: &Call, texts: &StringTable) -> Self {
-        let module = texts.get(call.dso);
-        match call.level {
-            CpuMode::Kernel | CpuMode::GuestKernel | CpuMode::Hypervisor => Self::Kernel,
-            _ if module.starts_with("[JIT]") => Self::Generated,
-            _ if module == "[vdso]" || is_library(module) => Self::Library,
-            _ if module.starts_with('[') => Self::Unknown,
-            _ => Self::Program,
-        }
     }
 }
 

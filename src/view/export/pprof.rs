@@ -16,7 +16,8 @@ use flate2::write::GzEncoder;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use super::{Contents, function_name, is_library};
+use super::{Contents, function_name};
+use crate::profile::sampled::code::is_library;
 use crate::profile::sampled::{StackProfile, StringId};
 use crate::session::Kind;
 use crate::text::{clean, hex};

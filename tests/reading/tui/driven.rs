@@ -336,6 +336,55 @@ fn a_recording_is_walked_through() {
 }
 
 #[test]
+fn colours_follow_the_terminal() {
+    let Some(lab) = Lab::new() else { return };
+    lab.record(SHARES, "shares");
+    let terminal = Terminal::new(&lab, 120, 30);
+    // Bars, on each background, as true colour, and on a dark one as the nearest of 256.
+    let (dark, light, either) = ("38;2;232;144;79m", "38;2;154;74;0m", "38;2;175;95;0m");
+    let shows = |colour: &str| {
+        let coloured = || terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
+        kit::wait_for_screen(colour, coloured, |screen| screen.contains(colour) && screen.contains("half"));
+    };
+    for (before, option, colour) in [
+        ("COLORTERM=truecolor", "--theme dark", dark),
+        ("COLORTERM=truecolor", "--theme light", light),
+        ("COLORTERM=truecolor PMC_THEME=light", "", light),
+        ("COLORTERM=truecolor COLORFGBG='15;0'", "", dark),
+        ("COLORTERM= TERM=screen-256color", "--theme dark", "38;5;173m"),
+        ("COLORTERM= TERM=screen", "--theme dark", "38;5;3m"),
+    ] {
+        terminal.run(&format!("clear; {before} pmc report {option} shares.data"));
+        shows(colour);
+        terminal.press(&["Q"]);
+        terminal.is_sane("0");
+    }
+    // The terminal's own answer, between two keys.
+    terminal.run("clear; COLORTERM=truecolor pmc report shares.data");
+    shows(either);
+    let answer: Vec<String> =
+        b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\".iter().map(|byte| format!("{byte:02x}")).collect();
+    let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
+    terminal.press(&["j"]);
+    terminal.tmux(&["send-keys", "-H"], &answer);
+    terminal.press(&["j"]);
+    shows(light);
+    let screen = terminal.wait("3 of ");
+    assert!(screen.contains("Total▾"), "{screen}");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+    terminal.run("clear; COLORTERM=truecolor NO_COLOR=1 pmc report --theme light shares.data");
+    terminal.wait("half");
+    let coloured = terminal.tmux(&["capture-pane", "-p", "-e"], &[]);
+    assert!(!coloured.contains("38;"), "{coloured}");
+    terminal.press(&["Q"]);
+    terminal.is_sane("0");
+    terminal.run("clear; PMC_THEME=pink pmc report shares.data");
+    terminal.wait("dark, light or auto");
+    terminal.is_sane("2");
+}
+
+#[test]
 fn every_key_of_the_help_page_is_taken() {
     let Some(lab) = Lab::new() else { return };
     lab.record(SHARES, "shares");

@@ -10,6 +10,8 @@ use pmc::profile::sampled::{
     Answer, Cell, DataQuality, Event, FunctionRef, ModuleQuality, Order, Profile, Query, Row, SortKey, Tree,
     Value,
 };
+use pmc::terminal::Colours;
+use pmc::terminal::theme::Background;
 use pmc::tui::state::{Effect, Input, State};
 use pmc::tui::theme::Theme;
 use pmc::tui::{Poll, Status, panes};
@@ -268,7 +270,9 @@ impl Desk {
     /// What the screen shows, without trailing spaces.
     pub(crate) fn screen(&mut self) -> String {
         let state = &self.state;
-        self.terminal.draw(|frame| panes::draw(frame, state, Theme::new(true))).unwrap();
+        self.terminal
+            .draw(|frame| panes::draw(frame, state, Theme::new(Colours::All, Background::Dark)))
+            .unwrap();
         let buffer = self.terminal.backend().buffer();
         let mut out = String::new();
         for y in 0..buffer.area.height {

@@ -1,0 +1,11 @@
+//! How the screen looks: the options that all commands with a screen share.
+
+use clap::Args;
+
+/// Colours.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ScreenOptions {
+    /// Colours for a dark or a light terminal; auto asks the terminal [default: $PMC_THEME, else auto]
+    #[arg(long, value_name = "THEME", value_parser = ["auto", "dark", "light"])]
+    pub theme: Option<String>,
+}

@@ -1,0 +1,403 @@
+//! The theme: which colour and weight everything has that is drawn for a person, on the screen and in text.
+//!
+//! Receives how many colours the terminal has and what its background is; hands on a [`Look`] for each
+//! [`Role`], without saying how a terminal is told. Nothing here is unreadable on black or on white: the test
+//! computes the contrast of every colour, as the Web Content Accessibility Guidelines (WCAG 2.1) define it.
+
+use super::Colours;
+
+/// What is behind the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Background {
+    /// Nobody knows: colours that can be read on black and on white.
+    #[default]
+    Unknown,
+    /// Black, or nearly.
+    Dark,
+    /// White, or nearly.
+    Light,
+}
+
+/// A colour, as far as the terminal has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// Number of the terminal's palette: below 16 whatever the terminal makes of them, else xterm's.
+    Indexed(u8),
+    /// Red, green and blue.
+    Rgb(u8, u8, u8),
+}
+
+/// How something looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "as terminals call them")]
+pub struct Look {
+    pub text: Option<Colour>,
+    pub ground: Option<Colour>,
+    pub bold: bool,
+    pub dim: bool,
+    pub underlined: bool,
+    pub reversed: bool,
+}
+
+/// What something is, for the eye.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing special.
+    Plain,
+    /// Less important.
+    Quiet,
+    /// More important.
+    Strong,
+    /// Headings of columns.
+    Heading,
+    /// The line of the cursor.
+    Cursor,
+    /// What the search found.
+    Found,
+    /// A marked row.
+    Marked,
+    /// Something is wrong or lost: nothing else is red.
+    Warning,
+    /// Keys in hints and on the help page.
+    Key,
+    /// A share that is worth a look: from 5 %, as perf has it.
+    Costly,
+    /// Bars and sparks.
+    Bar,
+    /// Source lines between instructions.
+    Source,
+    /// Names of the kernel's functions.
+    Kernel,
+    /// Names of generated code.
+    Generated,
+}
+
+/// Whose code a box of the flame graph is: each has a family of hues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as they are called")]
+pub enum Family {
+    Program,
+    Library,
+    Kernel,
+    Generated,
+    Unknown,
+}
+
+/// A colour of text: as it should be, and the nearest of the 16 that every terminal has, if one comes near.
+type Ink = (u32, Option<u8>);
+
+/// The colours of text on one kind of background.
+struct Palette {
+    quiet: u32,
+    found: Ink,
+    key: Ink,
+    warning: Ink,
+    costly: Ink,
+    bar: Ink,
+    source: Ink,
+    kernel: Ink,
+    generated: Ink,
+}
+
+const DARK: Palette = Palette {
+    quiet: 0x9a_9a_9a,
+    found: (0xff_9e_e5, Some(13)),
+    key: (0x7f_b8_ff, Some(14)),
+    warning: (0xff_6b_6b, Some(9)),
+    costly: (0xff_b4_54, Some(11)),
+    bar: (0xe8_90_4f, Some(3)),
+    source: (0x8f_b8_de, Some(6)),
+    kernel: (0x56_b6_e0, Some(14)),
+    generated: (0x8f_d1_7a, Some(10)),
+};
+const LIGHT: Palette = Palette {
+    quiet: 0x66_66_66,
+    found: (0xa3_12_7a, Some(5)),
+    key: (0x05_50_ae, Some(4)),
+    warning: (0xc0_1c_28, Some(1)),
+    costly: (0x99_3d_00, None),
+    bar: (0x9a_4a_00, Some(4)),
+    source: (0x24_52_7a, Some(4)),
+    kernel: (0x0b_5f_8a, Some(4)),
+    generated: (0x2c_66_1a, Some(5)),
+};
+const EITHER: Palette = Palette {
+    quiet: 0x76_76_76,
+    found: (0xaf_5f_d7, Some(5)),
+    key: (0x00_87_af, Some(5)),
+    warning: (0xd7_00_00, Some(1)),
+    costly: (0xaf_5f_00, None),
+    bar: (0xaf_5f_00, Some(5)),
+    source: (0x00_87_af, None),
+    kernel: (0x00_87_87, None),
+    generated: (0x5f_87_00, None),
+};
+
+/// Boxes of the flame graph, on every background: black is legible on each of them.
+const PROGRAM: [u32; 5] = [0xe8_71_4a, 0xe0_7f_4d, 0xf0_8c_55, 0xde_70_45, 0xea_9a_66];
+const LIBRARY: [u32; 5] = [0xe3_b3_4c, 0xd9_a4_41, 0xed_c1_63, 0xd4_a8_3e, 0xf0_cc_7a];
+const KERNEL: [u32; 5] = [0x6f_a8_dc, 0x5b_9b_d5, 0x82_b4_e3, 0x6a_a0_c8, 0x94_c0_ea];
+const GENERATED: [u32; 5] = [0x8f_c4_6b, 0x7e_b6_5a, 0xa0_d0_7e, 0x86_b8_68, 0xb0_da_92];
+const UNKNOWN: [u32; 5] = [0xa8_a8_a8, 0xb4_b4_b4, 0x9c_9c_9c, 0xc0_c0_c0, 0xae_ae_ae];
+/// What is written on them.
+const INK: u32 = 0x14_14_14;
+/// A box that the search found, and what is written on it.
+const FOUND: (u32, u32) = (0x6a_1b_9a, 0xff_ff_ff);
+
+/// The theme of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Theme {
+    colours: Colours,
+    background: Background,
+}
+
+impl Theme {
+    /// For a terminal with these colours on this background.
+    pub fn new(colours: Colours, background: Background) -> Self {
+        Self { colours, background }
+    }
+
+    /// How something looks. Without colours there are weight, underline and reversal.
+    pub fn look(self, role: Role) -> Look {
+        let palette = match self.background {
+            Background::Dark => &DARK,
+            Background::Light => &LIGHT,
+            Background::Unknown => &EITHER,
+        };
+        let plain = Look::default();
+        let bold = Look { bold: true, ..plain };
+        let ink = |ink: Ink| self.ink(ink);
+        match role {
+            Role::Plain => plain,
+            // Which grey can be read the 16 colours do not say; the terminal knows how to dim.
+            Role::Quiet => match self.colours {
+                Colours::None | Colours::Sixteen => Look { dim: true, ..plain },
+                _ => Look { text: self.ink((palette.quiet, None)), ..plain },
+            },
+            Role::Strong => bold,
+            Role::Heading => Look { underlined: true, ..bold },
+            Role::Cursor => Look { reversed: true, ..plain },
+            Role::Found => Look { text: ink(palette.found), underlined: true, ..bold },
+            Role::Marked | Role::Key => Look { text: ink(palette.key), ..bold },
+            Role::Warning => Look { text: ink(palette.warning), ..bold },
+            Role::Costly => Look { text: ink(palette.costly), ..bold },
+            Role::Bar => Look { text: ink(palette.bar), ..plain },
+            Role::Source => Look { text: ink(palette.source), ..plain },
+            Role::Kernel => Look { text: ink(palette.kernel), ..plain },
+            Role::Generated => Look { text: ink(palette.generated), ..plain },
+        }
+    }
+
+    /// A box of the flame graph: the same name has the same colour in every run. Without colours boxes are
+    /// told apart by their borders.
+    pub fn flame(self, name: &str, family: Family) -> Look {
+        let (many, few): (&[u32; 5], &[u8]) = match family {
+            Family::Program => (&PROGRAM, &[9, 13]),
+            Family::Library => (&LIBRARY, &[3, 11]),
+            Family::Kernel => (&KERNEL, &[6, 14]),
+            Family::Generated => (&GENERATED, &[2, 10]),
+            Family::Unknown => (&UNKNOWN, &[7]),
+        };
+        // FNV-1a, 32 bits.
+        let hash = name
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+            as usize;
+        let (ground, text) = match self.colours {
+            Colours::None => return Look::default(),
+            Colours::Sixteen => (Some(Colour::Indexed(few[hash % few.len()])), Some(Colour::Indexed(0))),
+            _ => (self.ink((many[hash % many.len()], None)), self.ink((INK, None))),
+        };
+        Look { text, ground, ..Look::default() }
+    }
+
+    /// A box of the flame graph that the search found.
+    pub fn flame_found(self) -> Look {
+        let bold = Look { bold: true, ..Look::default() };
+        match self.colours {
+            Colours::None => Look { underlined: true, ..bold },
+            Colours::Sixteen => {
+                Look { text: Some(Colour::Indexed(15)), ground: Some(Colour::Indexed(4)), ..bold }
+            }
+            _ => Look { text: self.ink((FOUND.1, None)), ground: self.ink((FOUND.0, None)), ..bold },
+        }
+    }
+
+    fn ink(self, (rgb, basic): Ink) -> Option<Colour> {
+        match self.colours {
+            Colours::None => None,
+            Colours::Sixteen => basic.map(Colour::Indexed),
+            Colours::Many => Some(Colour::Indexed(nearest(rgb))),
+            Colours::All => {
+                let [_, red, green, blue] = rgb.to_be_bytes();
+                Some(Colour::Rgb(red, green, blue))
+            }
+        }
+    }
+}
+
+/// The steps of red, green and blue in xterm's cube of colours.
+const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+
+/// Red, green and blue of a number of xterm's palette, from 16 on: a cube, then greys.
+fn xterm(number: u8) -> [u8; 3] {
+    match usize::from(number).saturating_sub(16) {
+        cube @ 0..216 => [STEPS[cube / 36], STEPS[cube / 6 % 6], STEPS[cube % 6]],
+        _ => [8 + 10 * (number - 232); 3],
+    }
+}
+
+/// The number of xterm's palette that comes nearest; the first 16 are whatever the terminal makes of them.
+fn nearest(rgb: u32) -> u8 {
+    let [_, red, green, blue] = rgb.to_be_bytes();
+    let distance = |number: &u8| {
+        let [r, g, b] = xterm(*number);
+        let square = |a: u8, b: u8, weight: u32| weight * u32::from(a.abs_diff(b)).pow(2);
+        // The eye sees green best.
+        square(r, red, 2) + square(g, green, 4) + square(b, blue, 3)
+    };
+    (16..=255).min_by_key(distance).unwrap_or(15)
+}
+
+/// How bright a colour is to the eye: WCAG's relative luminance, 0 (black) to 1 (white).
+pub fn luminance([red, green, blue]: [u8; 3]) -> f64 {
+    let linear = |part: u8| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLACK: [u8; 3] = [0; 3];
+    const WHITE: [u8; 3] = [255; 3];
+    const ROLES: [Role; 14] = [
+        Role::Plain,
+        Role::Quiet,
+        Role::Strong,
+        Role::Heading,
+        Role::Cursor,
+        Role::Found,
+        Role::Marked,
+        Role::Warning,
+        Role::Key,
+        Role::Costly,
+        Role::Bar,
+        Role::Source,
+        Role::Kernel,
+        Role::Generated,
+    ];
+    const FAMILIES: [Family; 5] =
+        [Family::Program, Family::Library, Family::Kernel, Family::Generated, Family::Unknown];
+    const DEPTHS: [Colours; 3] = [Colours::Sixteen, Colours::Many, Colours::All];
+    /// xterm's own 16: <https://invisible-island.net/xterm/xterm.faq.html>.
+    const SIXTEEN: [u32; 16] = [
+        0x00_00_00, 0xcd_00_00, 0x00_cd_00, 0xcd_cd_00, 0x00_00_ee, 0xcd_00_cd, 0x00_cd_cd, 0xe5_e5_e5,
+        0x7f_7f_7f, 0xff_00_00, 0x00_ff_00, 0xff_ff_00, 0x5c_5c_ff, 0xff_00_ff, 0x00_ff_ff, 0xff_ff_ff,
+    ];
+
+    fn rgb(colour: Colour) -> [u8; 3] {
+        match colour {
+            Colour::Rgb(red, green, blue) => [red, green, blue],
+            Colour::Indexed(number @ 0..16) => {
+                let [_, red, green, blue] = SIXTEEN[usize::from(number)].to_be_bytes();
+                [red, green, blue]
+            }
+            Colour::Indexed(number) => xterm(number),
+        }
+    }
+
+    /// WCAG's contrast, 1 to 21: 4.5 is asked of text, 3 of large or bold text.
+    fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        one.max(other) / one.min(other)
+    }
+
+    #[test]
+    fn everything_can_be_read_on_its_background() {
+        for colours in DEPTHS {
+            for (background, grounds, least) in [
+                (Background::Dark, &[BLACK, [0x1e; 3]][..], 4.5),
+                (Background::Light, &[WHITE, [0xfd, 0xf6, 0xe3]][..], 4.5),
+                // One colour cannot stand out much from both.
+                (Background::Unknown, &[BLACK, WHITE][..], 3.5),
+            ] {
+                let theme = Theme::new(colours, background);
+                for role in ROLES {
+                    let look = theme.look(role);
+                    let Some(text) = look.text else { continue };
+                    for ground in grounds {
+                        let found = contrast(rgb(text), *ground);
+                        // What the 16 are is the terminal's affair: xterm's must do, roughly.
+                        let least = if colours == Colours::Sixteen { least - 0.6 } else { least };
+                        assert!(
+                            found >= least,
+                            "{colours:?} {background:?} {role:?}: {found:.2} on {ground:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_can_be_read_whatever_lies_behind_them() {
+        for colours in DEPTHS {
+            let theme = Theme::new(colours, Background::Unknown);
+            let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+            let boxes = FAMILIES.iter().flat_map(|family| names.map(|name| theme.flame(name, *family)));
+            for look in boxes.chain([theme.flame_found()]) {
+                let (Some(text), Some(ground)) = (look.text, look.ground) else { panic!("{look:?}") };
+                let found = contrast(rgb(text), rgb(ground));
+                assert!(found >= 4.5, "{colours:?} {look:?}: {found:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn families_are_told_apart_and_red_is_for_warnings() {
+        for colours in DEPTHS {
+            for background in [Background::Dark, Background::Light, Background::Unknown] {
+                let theme = Theme::new(colours, background);
+                let warning = theme.look(Role::Warning).text.map(rgb);
+                for role in ROLES.into_iter().filter(|role| *role != Role::Warning) {
+                    let Some([red, green, blue]) = theme.look(role).text.map(rgb) else { continue };
+                    let is_red = red > 150 && green < red / 3 && blue < red / 3;
+                    assert!(
+                        !is_red && warning != Some([red, green, blue]),
+                        "{colours:?} {background:?} {role:?}"
+                    );
+                }
+            }
+            let theme = Theme::new(colours, Background::Dark);
+            let of = |family| ["a", "b", "c", "d", "e"].map(|name| theme.flame(name, family).ground);
+            for (at, family) in FAMILIES.iter().enumerate() {
+                for other in &FAMILIES[at + 1..] {
+                    assert!(
+                        of(*family).iter().all(|ground| !of(*other).contains(ground)),
+                        "{family:?} {other:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_colours_there_is_weight() {
+        let theme = Theme::new(Colours::None, Background::Dark);
+        for look in ROLES.map(|role| theme.look(role)).into_iter().chain([theme.flame_found()]) {
+            assert!(look.text.is_none() && look.ground.is_none());
+        }
+        assert_eq!(theme.flame("main", Family::Kernel), Look::default());
+        assert!(theme.look(Role::Warning).bold && theme.look(Role::Cursor).reversed);
+    }
+
+    #[test]
+    fn the_nearest_of_256() {
+        assert_eq!((nearest(0xaf_5f_00), nearest(0xff_ff_ff), nearest(0x76_76_76)), (130, 231, 243));
+        assert_eq!((xterm(16), xterm(231), xterm(255)), (BLACK, WHITE, [238; 3]));
+    }
+}

@@ -1,0 +1,162 @@
+//! The terminal's answer to the question for its background, told from what is typed.
+//!
+//! ```text
+//!   ESC ]11;rgb:ffff/ffff/ffff ESC \     arrives as keys: Alt-], 1, 1, ;, r, g, b, …, Alt-\
+//! ```
+//! Receives events; hands on those that were typed, and what the answer says. Nothing is waited for, so
+//! that a terminal that does not answer, or answers late, costs no time and no key.
+
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+
+use super::Message;
+use crate::terminal::theme::{Background, luminance};
+
+/// Longer answers are none.
+const LONGEST: usize = 40;
+
+/// What came so far of what may be the answer.
+#[derive(Debug)]
+pub(super) struct AnswerFilter {
+    /// It was asked for and has not come.
+    is_due: bool,
+    held: Vec<Event>,
+    text: String,
+}
+
+impl AnswerFilter {
+    pub(super) fn new(is_due: bool) -> Self {
+        Self { is_due, held: Vec::new(), text: String::new() }
+    }
+
+    /// What becomes of an event: what was typed goes on, in order, as soon as it is no answer.
+    pub(super) fn take(&mut self, event: Event) -> Vec<Message> {
+        let key = match &event {
+            Event::Key(key) if self.is_due => *key,
+            Event::Key(_) => return vec![Message::Input(event)],
+            // Whatever is no key comes between those of an answer without being part of it.
+            _ => return vec![Message::Input(event)],
+        };
+        self.held.push(event);
+        if self.held.len() == 1 {
+            return if is(&key, ']', KeyModifiers::ALT) { Vec::new() } else { self.give_up(true) };
+        }
+        if is(&key, '\\', KeyModifiers::ALT) || is(&key, 'g', KeyModifiers::CONTROL) {
+            return match answered(&self.text) {
+                Some(background) => {
+                    *self = Self::new(false);
+                    vec![Message::Background(background)]
+                }
+                None => self.give_up(false),
+            };
+        }
+        match key.code {
+            KeyCode::Char(c) if self.held.len() < LONGEST && could_be(&self.text, c) => {
+                self.text.push(c);
+                Vec::new()
+            }
+            _ => self.give_up(true),
+        }
+    }
+
+    fn give_up(&mut self, is_due: bool) -> Vec<Message> {
+        let before = std::mem::replace(self, Self::new(is_due));
+        before.held.into_iter().map(Message::Input).collect()
+    }
+}
+
+fn is(key: &KeyEvent, c: char, with: KeyModifiers) -> bool {
+    key.code == KeyCode::Char(c) && key.modifiers.contains(with)
+}
+
+/// Whether an answer goes on like this.
+fn could_be(text: &str, c: char) -> bool {
+    const BEGINNING: &str = "11;rgb";
+    match BEGINNING.chars().nth(text.len()) {
+        Some(next) => c == next,
+        None => c.is_ascii_hexdigit() || matches!(c, ':' | '/' | 'a'),
+    }
+}
+
+/// `11;rgb:RRRR/GGGG/BBBB`, of each colour one to four digits; `rgba:` has a fourth number.
+fn answered(text: &str) -> Option<Background> {
+    let (_, numbers) = text.split_once(':')?;
+    let mut parts = numbers.split('/').map(|digits| {
+        let most = 16_u32.checked_pow(u32::try_from(digits.len()).ok()?)?.checked_sub(1)?;
+        Some((u32::from_str_radix(digits, 16).ok()? * 255).checked_div(most)? as u8)
+    });
+    let mut next = || parts.next()?;
+    let light = luminance([next()?, next()?, next()?]);
+    // From here on white stands out less than black.
+    Some(if light > 0.18 { Background::Light } else { Background::Dark })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(typed: &str) -> Vec<Event> {
+        let mut after_escape = false;
+        let mut events = Vec::new();
+        for c in typed.chars() {
+            let with = match (c, after_escape) {
+                ('\x1b', _) => {
+                    after_escape = true;
+                    continue;
+                }
+                (_, true) => KeyModifiers::ALT,
+                ('\x07', _) => KeyModifiers::CONTROL,
+                _ => KeyModifiers::NONE,
+            };
+            after_escape = false;
+            let c = if c == '\x07' { 'g' } else { c };
+            events.push(Event::Key(KeyEvent::new(KeyCode::Char(c), with)));
+        }
+        events
+    }
+
+    /// What was typed, and what the terminal answered.
+    fn told(is_due: bool, came: &str) -> (Vec<Event>, Option<Background>) {
+        let mut filter = AnswerFilter::new(is_due);
+        let (mut typed, mut background) = (Vec::new(), None);
+        for message in keys(came).into_iter().flat_map(|event| filter.take(event)) {
+            match message {
+                Message::Input(event) => typed.push(event),
+                Message::Background(found) => background = Some(found),
+                other => panic!("{other:?}"),
+            }
+        }
+        (typed, background)
+    }
+
+    #[test]
+    fn the_answer_is_taken_out_of_what_is_typed() {
+        for (answer, background) in [
+            ("\x1b]11;rgb:ffff/ffff/ffff\x1b\\", Background::Light),
+            ("\x1b]11;rgb:fd/f6/e3\x07", Background::Light),
+            ("\x1b]11;rgb:0000/2b2b/3636\x07", Background::Dark),
+            ("\x1b]11;rgba:0/0/0/f\x1b\\", Background::Dark),
+        ] {
+            let (typed, found) = told(true, &format!("jj{answer}k2"));
+            assert_eq!((typed, found), (keys("jjk2"), Some(background)), "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_typed() {
+        let answer = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\";
+        for (is_due, came) in [
+            (true, "\x1b]11;x"),
+            (true, "\x1b]q"),
+            (true, "12;rgb"),
+            (true, "\x1b]11;rgb:zz"),
+            (true, "\x1b]11;rgb:/\x07j"),
+            (false, answer),
+        ] {
+            assert_eq!(told(is_due, came), (keys(came), None), "{came:?}");
+        }
+        // An answer comes once.
+        assert_eq!(told(true, &format!("{answer}{answer}")), (keys(answer), Some(Background::Light)));
+        let endless = format!("\x1b]11;rgb:{}", "f".repeat(80));
+        assert_eq!(told(true, &endless), (keys(&endless), None));
+    }
+}
