@@ -8,6 +8,8 @@
 //! `PMC_PMU_TOOL=perf` runs the guest's perf instead, which tries the checks themselves.
 
 mod kit;
+#[path = "pmu/probes.rs"]
+mod probes;
 #[path = "pmu/sampling.rs"]
 mod sampling;
 
@@ -100,8 +102,13 @@ const TWIN_BATCH: &[(&str, &str)] = &[
 type Machine = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// The machines, as options of run.sh, and what runs in them.
-const MACHINES: &[Machine] =
-    &[(&[], BATCH), (&["-i", "shift=2"], SLOW_BATCH), (&["-s", "2"], TWIN_BATCH), (&[], sampling::BATCH)];
+const MACHINES: &[Machine] = &[
+    (&[], BATCH),
+    (&["-i", "shift=2"], SLOW_BATCH),
+    (&["-s", "2"], TWIN_BATCH),
+    (&[], sampling::BATCH),
+    (&[], probes::BATCH),
+];
 
 /// Commands that only pmc has.
 const OURS: &[&str] = &["exact", "info", "watching", "large_group_table"];
@@ -125,7 +132,8 @@ fn guest(name: &str) -> Option<Ran> {
     {
         return None;
     }
-    let is_ours = OURS.contains(&name) || sampling::BATCH.iter().any(|(of, _)| *of == name);
+    let ours = sampling::BATCH.iter().chain(probes::BATCH);
+    let is_ours = OURS.contains(&name) || ours.map(|(name, _)| name).any(|of| *of == name);
     if tool() != "pmc" && is_ours {
         return None;
     }

@@ -10,6 +10,7 @@ pub mod attr;
 pub mod branch_sample_type;
 pub mod context;
 pub mod generic;
+pub mod kallsyms;
 pub mod read_format;
 pub mod record_header;
 pub mod sample_type;
@@ -17,6 +18,7 @@ pub mod tracepoint_field;
 
 pub use attr::Attr;
 pub use context::Context;
+pub use kallsyms::KallsymsLine;
 pub use record_header::{CpuMode, misc};
 pub use tracepoint_field::TracepointField;
 

@@ -124,6 +124,7 @@ pub(super) fn trust(
         stacks: if has_stacks { quality.stacks } else { 0 },
         rooted: quality.rooted,
         cut_off: if has_stacks { quality.cut_off } else { 0 },
+        joined: if has_stacks { quality.joined } else { 0 },
         broken,
         ends,
         frames: sum(|counts| counts.0),

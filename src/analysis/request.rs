@@ -51,6 +51,8 @@ pub struct AnalysisRequest {
     pub callers: bool,
     /// Longest call chain, in frames.
     pub max_stack: usize,
+    /// Stacks that end with their copy are joined with what was seen of their threads before.
+    pub joins: bool,
     /// Names of threads, processes, threads, CPUs and slices of time are told apart too, whatever the sort
     /// keys are: a screen filters by them.
     pub facets: bool,
@@ -80,6 +82,7 @@ impl AnalysisRequest {
             latency: Latency::No,
             callers: true,
             max_stack: MAX_STACK,
+            joins: true,
             facets: false,
             apart: Vec::new(),
             stack_changes: StackChanges::default(),

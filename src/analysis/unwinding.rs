@@ -8,12 +8,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
-use crate::address::Avma;
+use crate::abi::context;
 use crate::profile::sampled::quality::Ends;
-use crate::record::Parts;
 use crate::record::sample::{ABI_64, user_part};
+use crate::record::unwound::has_copy;
+use crate::record::{Parts, Thread};
 use crate::session::{Epoch, History, Session, Unwind, Walk};
-use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
+use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Tables, Walker};
 
 /// Spaces kept at a time: recordings of thousands of short processes must not keep all of theirs.
 const MOST_SPACES: usize = 256;
@@ -24,6 +25,7 @@ pub struct RecordingUnwinder<'a> {
     symbols: &'a Symbols,
     arch: Arch,
     most: usize,
+    joins: bool,
     tables: Vec<OnceLock<Option<Tables>>>,
     spaces: Mutex<FxHashMap<Epoch, std::sync::Arc<Space>>>,
     ends: Mutex<EndCounts>,
@@ -42,8 +44,9 @@ struct EndCounts {
 }
 
 impl<'a> RecordingUnwinder<'a> {
-    /// The unwinder of a recording; `most` is the longest chain, in frames.
-    pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize) -> Self {
+    /// The unwinder of a recording; `most` is the longest chain, in frames. `joins`: cut
+    /// stacks are joined with what was seen of their threads before.
+    pub fn new(session: &'a Session, symbols: &'a Symbols, most: usize, joins: bool) -> Self {
         let machine = session.reader.features().arch.as_deref().unwrap_or(std::env::consts::ARCH);
         let history = &session.history;
         Self {
@@ -51,6 +54,7 @@ impl<'a> RecordingUnwinder<'a> {
             symbols,
             arch: if machine == "aarch64" { Arch::Aarch64 } else { Arch::X86_64 },
             most,
+            joins: joins && session.reader.layouts().iter().any(|l| has_copy(l.sample_type())),
             tables: history.modules().iter().map(|_| OnceLock::new()).collect(),
             spaces: Mutex::default(),
             ends: Mutex::default(),
@@ -96,10 +100,15 @@ impl<'a> RecordingUnwinder<'a> {
 }
 
 impl Unwind for RecordingUnwinder<'_> {
+    fn needs_order(&self) -> bool {
+        self.joins
+    }
+
     fn walker(&self) -> Box<dyn Walk + '_> {
         Box::new(OneThread {
             shared: self,
             walker: Walker::default(),
+            joiner: self.joins.then(Joiner::default),
             last: None,
             values: Vec::new(),
             chain: Vec::new(),
@@ -111,9 +120,10 @@ impl Unwind for RecordingUnwinder<'_> {
 struct OneThread<'a> {
     shared: &'a RecordingUnwinder<'a>,
     walker: Walker,
+    joiner: Option<Joiner>,
     last: Option<(Epoch, std::sync::Arc<Space>)>,
     values: Vec<u64>,
-    chain: Vec<Avma>,
+    chain: Vec<Frame>,
     ends: EndCounts,
 }
 
@@ -132,7 +142,7 @@ impl Drop for OneThread<'_> {
 }
 
 impl Walk for OneThread<'_> {
-    fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>) {
+    fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>) {
         let (Some(recorded), Some(stack)) = (&parts.user_regs, &parts.user_stack) else { return };
         self.ends.copied += 1;
         if recorded.abi != ABI_64 {
@@ -152,10 +162,13 @@ impl Walk for OneThread<'_> {
                 space
             }
         };
-        let end = self.walker.walk(&space, &registers, stack.bytes, self.shared.most, &mut self.chain);
+        let most = self.shared.most;
+        let end = self.walker.walk(&space, &registers, stack.bytes, most, &mut self.chain);
+        let known = self.joiner.as_mut();
+        let joined = known.and_then(|known| known.join(thread.tid, epoch.0, end, most, &mut self.chain));
         // What the kernel found by frame pointers may lead further.
         let callers = user_part(parts.callchain.unwrap_or_default());
-        let goes_on = self.walker.complete(&space, callers, self.shared.most, &mut self.chain);
+        let goes_on = joined.is_some() || self.walker.complete(&space, callers, most, &mut self.chain);
         match end {
             End::Root => {}
             _ if goes_on => {}
@@ -167,6 +180,11 @@ impl Walk for OneThread<'_> {
                 *self.ends.no_tables.entry(module).or_default() += 1;
             }
         }
-        chain.extend(self.chain.iter().map(|address| address.0));
+        let (own, others) = self.chain.split_at(joined.unwrap_or(self.chain.len()));
+        chain.extend(own.iter().map(|frame| frame.address.0));
+        if joined.is_some() {
+            chain.push(context::USER);
+        }
+        chain.extend(others.iter().map(|frame| frame.address.0));
     }
 }

@@ -25,7 +25,7 @@ pub const PERF_ONLY: &[(&[&str], &str, &str)] = &[
     (
         &["probe"],
         "defines probes in tracefs",
-        "uprobe:FILE:FUNCTION is an event of pmc's, and pmc counts and samples what perf probe defined",
+        "uprobe:FILE:FUNCTION, kprobe:FUNCTION and sdt_PROVIDER:NAME are events of pmc's, and pmc counts and samples what perf probe defined",
     ),
     (
         &["kvm", "iostat", "kmem"],

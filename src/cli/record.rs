@@ -67,6 +67,11 @@ pub struct Record {
     #[arg(long, value_name = "WHEN", default_value = "live", value_parser = ["live", "deferred"])]
     pub unwind: String,
 
+    /// With live, leave stacks cut where their copy ends: join them with nothing seen before of the same
+    /// thread
+    #[arg(long)]
+    pub no_join: bool,
+
     /// Greatest number of frames in a call chain
     #[arg(long, value_name = "N")]
     pub max_stack: Option<u16>,
@@ -128,7 +133,7 @@ pub struct Record {
     pub realtime: Option<i32>,
 
     /// Start recording this long after the start: milliseconds, or with a unit (2s); -1: only when --control
-    /// says so
+    /// says so; 10-20,30-40: only in these ranges of time, after which it ends
     #[arg(short = 'D', long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
 

@@ -1,4 +1,5 @@
-//! Which samples count: the options that `report`, `script` and `annotate` share.
+//! Which samples count, and how whole their stacks are: the options that `report`, `script` and `annotate`
+//! share.
 
 use clap::Args;
 
@@ -24,4 +25,8 @@ pub struct SampleFilter {
     /// Only this time: FROM,TO in seconds of the recording's clock, or 10%-20%
     #[arg(long, value_name = "SPAN")]
     pub time: Option<String>,
+
+    /// Leave stacks cut where their copy ends: join them with nothing seen before of the same thread
+    #[arg(long)]
+    pub no_join: bool,
 }

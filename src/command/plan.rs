@@ -195,6 +195,30 @@ pub(super) fn delay(typed: Option<&str>, has_control: bool) -> Result<Delay> {
     }
 }
 
+/// `-D` with ranges: the first begins after the delay, and what follows are times to go off and on; or
+/// [`delay`].
+///
+/// # Errors
+/// As [`delay`], and when ranges are none, or not one after the other.
+pub(super) fn delay_or_ranges(typed: Option<&str>, has_control: bool) -> Result<(Delay, Vec<u64>)> {
+    let Some(text) = typed.filter(|text| text.get(1..).is_some_and(|rest| rest.contains('-'))) else {
+        return Ok((delay(typed, has_control)?, Vec::new()));
+    };
+    let times: Option<Vec<u64>> = text
+        .split(',')
+        .map(|range| range.split_once('-').map(<[_; 2]>::from))
+        .flat_map(|range| range.map_or([None; 2], |ends| ends.map(|end| parse_duration(end, Some(MS)))))
+        .collect();
+    match times.as_deref() {
+        Some([first, rest @ ..]) if times.iter().flatten().is_sorted_by(|a, b| a < b) => {
+            let delay = if *first == 0 { Delay::None } else { Delay::Ns(*first) };
+            Ok((delay, rest.to_vec()))
+        }
+        _ => Err(Error::usage(format!("-D {text}: not ranges of time, one after the other"))
+            .try_this("-D 10-20,30-40, or with units: -D 1s-2s,2500ms-3s")),
+    }
+}
+
 /// Names that only are wanted; all, where none is given.
 pub(super) fn listed(names: &[String]) -> Option<Vec<String>> {
     (!names.is_empty()).then(|| names.to_vec())

@@ -7,6 +7,8 @@
 //! ```text
 //! uprobe PMU: config1 -> "/lib/libc.so.6", config2 = 0x98930
 //!   └─► uprobe_events: p:pmc_4711/e0 /lib/libc.so.6:0x98930 ─► events/pmc_4711/e0/id: tracepoint 2326
+//! kprobe PMU: config1 -> "vfs_read", config2 = 0
+//!   └─► kprobe_events: p:pmc_4711/e1 vfs_read+0x0
 //! ```
 //! Receives the events of a measurement; changes those that would do harm, and hands on what must outlive
 //! their counters. The kernel's own tracepoint of a function is nobody else's: no other tool's probes change.
@@ -22,9 +24,13 @@ use crate::event::{EventSpec, Source};
 use crate::host::Host;
 use crate::sys::errno;
 
-/// Bit of the uprobe PMU's `config` that asks for the return; the offset of a semaphore stands in the upper
-/// half (`include/linux/trace_events.h`).
+/// Bit of either PMU's `config` that asks for the return; the offset of a uprobe's semaphore stands in the
+/// upper half (`include/linux/trace_events.h`).
 const RETURNS: u64 = 1;
+
+/// The files of tracefs that take definitions.
+const UPROBES: &str = "uprobe_events";
+const KPROBES: &str = "kprobe_events";
 
 /// Definitions of one process are told apart by their number.
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -53,12 +59,15 @@ pub fn make_inheritable<'a>(
 ) -> (Vec<ProbeDefinition>, Vec<(String, io::Error)>) {
     let (mut definitions, mut left_out) = (Vec::new(), Vec::new());
     for spec in events.filter(|spec| spec.qualifiers.inherit.unwrap_or(inherit)) {
+        let is_kernel = spec.pmu.as_deref() == Some("kprobe");
         let Source::Kernel(attr) = &mut spec.source else { continue };
         if attr.config1_text().is_none() {
             continue;
         }
-        let is_first = definitions.is_empty();
-        match define(attr, is_first, host) {
+        if definitions.is_empty() {
+            remove_abandoned(host);
+        }
+        match define(attr, is_kernel, host) {
             Ok((definition, id)) => {
                 *attr = as_tracepoint(attr, id);
                 spec.pmu = Some("tracepoint".to_owned());
@@ -66,24 +75,29 @@ pub fn make_inheritable<'a>(
             }
             Err(error) => {
                 spec.qualifiers.inherit = Some(false);
-                left_out.push((spec.name.clone(), error));
+                // A place that the kernel takes no probe at, which its PMU will refuse and explain.
+                if error.raw_os_error() != Some(errno::EINVAL) {
+                    left_out.push((spec.name.clone(), error));
+                }
             }
         }
     }
     (definitions, left_out)
 }
 
-/// Defines the probe that the uprobe PMU was asked for; its number. The first clears up what others left.
-fn define(attr: &Attr, is_first: bool, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
-    let path = attr.config1_text().map(|path| path.to_string_lossy()).unwrap_or_default();
+/// A file of tracefs that takes definitions.
+fn list(name: &str, host: &Host) -> io::Result<PathBuf> {
+    host.tracefs().map(|events| events.with_file_name(name)).map_err(io::Error::other)
+}
+
+/// Defines the probe that the PMU was asked for, in the kernel or in a program; its number.
+fn define(attr: &Attr, is_kernel: bool, host: &Host) -> io::Result<(ProbeDefinition, u64)> {
+    let what = attr.config1_text().map(|text| text.to_string_lossy()).unwrap_or_default();
     // The kernel takes the line apart at blanks, and everything after a # for a comment.
-    if path.contains(|c: char| c.is_whitespace() || matches!(c, '#' | char::REPLACEMENT_CHARACTER)) {
-        return Err(io::Error::from_raw_os_error(errno::EINVAL));
+    if what.contains(|c: char| c.is_whitespace() || matches!(c, '#' | char::REPLACEMENT_CHARACTER)) {
+        return Err(io::Error::other("a blank or # in the name"));
     }
-    let list = host.tracefs().map_err(io::Error::other)?.with_file_name("uprobe_events");
-    if is_first {
-        remove_abandoned(&list, host);
-    }
+    let (list, between) = if is_kernel { (list(KPROBES, host)?, '+') } else { (list(UPROBES, host)?, ':') };
     let letter = if attr.config() & RETURNS != 0 { 'r' } else { 'p' };
     let semaphore = match attr.config() >> 32 {
         0 => String::new(),
@@ -93,7 +107,8 @@ fn define(attr: &Attr, is_first: bool, host: &Host) -> io::Result<(ProbeDefiniti
     loop {
         let event = format!("e{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let name = format!("{group}/{event}");
-        match order(&list, &format!("{letter}:{name} {path}:{:#x}{semaphore}", attr.config2())) {
+        let place = format!("{what}{between}{:#x}{semaphore}", attr.config2());
+        match order(&list, &format!("{letter}:{name} {place}")) {
             // Of a process that had our number before, and whose events are still open somewhere.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -116,12 +131,14 @@ fn as_tracepoint(attr: &Attr, id: u64) -> Attr {
 }
 
 /// Removes what processes left behind that were killed.
-fn remove_abandoned(list: &Path, host: &Host) {
-    let text = std::fs::read_to_string(list).unwrap_or_default();
-    for name in text.lines().filter_map(|line| line.split_once(':')?.1.split(' ').next()) {
-        let pid = name.strip_prefix("pmc_").and_then(|rest| rest.split_once('/')?.0.parse().ok());
-        if pid.is_some_and(|pid: u32| !host.lives(pid)) {
-            let _ = order(list, &format!("-:{name}"));
+fn remove_abandoned(host: &Host) {
+    for list in [UPROBES, KPROBES].iter().filter_map(|name| list(name, host).ok()) {
+        let text = std::fs::read_to_string(&list).unwrap_or_default();
+        for name in text.lines().filter_map(|line| line.split_once(':')?.1.split(' ').next()) {
+            let pid = name.strip_prefix("pmc_").and_then(|rest| rest.split_once('/')?.0.parse().ok());
+            if pid.is_some_and(|pid: u32| !host.lives(pid)) {
+                let _ = order(&list, &format!("-:{name}"));
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ pub enum Kind {
     Raw,
     /// Breakpoints: a form.
     Breakpoint,
-    /// Probes at functions of programs: forms.
+    /// Probes in functions of programs and of the kernel: forms.
     Probe,
     /// FreeBSD's names.
     FreeBsd,
@@ -64,7 +64,7 @@ impl Kind {
             Self::Pmu => &["pmu"],
             Self::Raw => &["raw"],
             Self::Breakpoint => &["breakpoint", "mem"],
-            Self::Probe => &["probe", "uprobe", "sdt"],
+            Self::Probe => &["probe", "uprobe", "kprobe", "sdt"],
             Self::FreeBsd => &["freebsd"],
             Self::Tracepoint => &["tracepoint", "tracepoints"],
         }
@@ -133,13 +133,9 @@ pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_>
         Kind::Breakpoint => Box::new(std::iter::once(Listed::form(
             Kind::Breakpoint,
             "mem:ADDRESS[/LENGTH][:rwx]",
-            "reads, writes or executions of an address (hardware breakpoint)",
+            "reads, writes or executions of an address (hardware breakpoint); also mem:&SYMBOL",
         ))),
-        Kind::Probe => Box::new(std::iter::once(Listed::form(
-            Kind::Probe,
-            "uprobe:PATH:FUNCTION",
-            "calls of a function of a program or library; also PATH:0xOFFSET",
-        ))),
+        Kind::Probe => Box::new(PROBES.iter().map(|(form, text)| Listed::form(Kind::Probe, *form, *text))),
         Kind::FreeBsd => Box::new(freebsd_aliases::names(host).map(|(name, means)| Listed {
             means: Some(means.to_owned()),
             ..Listed::new(Kind::FreeBsd, name, format!("FreeBSD's name for {means}"))
@@ -154,6 +150,15 @@ pub fn of_kind(host: &Host, kind: Kind) -> Box<dyn Iterator<Item = Listed> + '_>
         },
     }
 }
+
+/// The forms of probes, and what each counts.
+const PROBES: [(&str, &str); 5] = [
+    ("uprobe:PATH:FUNCTION", "calls of a function of a program or library; also PATH:0xOFFSET"),
+    ("kprobe:FUNCTION", "calls of a function of the kernel; also MODULE:FUNCTION, FUNCTION+0xOFFSET"),
+    ("kretprobe:FUNCTION", "returns from a function of the kernel"),
+    ("sdt_PROVIDER:NAME", "a marker (USDT) of the command, of its libraries, or of what -p PID has mapped"),
+    ("sdt:PATH:PROVIDER:NAME", "a marker of a program or library"),
+];
 
 /// Most of `ftrace` are formats of the tracers' own records, without a number by which they could be opened.
 fn is_record_only(host: &Host, name: &str) -> bool {

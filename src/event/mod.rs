@@ -9,7 +9,7 @@
 //!                            │ asks, in this order, and stops at the first that knows the name:
 //!                            ├ generic     cycles, task-clock, L1-dcache-load-misses, duration_time
 //!                            ├ terms       PMU/TERMS/ through the formats and events of sysfs
-//!                            ├ probe       mem:, uprobe:, tracepoints
+//!                            ├ probe       mem:, uprobe:, kprobe:, sdt:, tracepoints
 //!                            └ freebsd     unhalted-cycles, SOFT-CLOCK.HARD
 //! ```
 
@@ -30,6 +30,7 @@ use crate::abi::generic::CPU_CLOCK;
 use crate::host::CpuList;
 
 pub use error::{ParseError, Span};
+pub use probe::Subject;
 pub use resolve::{Parser, parse};
 
 /// Events that go on the hardware together or not at all.

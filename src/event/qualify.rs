@@ -193,10 +193,10 @@ fn apply(host: &Host, spec: &mut EventSpec, qualifier: &Term<'_>, on: bool) -> R
         "descendants" => spec.qualifiers.inherit = Some(on),
         "usr" | "os" | "hv" | "guest" | "host" | "idle" | "pinned" | "exclusive" => {}
         "retprobe" if on => {
-            let uprobe = spec.attr().is_some_and(|attr| attr.config1_text().is_some());
-            if !uprobe {
-                return Err(Fault::at(&qualifier.span(), "`retprobe` is for uprobes")
-                    .expected("uprobe:PATH:FUNCTION before it"));
+            let probe = spec.attr().is_some_and(|attr| attr.config1_text().is_some());
+            if !probe {
+                return Err(Fault::at(&qualifier.span(), "`retprobe` is for probes in functions")
+                    .expected("uprobe:PATH:FUNCTION or kprobe:FUNCTION before it"));
             }
             probe::returning(host, spec, &qualifier.span())?;
         }

@@ -17,7 +17,7 @@ use super::error::{Fault, ParseError, Result};
 use super::qualify::Modifiers;
 use super::syntax::{self, Body, EventItem, EventSyntax, GroupSyntax, Term, Word, number};
 use super::{
-    EventGroup, EventSpec, Source, Tool, did_you_mean, freebsd_aliases, glob, probe, qualify, terms,
+    EventGroup, EventSpec, Source, Subject, Tool, did_you_mean, freebsd_aliases, glob, probe, qualify, terms,
 };
 use crate::abi::attr::{Flag, kind};
 use crate::abi::generic::{self, NoCacheEvent};
@@ -39,6 +39,7 @@ pub fn parse(text: &str, host: &Host) -> Result<Vec<EventGroup>, Box<ParseError>
 #[derive(Debug)]
 pub struct Parser<'h> {
     host: &'h Host,
+    subject: Subject,
     /// The core PMUs where cores differ; `None` until somebody asks.
     hybrid: Option<Vec<Pmu>>,
     merges: u32,
@@ -49,7 +50,13 @@ pub struct Parser<'h> {
 impl<'h> Parser<'h> {
     /// A parser for this machine.
     pub fn new(host: &'h Host) -> Self {
-        Self { host, hybrid: None, merges: 0, count: 0 }
+        Self { host, subject: Subject::default(), hybrid: None, merges: 0, count: 0 }
+    }
+
+    /// Tells it whom the events will measure.
+    #[must_use]
+    pub fn measuring(self, subject: Subject) -> Self {
+        Self { subject, ..self }
     }
 
     /// Reads one text.
@@ -149,14 +156,22 @@ impl<'h> Parser<'h> {
             },
             Body::Pair(first, second) => self.pair(first, second, event)?,
             Body::Breakpoint { address, length, access } => {
-                vec![probe::breakpoint(address, length, access, name)?]
+                let letters =
+                    qualify::letters_of(&event.qualifiers)? + event.modifiers.map_or("", |m| m.text);
+                let kernel_alone = letters.contains('k') && !letters.contains('u');
+                let words = (address, length, access);
+                vec![probe::breakpoint((self.host, &self.subject), words, kernel_alone, name)?]
             }
             Body::Uprobe { path, place } => vec![probe::uprobe(self.host, path, place, name)?],
+            Body::Marker { path, provider, name: marker } => {
+                self.markers(Some(path), (provider, marker), name)?
+            }
+            Body::Kprobe { place, returns } => vec![probe::kprobe(self.host, place, returns, name)?],
         };
         for term in event.terms.iter().flatten() {
             for spec in &mut specs {
-                let uprobe = matches!(event.body, Body::Uprobe { .. });
-                if uprobe && terms::own(self.host, spec, term)? {
+                let probe = spec.attr().is_some_and(|attr| attr.config1_text().is_some());
+                if probe && terms::own(self.host, spec, term)? {
                     continue;
                 }
                 if !terms::common(spec, term)? {
@@ -366,6 +381,11 @@ impl<'h> Parser<'h> {
         }
         match probe::tracepoints(self.host, first, second) {
             Ok(specs) => Ok(specs),
+            // Those that `perf probe` has defined are tracepoints; the others are looked for.
+            Err(_) if first.text.starts_with("sdt_") && first.text.len() > "sdt_".len() => {
+                let provider = Word { text: &first.text["sdt_".len()..], at: first.at + "sdt_".len() };
+                self.markers(None, (provider, second), event.text.text)
+            }
             Err(fault) => {
                 if let Some(pmu) = self.host.pmu(first.text)
                     && !matches!(pmu.name.as_str(), "tracepoint" | "breakpoint")
@@ -387,6 +407,18 @@ impl<'h> Parser<'h> {
                 })
             }
         }
+    }
+
+    /// The places of markers; those of one name are shown as one event.
+    fn markers(
+        &mut self,
+        path: Option<Word<'_>>,
+        words: (Word<'_>, Word<'_>),
+        typed: &str,
+    ) -> Result<Vec<EventSpec>> {
+        let mut names = probe::markers(self.host, &self.subject, path, words, typed)?;
+        names.iter_mut().for_each(|places| self.number_instances(places));
+        Ok(names.concat())
     }
 
     fn is_system(&self, name: &str) -> bool {

@@ -25,6 +25,14 @@ impl Word<'_> {
     pub(super) fn span(&self) -> Span {
         self.at..self.at + self.text.len()
     }
+
+    /// `SYMBOL+OFFSET`; the offset is 0 where there is none.
+    pub(super) fn symbol_and_offset(self) -> (Self, u64) {
+        match self.text.split_once('+').map(|(symbol, offset)| (symbol, number(offset))) {
+            Some((text, Some(offset))) => (Self { text, ..self }, offset),
+            _ => (self, 0),
+        }
+    }
 }
 
 /// What stands between two commas of the outermost level.
@@ -65,6 +73,10 @@ pub(super) enum Body<'a> {
     Breakpoint { address: Word<'a>, length: Option<Word<'a>>, access: Option<Word<'a>> },
     /// `uprobe:/bin/sh:main`
     Uprobe { path: Word<'a>, place: Word<'a> },
+    /// `kprobe:vfs_read`, `kretprobe:ext4:ext4_sync_file`
+    Kprobe { place: Word<'a>, returns: bool },
+    /// `sdt:/usr/lib/libstdc++.so.6:libstdcxx:throw`
+    Marker { path: Word<'a>, provider: Word<'a>, name: Word<'a> },
 }
 
 /// `umask=0x3`, `edge`, `@driver=word`
@@ -370,6 +382,11 @@ impl<'a> Reader<'a> {
             self.breakpoint(&mut modifiers)?
         } else if rest.starts_with("uprobe:") {
             self.uprobe(&mut modifiers)?
+        } else if rest.starts_with("sdt:") {
+            self.marker(&mut modifiers)?
+        } else if let Some(keyword) = ["kprobe:", "kretprobe:"].into_iter().find(|w| rest.starts_with(w)) {
+            self.at += keyword.len();
+            Body::Kprobe { place: self.kprobe(&mut modifiers)?, returns: keyword == "kretprobe:" }
         } else {
             self.named(&mut modifiers)?
         };
@@ -413,7 +430,8 @@ impl<'a> Reader<'a> {
             return Ok(Body::Pair(name, second));
         }
         let numeric = name.text.bytes().all(|b| b.is_ascii_digit()) || name.text.starts_with("0x");
-        if !numeric && second.text.chars().all(|c| MODIFIERS.contains(c)) {
+        let is_marker = name.text.starts_with("sdt_");
+        if !numeric && !is_marker && second.text.chars().all(|c| MODIFIERS.contains(c)) {
             *modifiers = Some(second);
             return Ok(Body::Name(name));
         }
@@ -470,6 +488,49 @@ impl<'a> Reader<'a> {
             *modifiers = Some(self.modifiers()?);
         }
         Ok(Body::Uprobe { path, place })
+    }
+
+    /// `sdt:PATH:PROVIDER:NAME[:mods]`
+    fn marker(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Body<'a>> {
+        let mut words = [Word { text: "", at: self.at }; 3];
+        self.at += "sdt".len();
+        for (index, word) in words.iter_mut().enumerate() {
+            let is_there = self.eat(':');
+            *word = self.until(if index == 0 { &[':', ',', '{', '}'] } else { &[':', '/', ',', '{', '}'] });
+            if !is_there || word.text.is_empty() {
+                return Err(Fault::at(&word.span(), "this marker lacks a part")
+                    .expected("sdt:PATH:PROVIDER:NAME, or sdt_PROVIDER:NAME"));
+            }
+        }
+        if self.eat(':') {
+            *modifiers = Some(self.modifiers()?);
+        }
+        let [path, provider, name] = words;
+        Ok(Body::Marker { path, provider, name })
+    }
+
+    /// `[MODULE:]PLACE[:mods]`: as elsewhere, a second word of modifiers' letters alone is modifiers.
+    fn kprobe(&mut self, modifiers: &mut Option<Word<'a>>) -> Result<Word<'a>> {
+        const DELIMITERS: [char; 5] = [':', '/', ',', '{', '}'];
+        let mut place = self.until(&DELIMITERS);
+        if place.text.is_empty() {
+            return Err(Fault::at(&(place.at..place.at), "the kernel's function is missing")
+                .expected("kprobe:FUNCTION, kprobe:FUNCTION+0xOFFSET or kprobe:MODULE:FUNCTION"));
+        }
+        let start = self.at;
+        if self.eat(':') {
+            let second = self.until(&DELIMITERS);
+            let is_last = self.peek() != Some(':');
+            if is_last && second.text.chars().all(|c| MODIFIERS.contains(c)) {
+                self.at = start;
+            } else {
+                place.text = &self.text[place.at..second.span().end];
+            }
+        }
+        if self.eat(':') {
+            *modifiers = Some(self.modifiers()?);
+        }
+        Ok(place)
     }
 
     /// The terms after the opening slash, and the closing one.

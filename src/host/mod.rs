@@ -54,6 +54,12 @@ impl Host {
         self.text(absolute)?.trim().parse().ok()
     }
 
+    /// The names of the running kernel, a line each ([`KallsymsLine`](crate::abi::KallsymsLine)); `None`
+    /// where it shows none.
+    pub fn kallsyms(&self) -> Option<Vec<u8>> {
+        std::fs::read(self.path("/proc/kallsyms")).ok().filter(|text| !text.is_empty())
+    }
+
     /// CPUs that are on line (`/sys/devices/system/cpu/online`).
     pub fn online_cpus(&self) -> CpuList {
         self.text("/sys/devices/system/cpu/online").and_then(|t| t.parse().ok()).unwrap_or_default()

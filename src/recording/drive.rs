@@ -9,7 +9,7 @@
 //!   prepare ── reserved? ── start ── release the command ── started ──┐
 //!                                                                     │
 //!   ┌─ wait: rings, signals, orders, its own, the next deadline ◄─────┤
-//!   │    signals ─ orders ─ delay over? ─ tick: reserved? alive? ─────┤
+//!   │    signals ─ orders ─ on or off? ─ tick: reserved? alive? ──────┤
 //!   │    work: drain the rings, or read the counters ─ timeout? ──────┘
 //!   └─► over: stop ── SIGTERM to the command ── finish ── wait for its end
 //! ```
@@ -138,6 +138,8 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         Delay::Ns(ns) => Some(start + ns),
         Delay::None | Delay::UntilOrder => None,
     };
+    let mut switches = course.switches.iter().map(|ns| start + ns).peekable();
+    let mut turns_on = false;
     let mut timeout_at = course.timeout_ns.map(|ns| delay_until.unwrap_or(start) + ns);
     // The end of somebody else's threads is no child's end: it has to be looked for.
     let watches_threads = command.is_none() && !threads.is_empty();
@@ -150,7 +152,7 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         measurement.obey(driven, control)?;
     }
     while !measurement.ending.over() {
-        let deadlines = [driven.due(), delay_until, timeout_at, next_tick];
+        let deadlines = [driven.due(), delay_until, switches.peek().copied(), timeout_at, next_tick];
         let woken = wakers.wait(driven, control.as_deref(), deadlines.into_iter().flatten().min())?;
         measurement.ending.stopped |= woken.by_stop;
         if let Some(signals) = signals.filter(|_| woken.by_signal) {
@@ -163,6 +165,11 @@ pub(super) fn drive(driven: &mut impl Driven, surroundings: Surroundings<'_>) ->
         if delay_until.take_if(|at| measurement.now >= *at).is_some() {
             measurement.switch(driven, true)?;
             timeout_at = course.timeout_ns.map(|ns| measurement.start + ns);
+        }
+        while switches.next_if(|at| measurement.now >= *at).is_some() {
+            measurement.switch(driven, turns_on)?;
+            turns_on = !turns_on;
+            measurement.ending.timed_out |= switches.peek().is_none();
         }
         let now = measurement.now;
         if next_tick.is_some_and(|at| now >= at) {

@@ -7,10 +7,25 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use super::plan::Scope;
+use super::runtime;
 use crate::counter::target::TargetError;
 use crate::error::{Error, Exit, Result};
+use crate::event::Subject;
 use crate::sys::errno;
 use crate::sys::process::{Ended, Held, Running, Streams};
+
+/// Whom events will measure, for words that mean something in a program only.
+pub(crate) fn subject(scope: &Scope, command: &[OsString]) -> Subject {
+    let (tasks, starts_it) = match scope {
+        Scope::Processes(tasks) | Scope::Threads(tasks) => (tasks.clone(), false),
+        Scope::User(_) => (Vec::new(), false),
+        Scope::Command | Scope::AllThreads | Scope::Cpus(_) => (Vec::new(), true),
+    };
+    let program = if starts_it { runtime::executed(command) } else { None };
+    let library_path = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    Subject { program, tasks, cpus: matches!(scope, Scope::AllThreads | Scope::Cpus(_)), library_path }
+}
 
 /// Forks the command and holds it before it executes.
 pub(crate) fn hold(command: &[OsString]) -> Result<Held> {

@@ -34,7 +34,7 @@ use crate::units;
 
 /// The events with their cgroups: those that were asked for, or the best clock of the machine.
 pub(crate) fn groups(plan: &SamplePlan, host: &Host) -> Result<Vec<(EventGroup, Option<Rc<Cgroup>>)>> {
-    let mut parser = Parser::new(host);
+    let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
     let mut groups = Vec::new();
     for text in &plan.events {
         groups.extend(parser.parse(text)?);
@@ -278,7 +278,7 @@ fn ring_bytes(plan: &SamplePlan, host: &Host, slots: &[TargetSlot]) -> u64 {
 /// The filters: those that belong to the events' own meaning, and those typed, each for the tracepoints of
 /// the `-e` before it.
 fn filters(plan: &SamplePlan, host: &Host) -> Result<Vec<(usize, CString)>> {
-    let mut parser = Parser::new(host);
+    let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.course.command));
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut first = 0;
     for (index, text) in plan.events.iter().enumerate() {

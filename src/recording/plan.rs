@@ -49,6 +49,9 @@ pub(crate) struct Course {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// When it begins.
     pub(crate) delay: Delay,
+    /// When the events go off after that, on again, and so on, in nanoseconds from the start. With the last,
+    /// which is off, it is over; empty: they stay on.
+    pub(crate) switches: Vec<u64>,
     /// How long it takes at most, in nanoseconds.
     pub(crate) timeout_ns: Option<u64>,
 }
@@ -96,6 +99,8 @@ pub(crate) struct SamplePlan {
     pub(crate) with_id: bool,
     /// Copies of stacks are unwound at once, not written as they are.
     pub(crate) unwinds: bool,
+    /// Those that end with their copy are joined with what was seen of their threads before.
+    pub(crate) joins: bool,
     /// A ring for each thread, not for each CPU.
     pub(crate) per_thread: bool,
     /// Pages of a ring; `None`: as many as are useful and allowed.
@@ -124,6 +129,7 @@ impl SamplePlan {
             strict: false,
             with_id: false,
             unwinds: false,
+            joins: true,
             per_thread: false,
             ring_pages: None,
             reserve: Policy::default(),

@@ -108,8 +108,12 @@ pub(crate) enum Found {
 
 /// The runtime that a command line starts; `None` for an ordinary program, and where there is none.
 pub(crate) fn of(command: &[OsString]) -> Option<Found> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    known(&program(command.first()?, &path)?)
+    known(&executed(command)?)
+}
+
+/// The file that a command line executes in the end: of a script its interpreter.
+pub(crate) fn executed(command: &[OsString]) -> Option<PathBuf> {
+    program(command.first()?, &std::env::var_os("PATH").unwrap_or_default())
 }
 
 fn known(program: &Path) -> Option<Found> {

@@ -15,18 +15,22 @@ use super::deferred::Deferred;
 use super::intern::bytes;
 use crate::abi::{CpuMode, branch_sample_type, context, sample_type};
 use crate::record::sample::Branches;
-use crate::record::{Parts, Sample, SampleLayout, Words};
+use crate::record::{Parts, Sample, SampleLayout, Thread, Words};
 
 /// Makes [`Walk`]s.
 pub trait Unwind: Sync {
+    /// Whether walks rest on those before them: samples must then come to one walker, in the order of time.
+    fn needs_order(&self) -> bool;
+
     /// One for a thread.
     fn walker(&self) -> Box<dyn Walk + '_>;
 }
 
 /// Turns registers and a copy of the stack into a call chain.
 pub trait Walk: Send {
-    /// Appends the chain, innermost first, return addresses as they are.
-    fn walk(&mut self, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
+    /// Appends the chain, innermost first, return addresses as they are. Behind a marker
+    /// (`PERF_CONTEXT_USER`) stand callers that were taken over from an earlier walk.
+    fn walk(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>, chain: &mut Vec<u64>);
 }
 
 /// A sample's chain.
@@ -125,7 +129,7 @@ impl<'a> Stacker<'a> {
         }
         let is_replaced = match (branches, copied) {
             (Some(branches), _) => self.calls(branches),
-            (None, Some(parts)) => self.unwound(epoch, &parts),
+            (None, Some(parts)) => self.unwound(sample.thread().unwrap_or_default(), epoch, &parts),
             (None, None) => false,
         };
         bytes(&self.chain, &mut self.scratch);
@@ -160,10 +164,10 @@ impl<'a> Stacker<'a> {
 
     /// Puts the walk through the copied stack in the place of the recorded user part, if it is longer.
     /// Whether it is.
-    fn unwound(&mut self, epoch: Epoch, parts: &Parts<'_>) -> bool {
+    fn unwound(&mut self, thread: Thread, epoch: Epoch, parts: &Parts<'_>) -> bool {
         let Some(walker) = &mut self.walker else { return false };
         self.user.clear();
-        walker.walk(epoch, parts, &mut self.user);
+        walker.walk(thread, epoch, parts, &mut self.user);
         let at = self.user_part();
         let recorded = self.chain.len().saturating_sub(at + 1);
         if self.user.len() <= recorded {
@@ -172,8 +176,8 @@ impl<'a> Stacker<'a> {
         self.chain.truncate(at);
         self.chain.push(context::USER);
         self.chain.extend(self.user.first());
-        let less = u64::from(self.like_perf);
-        self.chain.extend(self.user.iter().skip(1).map(|caller| caller.saturating_sub(less)));
+        let less = |word: &u64| u64::from(self.like_perf && *word < context::MAX);
+        self.chain.extend(self.user.iter().skip(1).map(|word| word.saturating_sub(less(word))));
         true
     }
 

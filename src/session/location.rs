@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use super::{Epoch, History, Kind};
-use crate::abi::CpuMode;
+use crate::abi::{CpuMode, context};
 use crate::address::Avma;
 use crate::record::{ChainEntry, Words};
 
@@ -108,9 +108,10 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, b
     for word in words.iter() {
         match ChainEntry::from(word) {
             ChainEntry::Context(context) => {
+                // The first address of a context is where it was left, not a return address. Behind the same
+                // marker again stand callers that were taken over.
+                is_caller &= level == context.mode();
                 level = context.mode();
-                // The first address of a context is where it was left, not a return address.
-                is_caller = false;
             }
             ChainEntry::Address(address) => {
                 if count == most {
@@ -122,4 +123,12 @@ pub fn walk(words: Words<'_>, most: usize, mut visit: impl FnMut(CpuMode, u64, b
             }
         }
     }
+}
+
+/// Whether callers of a raw stack were taken over from another of its thread: they stand behind the marker of
+/// their context, which is there for the second time. perf knows no such sign, and reads on.
+pub fn is_joined(words: Words<'_>) -> bool {
+    let mut markers = words.iter().filter(|word| *word >= context::MAX);
+    let mut before = markers.next();
+    markers.any(|marker| before.replace(marker) == Some(marker))
 }

@@ -10,7 +10,7 @@ use rayon::iter::Either;
 use rustc_hash::FxHashMap;
 
 use super::intern::{Distinct, Interner, KeyedMap, bytes, numbers};
-use super::location::{Location, SampledAddress, locate, walk};
+use super::location::{Location, SampledAddress, is_joined, locate, walk};
 use super::samples::{Key, SampleAttribute, Samples, Value, join};
 use super::{Epoch, History};
 use crate::abi::CpuMode;
@@ -51,7 +51,19 @@ pub struct Resolved {
 impl Resolved {
     /// Whether a stack's outermost callers were cut off: see [`Resolver::stack`].
     pub fn is_cut(&self, number: u32) -> bool {
-        matches!(&self.stacks, Stacks::Interned(lists) if lists.get(number).0 == CUT)
+        self.tag(number) & CUT != 0
+    }
+
+    /// Whether callers of a stack were taken over from another of its thread: see [`is_joined`].
+    pub fn is_joined(&self, number: u32) -> bool {
+        self.tag(number) & JOINED != 0
+    }
+
+    fn tag(&self, number: u32) -> u32 {
+        match &self.stacks {
+            Stacks::Interned(lists) => lists.get(number).0,
+            Stacks::Leaves => 0,
+        }
     }
 
     /// The locations of a stack, innermost first.
@@ -68,8 +80,10 @@ impl Resolved {
     }
 }
 
-/// The tag of stacks whose outermost callers were cut off; others have 0.
+/// The bit in the tag of stacks whose outermost callers were cut off.
 const CUT: u32 = 1;
+/// The bit in that of joined ones.
+const JOINED: u32 = 2;
 
 /// Stands for the number of what has none.
 const NONE: u32 = u32::MAX;
@@ -150,7 +164,8 @@ impl Resolver {
                 end = scratch.len();
             }
         });
-        let tag = if end < scratch.len() { CUT } else { 0 };
+        let cut = if end < scratch.len() { CUT } else { 0 };
+        let tag = cut | if is_joined(chain) { JOINED } else { 0 };
         let number = Arc::make_mut(&mut self.stacks).add(tag, &scratch[..end]);
         self.scratch = scratch;
         number

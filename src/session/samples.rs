@@ -182,8 +182,9 @@ pub fn collect(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Samples, perfdata::Error> {
     let reads = session.reader.layouts().iter().any(|layout| layout.sample_type() & sample_type::READ != 0);
-    // Counter values are differences to the reading before: those need the file's order.
-    let workers = if reads { 1 } else { rayon::current_num_threads() };
+    // Counter values are differences to the reading before: those need the file's order. So do joined stacks.
+    let in_order = reads || !query.ignore_stacks && unwind.is_some_and(Unwind::needs_order);
+    let workers = if in_order { 1 } else { rayon::current_num_threads() };
     let shared = Interned::default();
     let parts = chunks::walk(
         session,

@@ -14,6 +14,7 @@ use super::BuildId;
 use super::files::cache_file::{self, BODY};
 use super::tables::name_list::{NameList, NameListBuilder};
 use super::tables::table::Symbol;
+use crate::abi::KallsymsLine;
 
 /// The functions of a kernel with its modules and BPF programs.
 #[derive(Debug, Default)]
@@ -187,10 +188,8 @@ impl KallsymsList {
             if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
-            let Some((address, kind, name, module)) = fields(line.strip_suffix(b"\n").unwrap_or(&line))
-            else {
-                continue;
-            };
+            let Some(line) = KallsymsLine::read(line.strip_suffix(b"\n").unwrap_or(&line)) else { continue };
+            let KallsymsLine { address, name, module, .. } = line;
             match name {
                 b"_text" | b"_stext" if module.is_empty() => {
                     list.marks.push((String::from_utf8_lossy(name).into_owned(), address));
@@ -199,8 +198,7 @@ impl KallsymsList {
                 b"_etext" | b"_einittext" if module.is_empty() => list.names.end_at(address),
                 _ => {}
             }
-            // Only text: what lies in data is not executed.
-            if !matches!(kind, b't' | b'T' | b'w' | b'W') {
+            if !line.is_code() {
                 continue;
             }
             is_hidden &= address == 0;
@@ -270,14 +268,6 @@ fn fingerprint() -> Option<String> {
     Some(text)
 }
 
-/// Address, kind, name, and the module in brackets or nothing.
-fn fields(line: &[u8]) -> Option<(u64, u8, &[u8], &[u8])> {
-    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
-    let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok()?;
-    let &[kind] = words.next()? else { return None };
-    Some((address, kind, words.next()?, words.next().unwrap_or_default()))
-}
-
 /// The running kernel's build-id (`/sys/kernel/notes`).
 pub fn running_build_id() -> Option<BuildId> {
     BuildId::in_notes(&std::fs::read("/sys/kernel/notes").ok()?)
@@ -336,24 +326,24 @@ fn symbols_named(
     names: &[String],
     modules: &[LoadedModule],
 ) -> Result<Vec<KernelSymbol>, KallsymsError> {
-    let lines = text.split(|byte| *byte == b'\n').filter_map(fields);
+    let lines = text.split(|byte| *byte == b'\n').filter_map(KallsymsLine::read);
     // Absolute values are no addresses.
-    let mut all: Vec<_> = lines.filter(|(_, kind, ..)| !matches!(kind, b'a' | b'A')).collect();
-    if all.iter().all(|(address, ..)| *address == 0) {
+    let mut all: Vec<_> = lines.filter(|line| !matches!(line.kind, b'a' | b'A')).collect();
+    if all.iter().all(|line| line.address == 0) {
         return Err(KallsymsError::Hidden);
     }
     all.sort_unstable();
     let symbol = |at: usize| {
-        let (start, _, name, module) = all[at];
+        let KallsymsLine { address: start, name, module, .. } = all[at];
         let name = std::str::from_utf8(name).ok().filter(|name| names.iter().any(|asked| asked == name))?;
-        let next = all[at..].iter().find(|next| next.0 > start).filter(|next| next.3 == module);
+        let next = all[at..].iter().find(|next| next.address > start).filter(|next| next.module == module);
         let page_end = (start | (crate::sys::page_size() as u64 - 1)).saturating_add(1);
         let module = (!module.is_empty()).then(|| String::from_utf8_lossy(module).into_owned());
         let module = module.map(|module| {
             let own = modules.iter().find(|loaded| loaded.name == module.trim_matches(['[', ']']));
             (module, own.map_or(0, |loaded| loaded.start))
         });
-        let end = next.map_or(page_end, |next| next.0);
+        let end = next.map_or(page_end, |next| next.address);
         Some(KernelSymbol { name: name.to_owned(), module, file: None, start, end })
     };
     Ok((0..all.len()).filter_map(symbol).collect())

@@ -11,8 +11,10 @@
 //!                                            sample (regs, stack) -+--> Walker (one a thread) --> chain
 //! ```
 
+mod joiner;
 mod tables;
 mod walker;
 
+pub use joiner::Joiner;
 pub use tables::{Arch, Tables};
-pub use walker::{End, Registers, Space, Walker};
+pub use walker::{End, Frame, Registers, Space, Walker};

@@ -64,6 +64,16 @@ impl Registers {
     }
 }
 
+/// A frame of a walked stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Frame {
+    /// The sampled address in the innermost frame; in others, where the call returns to.
+    pub address: Avma,
+    /// The stack pointer there: with the address, what tells this frame from others of its thread. 0 where
+    /// the kernel found it.
+    pub sp: u64,
+}
+
 /// The modules of a process at one time.
 #[derive(Clone)]
 pub struct Space {
@@ -224,7 +234,7 @@ impl Walker {
         space: &Space,
         recorded: impl Iterator<Item = u64>,
         most: usize,
-        chain: &mut Vec<Avma>,
+        chain: &mut Vec<Frame>,
     ) -> bool {
         let Some(passed) = self.frame_records else { return false };
         let walked = chain.len();
@@ -233,7 +243,8 @@ impl Walker {
             matches!(coverage, Coverage::Entry | Coverage::Bare)
         };
         let callers = recorded.skip(1 + passed).take_while(is_code);
-        chain.extend(callers.take(most.saturating_sub(walked)).map(Avma));
+        let frame = |caller| Frame { address: Avma(caller), sp: 0 };
+        chain.extend(callers.take(most.saturating_sub(walked)).map(frame));
         chain.len() > walked
     }
 
@@ -246,7 +257,7 @@ impl Walker {
         registers: &Registers,
         stack: &[u8],
         most: usize,
-        chain: &mut Vec<Avma>,
+        chain: &mut Vec<Frame>,
     ) -> End {
         chain.clear();
         let known = *self.seen.entry(space.generation as u16).or_insert(space.generation);
@@ -284,7 +295,8 @@ impl Walker {
                     }
                 }
                 let (ip, cache) = (registers.ip, &mut self.x86_64);
-                let end = follow(unwinder, ip, &mut regs, cache, &mut read, &mut coverage, most, chain);
+                let sp = UnwindRegsX86_64::sp;
+                let end = follow(unwinder, ip, &mut regs, sp, cache, &mut read, &mut coverage, most, chain);
                 (end, regs.bp())
             }
             ArchUnwinder::Aarch64(unwinder) => {
@@ -293,13 +305,14 @@ impl Walker {
                 let mut regs =
                     UnwindRegsAarch64::new_with_ptr_auth_mask(mask, registers.lr, registers.sp, registers.fp);
                 let (ip, cache) = (registers.ip, &mut self.aarch64);
-                let end = follow(unwinder, ip, &mut regs, cache, &mut read, &mut coverage, most, chain);
+                let sp = UnwindRegsAarch64::sp;
+                let end = follow(unwinder, ip, &mut regs, sp, cache, &mut read, &mut coverage, most, chain);
                 (end, regs.fp())
             }
         };
         let is_short = matches!(failed, Outcome::Failed);
         self.frame_records = if is_short { records_between(registers.fp, fp, copied) } else { None };
-        let last = chain.last().copied().unwrap_or_default();
+        let last = chain.last().map_or(Avma::default(), |frame| frame.address);
         // A caller's address is behind its call.
         let looked_up = if chain.len() > 1 { last.0.wrapping_sub(1) } else { last.0 };
         match failed {
@@ -350,11 +363,12 @@ fn follow<U: Unwinder>(
     unwinder: &U,
     ip: u64,
     regs: &mut U::UnwindRegs,
+    sp: impl Fn(&U::UnwindRegs) -> u64,
     cache: &mut U::Cache,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
     coverage: &mut impl FnMut(u64) -> Coverage,
     most: usize,
-    chain: &mut Vec<Avma>,
+    chain: &mut Vec<Frame>,
 ) -> Outcome {
     let mut frame = FrameAddress::InstructionPointer(ip);
     let mut is_guess = false;
@@ -373,7 +387,7 @@ fn follow<U: Unwinder>(
         if is_caller && !is_believed {
             return Outcome::Failed;
         }
-        chain.push(Avma(address));
+        chain.push(Frame { address: Avma(address), sp: sp(regs) });
         is_guess = here != Coverage::Entry;
         frame = match unwinder.unwind_frame(frame, regs, cache, read) {
             // A null return address is how several start files end the stack.
@@ -412,6 +426,10 @@ mod tests {
     use super::*;
     use crate::address::FileOffset;
 
+    fn addresses(chain: &[Frame]) -> Vec<u64> {
+        chain.iter().map(|frame| frame.address.0).collect()
+    }
+
     #[test]
     fn registers_are_found_by_their_bits() {
         // bp, sp and ip, and r8, of x86-64: perf packs the values in the order of the bits.
@@ -438,14 +456,14 @@ mod tests {
             space.add(&Mapping { start: Avma(0x40_0000), len: 0x1_0000, offset: FileOffset(0) }, None);
             let mut chain = Vec::new();
             let end = Walker::default().walk(&space, &registers, &stack, 100, &mut chain);
-            assert!(
-                chain.contains(&Avma(0x40_1234)) && chain.contains(&Avma(0x40_2345)),
-                "{arch:?} {chain:x?} {end:?}"
-            );
+            let callers = [0x40_1234, 0x40_2345].map(|want| addresses(&chain).contains(&want));
+            assert_eq!(callers, [true; 2], "{arch:?} {chain:x?} {end:?}");
+            // A frame is told from others by the stack pointer where it is returned to.
+            assert_eq!(chain.last().map(|frame| frame.sp), Some(sp + 48), "{arch:?} {chain:x?}");
             let end = Walker::default().walk(&space, &registers, &stack, 2, &mut chain);
             assert_eq!((chain.len(), end), (2, End::Long));
             let end = Walker::default().walk(&space, &registers, &[], 100, &mut chain);
-            assert_eq!(chain[0], Avma(0x40_0010));
+            assert_eq!(chain[0], Frame { address: Avma(0x40_0010), sp });
             assert!(matches!(end, End::NoTables(_)), "{end:?}");
         }
     }
@@ -464,7 +482,7 @@ mod tests {
         let mut whole = |most: usize, fp: u64| {
             walker.walk(&space, &Registers { fp, ..registers }, &stack, most, &mut chain);
             let goes_on = walker.complete(&space, recorded.into_iter(), most, &mut chain);
-            (goes_on, chain.iter().map(|address| address.0).collect::<Vec<_>>())
+            (goes_on, addresses(&chain))
         };
         // Up to what is no code.
         assert_eq!(whole(9, registers.fp), (true, recorded[..4].to_vec()));
@@ -492,8 +510,8 @@ mod tests {
             let registers = Registers { ip: bare, sp, fp: sp + 16, ..Registers::default() };
             let mut chain = Vec::new();
             let end = Walker::default().walk(&space, &registers, &stack, 100, &mut chain);
-            assert_eq!(chain[..2], [Avma(bare), Avma(bare + 0x1234)]);
-            (chain.get(2).map(|caller| caller.0), end)
+            assert_eq!(addresses(&chain[..2]), [bare, bare + 0x1234]);
+            (chain.get(2).map(|caller| caller.address.0), end)
         };
         assert_eq!(callers(bare + 0x2345).0, Some(bare + 0x2345));
         assert_eq!(callers(entry).0, Some(entry));

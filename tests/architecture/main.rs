@@ -82,7 +82,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("event", &["host", "abi", "error", "text"]),
     ("host", &["sys", "abi"]),
     // The reading wing.
-    ("symbol", &["session", "sys", "error", "text", "address"]),
+    ("symbol", &["session", "sys", "abi", "error", "text", "address"]),
     ("unwind", &["address"]),
     ("session", &["perfdata", "record", "abi", "address"]),
     ("perfdata", &["record", "abi", "error", "units"]),

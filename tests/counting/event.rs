@@ -508,6 +508,55 @@ fn uprobes_turn_functions_into_offsets_in_the_file() {
 }
 
 #[test]
+fn kprobes_are_functions_of_the_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let pmu = folder.path().join("sys/bus/event_source/devices/kprobe");
+    std::fs::create_dir_all(pmu.join("format")).unwrap();
+    std::fs::write(pmu.join("type"), "7\n").unwrap();
+    std::fs::write(pmu.join("format/retprobe"), "config:0\n").unwrap();
+    let host = Host::rooted(folder.path());
+    let read = |text: &str| event::parse(text, &host).map(|groups| groups[0].events[0].clone());
+    // A kernel that shows no names is asked itself.
+    read("kprobe:anything").unwrap();
+    let names = "ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000200 t show\n\
+                 ffffffff81000300 t show\nffffffff82000000 D jiffies\nffffffffc0000000 t show\t[ext4]\n\
+                 ffffffffc0000100 t SW\t[ext4]\n";
+    std::fs::create_dir(folder.path().join("proc")).unwrap();
+    std::fs::write(folder.path().join("proc/kallsyms"), names).unwrap();
+
+    let place = |text: &str| {
+        let spec = read(text).unwrap_or_else(|error| panic!("{error}"));
+        let attr = spec.attr().unwrap();
+        assert_eq!((attr.kind(), spec.name.as_str()), (7, text.split(',').next().unwrap()));
+        (attr.config1_text().unwrap().to_str().unwrap().to_owned(), attr.config2(), attr.config())
+    };
+    let read_at = |offset, returns| ("vfs_read".to_owned(), offset, returns);
+    assert_eq!(place("kprobe:vfs_read"), read_at(0, 0));
+    assert_eq!(place("kprobe:vfs_read:k"), read_at(0, 0));
+    assert_eq!(place("kprobe:vfs_read+0x10"), read_at(16, 0));
+    let returns = [
+        "kretprobe:vfs_read",
+        "kprobe:vfs_read%return",
+        "kprobe:vfs_read,retprobe",
+        "kprobe:vfs_read/retprobe/k",
+    ];
+    returns.iter().for_each(|text| assert_eq!(place(text), read_at(0, 1)));
+    assert_eq!(place("kprobe:ext4:show"), ("ext4:show".to_owned(), 0, 0));
+    // Modifiers' letters alone are a name where modifiers follow.
+    assert_eq!(place("kprobe:ext4:SW:k").0, "ext4:SW");
+
+    assert_eq!(read("kprobe:vfs_raed").unwrap_err().suggestions, ["vfs_read"]);
+    assert!(read("kprobe:jiffies").unwrap_err().message.contains("no function `jiffies`"));
+    assert!(read("kprobe:btrfs:show").unwrap_err().message.contains("no module `btrfs`"));
+    assert_eq!(
+        read("kprobe:show").unwrap_err().expected.unwrap(),
+        "one of _text+0x200, _text+0x300, ext4:show"
+    );
+    assert_eq!(read("kretprobe:vfs_read+4").unwrap_err().expected.unwrap(), "kretprobe:vfs_read");
+    assert!(read("uprobe:/bin/sh:0x1").unwrap_err().message.contains("no uprobe PMU"));
+}
+
+#[test]
 fn everything_listed_can_be_asked_for() {
     for machine in ["intel-server", "intel-hybrid", "amd-zen", "arm-server", "virtual", "persistent"] {
         let host = tree(machine);
@@ -646,8 +695,10 @@ proptest! {
         let pmu = folder.path().join("sys/bus/event_source/devices/uprobe");
         std::fs::create_dir_all(&pmu)?;
         std::fs::write(pmu.join("type"), "8")?;
-        if let Err(error) = event::parse("uprobe:/tiny:alpha", &Host::rooted(folder.path())) {
-            let _ = error.to_string();
+        for text in ["uprobe:/tiny:alpha", "sdt:/tiny:*:*"] {
+            if let Err(error) = event::parse(text, &Host::rooted(folder.path())) {
+                let _ = error.to_string();
+            }
         }
     }
 

@@ -173,7 +173,7 @@ fn chains_are_those_of_the_compilers_unwinder() {
                 200,
                 &mut chain,
             );
-            let ours: Vec<u64> = chain.iter().map(|a| a.0).collect();
+            let ours: Vec<u64> = chain.iter().map(|frame| frame.address.0).collect();
             assert_eq!(end, End::Root, "{args:?} thread {in_thread}: {ours:x?}");
             assert!(ours.len() > 22, "{args:?}: {ours:x?}");
             if !blind {

@@ -94,7 +94,8 @@ pub fn inject(reader: Reader, request: &InjectRequest, progress: &dyn ProgressSi
     }
     let lost = request.convert_stacks.then(|| Lost::new(true, false));
     let symbols = lost.map(|_| symbols_of(&session, &request.symbols)).transpose()?;
-    let unwinder = symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES));
+    let unwinder =
+        symbols.as_ref().map(|symbols| RecordingUnwinder::new(&session, symbols, MOST_FRAMES, true));
     let ids = FileIds::new(&session, request);
     let hits = match (request.build_ids, request.mappings) {
         (None, None) => None,
@@ -342,7 +343,7 @@ impl Editor<'_> {
         let epoch = self.session.history.epoch(sample.thread().unwrap_or_default().pid, timestamp);
         self.chain.clear();
         if let Some(parts) = sample.parts() {
-            walker.walk(epoch, &parts, &mut self.chain);
+            walker.walk(sample.thread().unwrap_or_default(), epoch, &parts, &mut self.chain);
         }
         lost.write(raw, &sample, &self.chain, &mut self.record)
     }

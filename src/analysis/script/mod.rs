@@ -40,6 +40,8 @@ pub struct ScriptRequest {
     pub callers: bool,
     /// Longest call chain, in frames.
     pub max_stack: usize,
+    /// Stacks that end with their copy are joined with what was seen of their threads before.
+    pub joins: bool,
     /// Only samples taken in functions of these names; empty: in all.
     pub functions: Vec<String>,
     /// Only samples taken in modules of these paths or short names; empty: in all.
@@ -125,7 +127,7 @@ impl<'a> Transcript<'a> {
         };
         let addresses = if kinds.chains || kinds.branches || kinds.data {
             let meter = progress.begin("reading samples", session.index.count(kind::SAMPLE));
-            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack);
+            let unwinding = RecordingUnwinder::new(&session, &symbols, request.max_stack, false);
             distinct_addresses::collect(&session, &wanted, kinds, Some(&unwinding), &|count| {
                 meter.more(count)
             })?

@@ -53,6 +53,7 @@ impl Plan {
             request: AnalysisRequest {
                 selection: plan::selection(&typed.filter)?,
                 callers: false,
+                joins: !typed.filter.no_join,
                 raw_names: typed.no_demangle,
                 ..AnalysisRequest::new(plan::symbol_options(&typed.symbol_files)?)
             },

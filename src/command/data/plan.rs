@@ -57,6 +57,7 @@ impl Plan {
                 trace_fields: true,
                 callers: true,
                 max_stack: 127,
+                joins: true,
                 functions: Vec::new(),
                 dsos: Vec::new(),
                 inlines: Some(false),

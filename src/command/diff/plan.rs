@@ -71,6 +71,7 @@ impl Plan {
             tid: typed.tid.clone(),
             cpu: typed.cpu.clone(),
             time: typed.time.clone(),
+            ..SampleFilter::default()
         };
         let only = Only { dsos: listed(&typed.dsos), symbols: listed(&typed.symbols), ..Only::default() };
         Ok(Self {

@@ -102,6 +102,7 @@ impl Plan {
             // Tables are those of a report; stacks are of samples.
             measure: if format.is_table() { Measure::BranchesIfRecorded } else { Measure::Period },
             max_stack: typed.stacks.max_stack,
+            joins: !typed.filter.no_join,
             stack_changes: plan::stack_changes(&typed.stacks)?,
             raw_names: typed.stacks.no_demangle,
             facets: format.detail() == Detail::Slices,

@@ -5,7 +5,7 @@
 
 use crate::abi::{branch_sample_type, sample_type};
 use crate::cli::record::Record;
-use crate::command::plan::{delay, duration, tracepoint_filters};
+use crate::command::plan::{delay_or_ranges, duration, tracepoint_filters};
 use crate::command::sampling_options::{Whom, call_graph, overridden, rate, ring_pages, scope, size};
 use crate::counter::Levels;
 use crate::counter::request::sampling::SampleOptions;
@@ -55,7 +55,7 @@ impl Plan {
         if typed.per_thread && matches!(scope, Scope::Cpus(_)) {
             return Err(Error::usage("--per-thread needs threads, not CPUs").try_this("-p PID or -t TID"));
         }
-        let delay = delay(typed.delay.as_deref(), typed.control.is_some())?;
+        let (delay, switches) = delay_or_ranges(typed.delay.as_deref(), typed.control.is_some())?;
         let backward = typed.overwrite || typed.snapshot;
         // One ring for each CPU needs a CPU in each sample's record only where CPUs are recorded; time always
         // pays.
@@ -132,6 +132,7 @@ impl Plan {
             with_id: typed.sample_identifier,
             // What a flight recorder kept may be older than what is known of its processes.
             unwinds: typed.unwind != "deferred" && !backward,
+            joins: !typed.no_join,
             per_thread: typed.per_thread,
             ring_pages: typed.mmap_pages.as_deref().map(ring_pages).transpose()?,
             reserve: typed.reserve.parse()?,
@@ -139,6 +140,7 @@ impl Plan {
                 command: typed.command,
                 environment: typed.environment,
                 delay,
+                switches,
                 timeout_ns: typed.timeout.map(|text| duration("--timeout", &text, MS, MS)).transpose()?,
             },
             verbose: typed.verbose > 0,

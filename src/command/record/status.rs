@@ -93,6 +93,7 @@ pub(super) fn document(
         "throttled": totals.throttled, "bytes": totals.bytes, "elapsed_ns": run.elapsed_ns,
         "own_cpu_ns": own_cpu_ns, "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
         "copies_kept": run.kept, "stacks_unwound": run.ends.walked, "stacks_cut": run.ends.cut,
+        "stacks_joined": run.ends.joined,
         "ended_by": ended_by, "status": exit.code(), "no_samples": reason.map(Warning::what),
         "error": run.failed.as_ref().map(Error::headline),
     })

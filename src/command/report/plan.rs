@@ -132,6 +132,7 @@ impl Plan {
             latency: if wants_latency { Latency::Wanted } else { Latency::IfRecorded },
             callers: tree.is_some() || children || stack_changes.changes_any(),
             max_stack: typed.stacks.max_stack,
+            joins: !typed.filter.no_join,
             stack_changes,
             raw_names: typed.stacks.no_demangle,
             raw_traces: typed.raw_trace,

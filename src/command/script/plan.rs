@@ -37,6 +37,7 @@ impl Plan {
             trace_fields: false,
             callers: !typed.hide_call_graph,
             max_stack: typed.max_stack,
+            joins: !typed.filter.no_join,
             functions: typed.symbols.clone(),
             dsos: typed.dsos.clone(),
             inlines: match (typed.no_inline, typed.inline) {

@@ -47,7 +47,7 @@ impl Wanted {
 /// Event texts that cannot be understood, unknown metrics, cgroups that cannot be opened.
 pub(super) fn wanted(plan: &Plan, host: &Host) -> Result<Wanted> {
     let What { events, detailed, null, metrics, metrics_grouped, .. } = &plan.what;
-    let mut parser = Parser::new(host);
+    let mut parser = Parser::new(host).measuring(launch::subject(&plan.scope, &plan.command));
     let mut chosen = Chosen { groups: Vec::new(), grouped: *metrics_grouped };
     let mut no_hardware = None;
     for (index, text) in events.iter().enumerate() {

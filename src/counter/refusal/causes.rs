@@ -120,7 +120,10 @@ fn no_probe_text(pmu: &KnownPmu) -> Explained {
             "config1 of the PMU `{}` is the address of the {what}'s name in memory, not a number",
             pmu.name
         ),
-        "name what is probed: uprobe:PATH:SYMBOL, uprobe:PATH:0xOFFSET",
+        match pmu.name.as_str() {
+            "uprobe" => "name what is probed: uprobe:PATH:SYMBOL, uprobe:PATH:0xOFFSET",
+            _ => "name what is probed: kprobe:FUNCTION, kprobe:MODULE:FUNCTION",
+        },
     )
 }
 
@@ -300,10 +303,23 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
             format!("this kernel has no tracepoint number {}", attr.config()),
             "choose one that exists: pmc list tracepoint",
         ),
+        // The upper half of the addresses is the kernel's, on every processor that pmc runs on.
+        (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
+            BadRequest,
+            "the kernel takes no breakpoint on its own code here: it needs CONFIG_KPROBES for that, and some \
+             functions are left out even so",
+            "count the function as kprobe:FUNCTION, or a tracepoint near it",
+        ),
         (kind::BREAKPOINT, _) => explained(
             BadRequest,
             "the CPU cannot watch this address, length or kind of access",
             "use a length of 1, 2, 4 or 8 with an address that is a multiple of it; :x takes no length",
+        ),
+        (_, Some(pmu)) if pmu.name == "kprobe" => explained(
+            BadRequest,
+            "the kernel takes no probe there: the function is one that must not be probed (the kernel's own \
+             entry, tracing and exception code), or no instruction begins at this offset",
+            "probe a function that calls it; /sys/kernel/debug/kprobes/blacklist lists those that must not be",
         ),
         (_, Some(pmu)) if attr.config1_text().is_some() => explained(
             BadRequest,

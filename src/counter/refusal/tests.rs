@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::abi::attr::{Flag, kind};
+use crate::counter::facts::KnownPmu;
 use crate::host::{Host, saved};
 use crate::sys::credentials::{Credentials, Seccomp};
 
@@ -96,6 +97,16 @@ fn events_that_the_pmu_lacks() {
     probe.set_config1_text(c"/no/such/file".to_owned());
     let refusal = refused("ENOENT", &opening(&probe, OWN), &facts("hybrid", root()));
     says(&refusal, RefusalKind::BadRequest, "no file /no/such/file", "full path");
+    let mut hybrid = facts("hybrid", root());
+    hybrid.pmus.push(KnownPmu { name: "kprobe".to_owned(), kind: 7, cpus: None, cpumask: None });
+    let mut probe = Attr::new(7, 0);
+    probe.set_config1_text(c"do_nothing".to_owned());
+    let asked = opening(&probe, OWN);
+    says(&refused("ENOENT", &asked, &hybrid), RefusalKind::BadRequest, "no function do_nothing", "kallsyms");
+    says(&refused("EINVAL", &asked, &hybrid), RefusalKind::BadRequest, "must not be probed", "blacklist");
+    hybrid.credentials = user();
+    hybrid.settings.paranoid = Some(1);
+    says(&refused("EACCES", &asked, &hybrid), RefusalKind::NoPrivilege, "placing a probe", "root");
 }
 
 #[test]

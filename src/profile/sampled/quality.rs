@@ -24,6 +24,8 @@ pub struct DataQuality {
     pub rooted: u64,
     /// Samples whose outermost callers, where nothing was mapped, were cut off.
     pub cut_off: u64,
+    /// Samples whose stack ended with its copy and was joined with what was seen of the thread before.
+    pub joined: u64,
     /// Frames of all samples.
     pub frames: u64,
     /// Those that no symbol names.
@@ -105,6 +107,8 @@ pub struct StackCounts {
     pub rooted: u64,
     /// See [`DataQuality::cut_off`].
     pub cut_off: u64,
+    /// See [`DataQuality::joined`].
+    pub joined: u64,
     /// Of the stacks that do not reach one: samples by the module of the outermost frame that lies in one.
     pub broken: FxHashMap<Option<u32>, u64>,
     /// Frames and unnamed frames by module; `None` is memory where nothing was mapped.
@@ -168,6 +172,7 @@ pub fn count(resolved: &Resolved, code: &Code, texts: &StringTable) -> StackCoun
         let stack = || resolved.stack(key.stack);
         quality.stacks += value.samples;
         quality.cut_off += if resolved.is_cut(key.stack) { value.samples } else { 0 };
+        quality.joined += if resolved.is_joined(key.stack) { value.samples } else { 0 };
         // What lies behind the root is the chase of a frame pointer that nobody set: it has no name.
         let mut outward = stack().rev().map(|location| code.own(location));
         if outward.find(|call| code.calls()[*call].named).is_some_and(|call| is_root[call]) {

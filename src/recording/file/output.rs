@@ -31,6 +31,7 @@ pub(crate) struct Events {
     /// For samples that keep their copies, see [`unwinding`](super::unwinding).
     twins: Vec<RecordedEvent>,
     lost: Option<Lost>,
+    joins: bool,
 }
 
 impl Events {
@@ -47,7 +48,7 @@ impl Events {
             twins.push(RecordedEvent { attr: std::mem::replace(&mut event.attr, plain), ids, name });
         }
         let lost = (!twins.is_empty()).then_some(lost);
-        Self { taken, written, twins, lost }
+        Self { taken, written, twins, lost, joins: plan.joins }
     }
 }
 
@@ -127,7 +128,7 @@ impl<'a> Output<'a> {
         let unwinding = match events.lost {
             Some(lost) => {
                 let most = max_stack.unwrap_or(LONGEST).into();
-                Some(Unwinding::start(taken.clone(), lost, most)?)
+                Some(Unwinding::start(taken.clone(), lost, most, events.joins)?)
             }
             None => None,
         };

@@ -82,12 +82,15 @@ pub(crate) struct Ends {
     pub(crate) walked: u64,
     /// Where the copy of the stack ends, and the stack does not.
     pub(crate) cut: u64,
+    /// Where they were joined with what was seen before.
+    pub(crate) joined: u64,
 }
 
 impl std::ops::AddAssign for Ends {
     fn add_assign(&mut self, other: Self) {
         self.walked += other.walked;
         self.cut += other.cut;
+        self.joined += other.joined;
     }
 }
 
@@ -117,8 +120,9 @@ pub(crate) struct Unwinding {
 }
 
 impl Unwinding {
-    /// Starts the worker. `layouts`: of what the rings hold; `most`: the longest chain.
-    pub(crate) fn start(layouts: Layouts, lost: Lost, most: usize) -> Result<Self> {
+    /// Starts the worker. `layouts`: of what the rings hold; `most`: the longest chain; `joins`: cut
+    /// stacks are joined with what was seen before.
+    pub(crate) fn start(layouts: Layouts, lost: Lost, most: usize, joins: bool) -> Result<Self> {
         let starting = |error| Error::io("starting a thread that unwinds stacks", error);
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| starting(error.into()))?;
@@ -128,7 +132,7 @@ impl Unwinding {
         let (told, done) = channel();
         let (is_hurried, waker) = (Arc::clone(&hurry), Arc::clone(&wake));
         let work = move || {
-            let mut unwinder = RoundUnwinder::new(layouts, lost, most, is_hurried);
+            let mut unwinder = RoundUnwinder::new(layouts, lost, most, joins, is_hurried);
             while let Ok(order) = taken.recv() {
                 if let Some(done) = unwinder.obey(order)
                     && told.send(done).is_err()

@@ -5,6 +5,7 @@
 //!  ───────────────────────▲──────────        the rest is held back
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,13 +15,13 @@ use rustc_hash::FxHashMap;
 
 use super::table_cache::{Slot, TableCache};
 use super::{Done, Ends, Order, Round};
-use crate::abi::misc;
+use crate::abi::{context, misc};
 use crate::address::Avma;
 use crate::record::sample::{ABI_64, user_part};
 use crate::record::unwound::{self, Lost};
-use crate::record::{Layouts, RawRecord, Records, Sample, kind};
+use crate::record::{Layouts, RawRecord, Record, Records, Sample, kind};
 use crate::session::RunningProcesses;
-use crate::unwind::{Arch, End, Registers, Space, Tables, Walker};
+use crate::unwind::{Arch, End, Frame, Joiner, Registers, Space, Tables, Walker};
 
 /// How long a round waits for tables that are being read.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
@@ -40,6 +41,8 @@ pub(crate) struct RoundUnwinder {
     running: RunningProcesses,
     tables: TableCache,
     spaces: FxHashMap<u32, Arc<CachedSpace>>,
+    /// What was last seen of threads; `None` if cut stacks stay so.
+    joiner: Option<Joiner>,
     /// One for each thread that unwinds at a time.
     workers: Vec<UnwindWorker>,
     /// Records that are too new to be dealt with.
@@ -49,6 +52,8 @@ pub(crate) struct RoundUnwinder {
 /// A process's code as the unwinder wants it.
 struct CachedSpace {
     space: Space,
+    /// See [`RunningProcesses::version`].
+    version: u32,
     /// Where code lies whose tables are still being read.
     missing: Vec<(u64, u64)>,
     /// The table cache's age when this was made.
@@ -65,21 +70,40 @@ enum Disposition<'a> {
     Keeps(RawRecord<'a>, Sample<'a>),
 }
 
+/// How a sample was walked.
+struct Walked {
+    /// Where its frames lie among the worker's.
+    frames: Range<usize>,
+    /// How many of them come from the copy; the others the kernel found.
+    own: usize,
+    /// Where the walk ended; `None` where nothing could be walked.
+    end: Option<End>,
+}
+
 #[derive(Default)]
 struct UnwindWorker {
     walker: Walker,
     values: Vec<u64>,
-    addresses: Vec<Avma>,
-    chain: Vec<u64>,
-    ends: Ends,
+    chain: Vec<Frame>,
+    /// Of all samples of a round.
+    frames: Vec<Frame>,
+    /// One for each of its dispositions; `None` for what is not unwound, and for a twin's.
+    walked: Vec<Option<Walked>>,
 }
 
 impl RoundUnwinder {
-    pub(crate) fn new(layouts: Layouts, lost: Lost, most: usize, hurry: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(
+        layouts: Layouts,
+        lost: Lost,
+        most: usize,
+        joins: bool,
+        hurry: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             layouts,
             lost,
             most,
+            joiner: joins.then(Joiner::default),
             hurry,
             running: RunningProcesses::default(),
             tables: TableCache::new(),
@@ -126,9 +150,7 @@ impl RoundUnwinder {
         for record in later.iter().filter_map(|at| RawRecord::first(&bytes[*at..])) {
             held.extend_from_slice(record.bytes);
         }
-        let (records, kept) = self.write(&bytes, now);
-        let mut ends = Ends::default();
-        self.workers.iter_mut().for_each(|worker| ends += std::mem::take(&mut worker.ends));
+        let (records, kept, ends) = self.write(&bytes, now);
         self.held = held;
         if self.tables.tidy() {
             self.spaces.clear();
@@ -136,7 +158,7 @@ impl RoundUnwinder {
         Done { records, kept, ends, taken }
     }
 
-    fn write(&mut self, bytes: &[u8], order: &[(u64, usize)]) -> (Vec<u8>, u64) {
+    fn write(&mut self, bytes: &[u8], order: &[(u64, usize)]) -> (Vec<u8>, u64, Ends) {
         let start = Instant::now();
         let (deadline, end) = (start + PATIENCE, start + BUDGET);
         let is_hurried = self.hurry.load(Ordering::Relaxed);
@@ -168,27 +190,79 @@ impl RoundUnwinder {
         }
         let threads = if unwound < WORTHWHILE { 1 } else { rayon::current_num_threads() };
         self.workers.resize_with(self.workers.len().max(threads), UnwindWorker::default);
-        let (lost, most) = (self.lost, self.most);
+        let most = self.most;
         let each = dispositions.len().div_ceil(threads).max(1);
         let work = |(worker, dispositions): (&mut UnwindWorker, &[Disposition<'_>])| {
-            let (mut out, mut kept) = (Vec::new(), 0);
+            worker.frames.clear();
+            worker.walked.clear();
             for disposition in dispositions {
-                kept += u64::from(worker.settle(disposition, lost, most, end, &mut out));
+                let walked = match disposition {
+                    Disposition::Unwinds(_, sample, known) if Instant::now() <= end => {
+                        worker.walk(sample, known.as_deref(), most)
+                    }
+                    _ => None,
+                };
+                worker.walked.push(walked);
             }
-            (out, kept)
         };
-        let pieces: Vec<(Vec<u8>, u64)> = if threads == 1 {
-            self.workers.iter_mut().zip(dispositions.chunks(each)).map(work).collect()
+        if threads == 1 {
+            self.workers.iter_mut().zip(dispositions.chunks(each)).for_each(work);
         } else {
-            self.workers.par_iter_mut().zip(dispositions.par_chunks(each)).map(work).collect()
-        };
+            self.workers.par_iter_mut().zip(dispositions.par_chunks(each)).for_each(work);
+        }
+        // What is joined rests on what came before: one after the other.
+        let (mut out, mut kept, mut ends) = (Vec::new(), 0, Ends::default());
+        let Self { workers, joiner, lost, .. } = self;
+        let (mut frames, mut chain) = (Vec::new(), Vec::new());
+        for (worker, dispositions) in workers.iter().zip(dispositions.chunks(each)) {
+            for (disposition, walked) in dispositions.iter().zip(&worker.walked) {
+                match (disposition, walked) {
+                    (Disposition::Stays(bytes), _) => {
+                        out.extend_from_slice(bytes);
+                        let record = RawRecord::first(bytes).filter(|raw| raw.kind == kind::EXIT);
+                        if let Some(Record::Exit(task)) = record.and_then(|raw| raw.parse())
+                            && let Some(joiner) = joiner
+                        {
+                            joiner.forget(task.thread.tid);
+                        }
+                    }
+                    (Disposition::Unwinds(raw, sample, known), Some(walked)) => {
+                        frames.clear();
+                        frames.extend_from_slice(&worker.frames[walked.frames.clone()][..walked.own]);
+                        let followed = &worker.frames[walked.frames.clone()][walked.own..];
+                        let tid = sample.thread().map_or(0, |thread| thread.tid);
+                        let version = known.as_ref().map(|known| known.version);
+                        let join =
+                            |joiner: &mut Joiner| joiner.join(tid, version?, walked.end?, most, &mut frames);
+                        let joined = joiner.as_mut().and_then(join);
+                        chain.clear();
+                        chain.extend(
+                            frames[..joined.unwrap_or(walked.own)].iter().map(|frame| frame.address.0),
+                        );
+                        match joined {
+                            Some(own) => {
+                                chain.push(context::USER);
+                                chain.extend(frames[own..].iter().map(|frame| frame.address.0));
+                            }
+                            None => chain.extend(followed.iter().map(|frame| frame.address.0)),
+                        }
+                        let is_cut = walked.end == Some(End::Cut) && joined.is_none() && followed.is_empty();
+                        ends += Ends {
+                            walked: walked.end.is_some().into(),
+                            cut: is_cut.into(),
+                            joined: joined.is_some().into(),
+                        };
+                        lost.write(raw, sample, &chain, &mut out);
+                    }
+                    (Disposition::Keeps(raw, sample) | Disposition::Unwinds(raw, sample, _), _) => {
+                        kept += u64::from(unwound::write_twin(raw, sample, &mut out));
+                    }
+                }
+            }
+        }
         drop(dispositions);
         self.layouts = layouts;
-        let kept = pieces.iter().map(|(_, kept)| kept).sum();
-        let mut pieces = pieces.into_iter().map(|(out, _)| out);
-        let mut all = pieces.next().unwrap_or_default();
-        pieces.for_each(|piece| all.extend(piece));
-        (all, kept)
+        (out, kept, ends)
     }
 
     /// The code of a process as it is now.
@@ -223,7 +297,7 @@ impl RoundUnwinder {
         if self.spaces.len() >= MOST_SPACES {
             self.spaces.clear();
         }
-        let known = Arc::new(CachedSpace { space, missing, age });
+        let known = Arc::new(CachedSpace { space, version, missing, age });
         self.spaces.insert(version, Arc::clone(&known));
         Some(known)
     }
@@ -233,60 +307,40 @@ impl RoundUnwinder {
 const ARCH: Arch = if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 };
 
 impl UnwindWorker {
-    /// Writes the record; whether it is a twin's.
-    fn settle(
-        &mut self,
-        disposition: &Disposition<'_>,
-        lost: Lost,
-        most: usize,
-        end: Instant,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        match disposition {
-            Disposition::Stays(bytes) => {
-                out.extend_from_slice(bytes);
-                false
-            }
-            Disposition::Keeps(raw, sample) => unwound::write_twin(raw, sample, out),
-            Disposition::Unwinds(raw, sample, known) => {
-                if Instant::now() > end || !self.walk(sample, known.as_deref(), most) {
-                    return unwound::write_twin(raw, sample, out);
-                }
-                lost.write(raw, sample, &self.chain, out);
-                false
-            }
-        }
-    }
-
-    /// Makes the chain. `false` where somebody else may later find a better one: in a 32-bit process, or when
+    /// Walks a sample. `None` where somebody else may later find a better chain: in a 32-bit process, or when
     /// tables were not read yet.
-    fn walk(&mut self, sample: &Sample<'_>, known: Option<&CachedSpace>, most: usize) -> bool {
-        self.chain.clear();
+    fn walk(&mut self, sample: &Sample<'_>, known: Option<&CachedSpace>, most: usize) -> Option<Walked> {
+        let start = self.frames.len();
         let parts = sample.parts();
         let copied = parts.as_ref().and_then(|parts| Some((parts.user_regs?, parts.user_stack)));
         // A kernel thread, or a process about to vanish, has nothing to unwind.
-        let Some((recorded, stack)) = copied else { return true };
+        let Some((recorded, stack)) = copied else {
+            return Some(Walked { frames: start..start, own: 0, end: None });
+        };
         if recorded.abi != ABI_64 {
-            return false;
+            return None;
         }
         self.values.clear();
         self.values.extend(recorded.values.iter());
-        let Some(registers) = Registers::from_sample(ARCH, recorded.mask, &self.values) else { return false };
+        let registers = Registers::from_sample(ARCH, recorded.mask, &self.values)?;
         let Some(known) = known else {
-            self.chain.push(registers.ip);
-            return true;
+            self.frames.push(Frame { address: Avma(registers.ip), sp: registers.sp });
+            return Some(Walked { frames: start..start + 1, own: 1, end: None });
         };
         let stack = stack.map_or(&[][..], |stack| stack.bytes);
-        let end = self.walker.walk(&known.space, &registers, stack, most, &mut self.addresses);
+        let end = self.walker.walk(&known.space, &registers, stack, most, &mut self.chain);
+        let own = self.chain.len();
         // The kernel may have followed frame pointers too, and further.
         let recorded = parts.as_ref().and_then(|parts| parts.callchain).unwrap_or_default();
-        let goes_on = self.walker.complete(&known.space, user_part(recorded), most, &mut self.addresses);
-        self.ends += Ends { walked: 1, cut: u64::from(end == End::Cut && !goes_on) };
-        self.chain.extend(self.addresses.iter().map(|address| address.0));
+        self.walker.complete(&known.space, user_part(recorded), most, &mut self.chain);
         // Without its tables code is walked by guesses: what went through it is not to be trusted.
         let is_missing =
-            |address: &u64| known.missing.iter().any(|(start, end)| (start..end).contains(&address));
-        known.missing.is_empty() || !self.chain.iter().any(is_missing)
+            |frame: &Frame| known.missing.iter().any(|(start, end)| (start..end).contains(&&frame.address.0));
+        if !known.missing.is_empty() && self.chain.iter().any(is_missing) {
+            return None;
+        }
+        self.frames.append(&mut self.chain);
+        Some(Walked { frames: start..self.frames.len(), own, end: Some(end) })
     }
 }
 
@@ -320,7 +374,7 @@ mod tests {
 
     fn unwinder(hurry: bool) -> RoundUnwinder {
         let layouts = Layouts::new([(&attr(), &[ID][..])]);
-        RoundUnwinder::new(layouts, Lost::new(false, false), 127, Arc::new(AtomicBool::new(hurry)))
+        RoundUnwinder::new(layouts, Lost::new(false, false), 127, true, Arc::new(AtomicBool::new(hurry)))
     }
 
     fn sample(time: u64, abi: u64) -> Vec<u8> {

@@ -21,6 +21,11 @@ pub(super) fn write(out: &mut dyn Write, trust: &DataQuality) -> io::Result<()> 
     } else {
         chains(out, trust)?;
     }
+    if trust.joined > 0 {
+        let joined = share(trust.joined, trust.stacks);
+        let with = "are joined with what was seen of their threads before";
+        writeln!(out, "       {joined:.1}% ended where their copy ends, and {with} (--no-join: not).")?;
+    }
     let cut_off = share(trust.cut_off, trust.stacks);
     if cut_off < WORTH {
         return Ok(());
@@ -129,6 +134,17 @@ mod tests {
         let said = |cut_off| written(&DataQuality { stacks: 200, cut_off, ..DataQuality::default() });
         let want = "       25.0% led to addresses where nothing was mapped; these are cut off.\n";
         assert_eq!((said(50).as_str(), said(1).as_str()), (want, ""));
+    }
+
+    #[test]
+    fn joined_stacks_are_counted() {
+        let said = |joined| written(&DataQuality { stacks: 200, joined, ..DataQuality::default() });
+        assert!(
+            said(50).starts_with("       25.0% ended where their copy ends, and are joined"),
+            "{}",
+            said(50)
+        );
+        assert_eq!(said(0), "");
     }
 
     #[test]

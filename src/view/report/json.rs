@@ -35,7 +35,7 @@ pub(super) fn write(out: &mut dyn Write, profile: &Profile, layout: &Layout) -> 
     let trust = json!({
         "samples": trust.samples, "lost_samples": trust.lost_samples, "lost_records": trust.lost_records,
         "throttled": trust.throttled, "unknown": trust.unknown, "stacks": trust.stacks, "rooted": trust.rooted,
-        "cut_off": trust.cut_off,
+        "cut_off": trust.cut_off, "joined": trust.joined,
         "frames": trust.frames, "unnamed": trust.unnamed, "notes": trust.notes,
         "broken": broken, "ends": ends,
     });

@@ -1,13 +1,16 @@
-//! Probes in functions of programs, and the children of who runs into them: needs root, as probes do.
+//! Probes in functions of programs and at markers, and the children of who runs into them: needs root, as
+//! probes do. Breakpoints at symbols.
 
-use std::io::Write;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{count, kit, start, wait_for, wait_for_counters};
 
 /// `uprobe:` and the function `malloc` of the C library; `None` where there is none to be had.
 fn malloc() -> Option<String> {
-    let pmu = std::path::Path::new("/sys/bus/event_source/devices/uprobe").exists();
+    let pmu = Path::new("/sys/bus/event_source/devices/uprobe").exists();
     if !kit::need_perf_events() || !kit::need_root() || !kit::need("uprobe-pmu", pmu, "no uprobe PMU") {
         return None;
     }
@@ -88,4 +91,172 @@ fn without_tracefs_children_are_left_alone() {
     let output = Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).args(pmc).output().unwrap();
     let ran = kit::Ran::from(output).expect(0).says(&["leaves out what is started from now on", "tracefs"]);
     assert_eq!(ran.stdout, "alive\n");
+}
+
+/// Passes the marker `toy:tick` five times and writes `counter` as often; with an argument it waits for a byte
+/// first. Says whether the marker's semaphore is raised.
+const MARKS: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+volatile int counter;
+long long wide = 1;
+#ifndef USES
+static unsigned short watched __attribute__((section(".probes"), used));
+__asm__(".pushsection .stapsdt.base,\"a\",\"progbits\"\nbase: .space 1\n.popsection");
+#define MARK(name, semaphore) __asm__ volatile( \
+	"990: nop\n" \
+	".pushsection .note.stapsdt,\"\",\"note\"\n" \
+	".balign 4\n" \
+	".4byte 992f-991f, 994f-993f, 3\n" \
+	"991: .asciz \"stapsdt\"\n" \
+	"992: .balign 4\n" \
+	"993: .8byte 990b, base, " semaphore "\n" \
+	".asciz \"toy\"\n" \
+	".asciz \"" name "\"\n" \
+	".asciz \"\"\n" \
+	"994: .balign 4\n" \
+	".popsection")
+__attribute__((noinline)) const char *tick(int times)
+{
+	MARK("thrice", "0");
+	while (times--) {
+		MARK("tick", "watched");
+		counter++;
+	}
+	MARK("thrice", "0");
+	MARK("thrice", "0");
+	return watched ? "watched" : "alone";
+}
+#else
+const char *tick(int times);
+#endif
+#ifndef LIBRARY
+int main(int argc, char **argv)
+{
+	char go;
+	if (argc > 1 && read(0, &go, 1) != 1)
+		return 1;
+	puts(tick(5));
+	wide++;
+	return 0;
+}
+#endif
+"#;
+
+/// A folder with this program in it: `fixed`, `pie`, and `uses`, which has the marker in a library. `None` where
+/// it cannot be built, or nobody may be probed.
+fn marks() -> Option<tempfile::TempDir> {
+    malloc()?;
+    if !kit::need_program("gcc") {
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("marks.c"), MARKS).unwrap();
+    for options in [
+        "-no-pie -o fixed marks.c",
+        "-fPIE -pie -o pie marks.c",
+        "-DLIBRARY -fPIC -shared -o libmarks.so marks.c",
+        "-DUSES -o uses marks.c -L. -lmarks -Wl,-rpath,$ORIGIN",
+    ] {
+        let gcc = Command::new("gcc").arg("-O2").args(options.split(' ')).current_dir(&folder).status();
+        assert!(gcc.unwrap().success(), "gcc {options}");
+    }
+    Some(folder)
+}
+
+/// What is counted of an event while a program runs, and what that prints.
+#[track_caller]
+fn counted(event: &str, options: &[&str], command: &[&str]) -> (u64, String) {
+    let ran = kit::run(&[&["stat", "-x,", "-e", event], options, &["--"], command].concat()).expect(0);
+    let count = ran.stderr.split(',').next().unwrap().parse();
+    (count.unwrap_or_else(|e| panic!("{event}: {e}: {}", ran.stderr)), ran.stdout)
+}
+
+#[test]
+fn markers_are_counted_and_their_semaphores_raised() {
+    let Some(folder) = marks() else { return };
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let five = (5, "watched\n".to_owned());
+    for program in [path("fixed"), path("pie"), path("uses")] {
+        assert_eq!(counted("sdt_toy:tick", &[], &[&program]), five, "{program}");
+        assert_eq!(counted("sdt_t*:ti*:u", &["-i"], &[&program]), five, "{program}");
+        // Wherever it stands, it is one event, and has no semaphore to be raised.
+        assert_eq!(counted("sdt_toy:thrice", &[], &[&program]), (3, "alone\n".to_owned()), "{program}");
+        assert_eq!(counted("sdt_toy:tick", &["-a"], &[&program]).1, "watched\n", "{program}");
+    }
+    let named = format!("sdt:{}:toy:tick", path("pie"));
+    assert_eq!(counted(&named, &[], &["sh", "-c", &format!("{}; true", path("pie"))]), five);
+    let refused = |event: &str, words: &[&str]| {
+        kit::run(&["stat", "-e", event, "--", &path("uses")]).expect(2).says(words);
+    };
+    refused("sdt_toy:tock", &["no marker `toy:tock`", "did you mean `toy:tick`", "sdt:PATH:toy:tock"]);
+    refused(&format!("sdt:{}:a:b", path("uses")), &["no marker `a:b`", "they hold no markers", "readelf -n"]);
+    refused("sdt:/no/file:a:b", &["the markers of /no/file cannot be read"]);
+    kit::run(&["stat", "-e", "sdt_a:b", "-a", "--timeout", "1"]).expect(2).says(&["no program to look"]);
+}
+
+/// Counts a program from when it waits to its end; what pmc and the program print.
+fn attached(event: &str, program: &Path) -> (String, String) {
+    let folder = program.parent().unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (orders, answers) = (path("orders"), path("answers"));
+    let _ = Command::new("mkfifo").args([&orders, &answers]).stderr(Stdio::null()).status();
+    let mut waits = Command::new(program);
+    let mut waits = waits.arg("x").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // Its libraries are mapped once it reads (system call 0 on x86-64, 63 elsewhere).
+    wait_for("the program's call", || {
+        let link = std::fs::read_link(format!("/proc/{}/exe", waits.id()));
+        let call = std::fs::read_to_string(format!("/proc/{}/syscall", waits.id())).unwrap_or_default();
+        let reads = call.starts_with("0 0x0 ") || call.starts_with("63 0x0 ");
+        reads && link.is_ok_and(|link| link == program.canonicalize().unwrap())
+    });
+    let pid = waits.id().to_string();
+    let control = format!("fifo:{orders},{answers}");
+    let counting = start(&["stat", "-x,", "-e", event, "-p", &pid, "-D", "-1", "--control", &control]);
+    wait_for_counters(counting.id(), 1);
+    let open = |path: &str| OpenOptions::new().read(true).write(true).open(path).unwrap();
+    open(&orders).write_all(b"enable\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(open(&answers)).read_line(&mut answer).unwrap();
+    assert_eq!(answer, "ack\n");
+    waits.stdin.take().unwrap().write_all(b"x").unwrap();
+    let said = waits.wait_with_output().unwrap().stdout;
+    let ran = kit::Ran::from(counting.wait_with_output().unwrap()).expect(0);
+    (ran.stderr, String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn markers_of_what_runs_already_are_found_in_its_maps() {
+    let Some(folder) = marks() else { return };
+    for program in ["pie", "uses"] {
+        let (counts, said) = attached("sdt_toy:tick", &folder.path().join(program));
+        assert!(counts.starts_with("5,,sdt_toy:tick,") && said == "watched\n", "{counts}{said}");
+    }
+}
+
+#[test]
+fn breakpoints_are_put_at_symbols() {
+    let Some(folder) = marks() else { return };
+    let breaks = kit::run(&["stat", "-x,", "-e", "mem:0x1000:w:u", "--", "true"]);
+    let breaks = !breaks.stderr.contains("<not supported>");
+    if !kit::need("breakpoints", breaks, "this machine has no hardware breakpoints") {
+        return;
+    }
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let count = |event: &str| counted(event, &[], &[&path("fixed")]).0;
+    // The kernel writes there too, when it executes the program.
+    assert_eq!((count("mem:&counter:w:u"), count("mem:&counter+0/4:w:u"), count("mem:&tick")), (5, 5, 1));
+    assert_eq!((count("mem:&wide:w:u"), count("mem:&wide+4/4:w:u")), (1, 1));
+    let refused = |event: &str, program: &str, words: &[&str]| {
+        kit::run(&["stat", "-e", event, "--", &path(program)]).expect(2).says(words);
+    };
+    refused("mem:&cuonter:w", "fixed", &["no symbol `cuonter`", "did you mean `counter`"]);
+    refused("mem:&counter:w", "pie", &["where `counter` will be is known only", "PIE", "-p PID"]);
+    refused("mem:&no_such_thing:k", "pie", &["the kernel has no symbol"]);
+    for (event, program, count) in
+        [("mem:&counter:w", "pie", "5,"), ("mem:&counter:w", "uses", "5,"), ("mem:&tick", "uses", "1,")]
+    {
+        let (counts, _) = attached(event, &folder.path().join(program));
+        assert!(counts.starts_with(count), "{event} {program}: {counts}");
+    }
 }

@@ -288,6 +288,27 @@ fn time_and_size_end_a_recording() {
 }
 
 #[test]
+fn ranges_of_time_are_recorded_and_end_it() {
+    if !ready() {
+        return;
+    }
+    let lab = Lab::new();
+    let file = lab.path("ranges");
+    let spin = "while :; do :; done";
+    let run = record(&file, &["--json", "-e", "cpu-clock", "-D", "100-400,1.4s-1.7s"], &["sh", "-c", spin]);
+    let json: serde_json::Value = serde_json::from_str(&run.expect(0).stdout).expect("a document");
+    assert_eq!(json["ended_by"], "timeout");
+    let script = kit::run(&["script", "-F", "time", "-i", file.to_str().expect("UTF-8")]).expect(0);
+    let times: Vec<f64> = script
+        .stdout
+        .lines()
+        .map(|line| line.trim_end_matches([':', ' ']).parse().expect("a time"))
+        .collect();
+    let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > 0.4).count();
+    assert_eq!(gaps, 1, "{} samples on both sides of a second without: {times:?}", times.len());
+}
+
+#[test]
 fn orders_are_carried_out() {
     if !ready() || !kit::need_program("mkfifo") {
         return;
@@ -486,6 +507,8 @@ fn times_have_units() {
         ("record --timeout 0 -- true", "--timeout 0: not a time of 1.00 ms or more"),
         ("record --duration 5x -- true", "bare number is milliseconds"),
         ("record -D 5x -- true", "-D 5x: not a time"),
+        ("record -D 10-20,15-30 -- true", "-D 10-20,15-30: not ranges of time"),
+        ("record -D 10-20,30 -- true", "-D 10-20,30: not ranges of time"),
         ("record -D -5 -- true", "-D -5: not a time"),
         ("record --switch-output=5x -- true", "--switch-output=100M"),
         ("stat -I 0 -- true", "-I 0: not a time"),

@@ -147,6 +147,88 @@ fn copies_and_frame_pointers_complete_each_other() {
     assert_eq!(whole, [true, false, true, false, true, true]);
 }
 
+/// Touches a page nobody has touched at each level of a recursion of 24 KiB, going down and coming back, in leaves
+/// that differ: one page fault each, so that what is sampled, and where, is the same in each run.
+const DEEP: &str = r#"
+#include <sys/mman.h>
+char *page;
+__attribute__((noinline)) void even(void) { *(volatile char *)page = 1; page += 4096; }
+__attribute__((noinline)) void odd(void) { even(); *(volatile char *)page = 1; page += 4096; }
+__attribute__((noinline)) int level(int d) {
+    volatile char b[1000];
+    b[d] = d;
+    if (d % 2) odd(); else even();
+    if (d < 24) b[0] = level(d + 1);
+    if (d % 3) even(); else odd();
+    return b[d];
+}
+__attribute__((noinline)) void touch(void) { volatile char b[65536]; for (int i = 65535; i >= 0; i -= 64) b[i] = 1; }
+int main(void) {
+    page = mmap(0, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(page, 4 << 20, MADV_NOHUGEPAGE);
+    touch();
+    return level(0) == 42;
+}
+"#;
+
+/// The functions of each sample from `main` on, by pmc's `script`.
+#[track_caller]
+fn chains(file: &Path, more: &[&str]) -> Vec<Vec<String>> {
+    let mut pmc = kit::pmc();
+    pmc.args(["script", "-F", "ip,sym"]).args(more).arg("-i").arg(file);
+    let run: kit::Ran = pmc.output().expect("pmc starts").into();
+    let stdout = run.expect(0).stdout;
+    let function = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let chain = |sample: &str| sample.lines().map(function).collect::<Vec<_>>();
+    let of_ours = |chain: &Vec<String>| chain.iter().any(|name| name.starts_with("level"));
+    stdout.split("\n\n").map(chain).filter(of_ours).collect()
+}
+
+#[test]
+fn stacks_that_end_with_their_copy_are_joined_with_what_was_seen_before() {
+    if !ready() || !kit::need_program("gcc") {
+        return;
+    }
+    let lab = Lab::new();
+    let (source, program) = (lab.path("deep.c"), lab.path("deep"));
+    std::fs::write(&source, DEEP).expect("a source");
+    let options = ["-O1", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o"];
+    assert!(
+        Command::new("gcc").args(options).args([&program, &source]).status().expect("gcc starts").success()
+    );
+    let recorded = |bytes: &str, more: &[&str]| {
+        let (file, mode) = (lab.path("stacks"), format!("dwarf,{bytes}"));
+        let options =
+            [&["-e", "page-faults:u", "-c", "1", "-m", "16M", "--call-graph", &mode], more].concat();
+        record(&file, &options, &[program.to_str().expect("UTF-8")]).expect(0).says(&["none lost"]);
+        assert_eq!(perf_samples(&file), our_samples(&file), "{more:?}");
+        file
+    };
+    let whole = chains(&recorded("40000", &[]), &[]);
+    let from_main = |chains: &[Vec<String>]| {
+        chains.iter().filter(|chain| chain.iter().any(|name| name == "main")).count()
+    };
+    assert!(whole.len() > 50 && from_main(&whole) == whole.len(), "{whole:?}");
+    let short = |chain: &Vec<String>| chain[..chain.len().min(2)].to_vec();
+    for when in ["live", "deferred"] {
+        let file = recorded("8192", &["--unwind", when]);
+        assert_eq!(chains(&file, &[]), whole, "{when}");
+        let mut pmc = kit::pmc();
+        let text: kit::Ran = pmc.args(["report", "-i"]).arg(&file).output().expect("pmc starts").into();
+        text.expect(0).prints(&["ended where their copy ends, and are joined"]);
+        // perf reads on behind the sign of what was taken over.
+        let by_perf = perf(&["script", "-F", "ip,sym"], &file).matches(" main").count();
+        assert_eq!(by_perf >= whole.len(), when == "live", "{by_perf}");
+    }
+    // What is not joined is cut, and begins as the whole one does.
+    let live = chains(&recorded("8192", &["--no-join"]), &[]);
+    let deferred = chains(&recorded("8192", &["--unwind", "deferred"]), &["--no-join"]);
+    for cut in [live, deferred] {
+        assert!(from_main(&cut) < whole.len(), "{cut:?}");
+        assert_eq!(cut.iter().map(short).collect::<Vec<_>>(), whole.iter().map(short).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn a_running_process_is_unwound_with_what_it_had_mapped_before() {
     if !ready() || !kit::need_program("gcc") {

@@ -1,0 +1,185 @@
+//! Hardware breakpoints: `mem:0x7f001000/8:w`, and `mem:&counter:w` at a symbol.
+
+use std::path::Path;
+
+use super::super::error::{Fault, Result};
+use super::super::syntax::{Word, number};
+use super::super::{EventSpec, Source};
+use super::elf::{self, Elf, Found};
+use super::subject::{Subject, mapped};
+use crate::abi::KallsymsLine;
+use crate::abi::attr::kind;
+use crate::host::Host;
+
+/// What a breakpoint watches.
+struct Place {
+    address: u64,
+    /// Bytes; 0 where nobody says.
+    size: u64,
+    is_function: bool,
+}
+
+/// A breakpoint: `access` is some of `rwx`. Where it is not said a function is executed, all else is read
+/// and written. `&SYMBOL` is the kernel's in the kernel's levels alone or where whole CPUs are measured,
+/// otherwise the measured program's.
+pub(in crate::event) fn breakpoint(
+    (host, subject): (&Host, &Subject),
+    (address, length, access): (Word<'_>, Option<Word<'_>>, Option<Word<'_>>),
+    kernel_alone: bool,
+    name: &str,
+) -> Result<EventSpec> {
+    let place = match (number(address.text), address.text.strip_prefix('&')) {
+        (Some(address), _) => Place { address, size: 0, is_function: false },
+        (None, Some(text)) if !text.is_empty() => {
+            let (symbol, beyond) = Word { text, at: address.at + 1 }.symbol_and_offset();
+            let place = match kernel_alone || subject.cpus {
+                true => in_kernel(host, symbol)?,
+                false => in_program(host, subject, symbol)?,
+            };
+            match beyond {
+                0 => place,
+                // Somewhere in it, which says nothing about how much is there.
+                _ => Place { address: place.address.wrapping_add(beyond), size: 0, ..place },
+            }
+        }
+        _ => {
+            return Err(Fault::at(&address.span(), "a breakpoint needs an address")
+                .expected("a number, as in mem:0x7f001000/8:w, or '&SYMBOL' (in quotes, for the shell)"));
+        }
+    };
+    let mut kinds = 0;
+    for (offset, letter) in
+        access.map_or(if place.is_function { "x" } else { "rw" }, |word| word.text).char_indices()
+    {
+        let bit = match letter {
+            'r' => 1,
+            'w' => 2,
+            _ => 4,
+        };
+        if kinds & bit != 0 {
+            let at = access.map_or(0, |word| word.at) + offset;
+            return Err(Fault::at(&(at..at + 1), format!("the access `{letter}` is there twice")));
+        }
+        kinds |= bit;
+    }
+    let bytes = match length {
+        // The kernel takes exactly a word of the machine for an instruction, whatever its length.
+        None if kinds == 4 => size_of::<std::ffi::c_long>() as u64,
+        None if matches!(place.size, 1 | 2 | 4 | 8) => place.size,
+        None => 4,
+        Some(word) => number(word.text).filter(|bytes| (1..=8).contains(bytes)).ok_or_else(|| {
+            Fault::at(&word.span(), format!("a breakpoint cannot be `{}` bytes long", word.text))
+                .expected("1 to 8 (the hardware usually takes 1, 2, 4 and 8)")
+        })?,
+    };
+    let mut spec = EventSpec::kernel(name, kind::BREAKPOINT, 0);
+    if let Source::Kernel(attr) = &mut spec.source {
+        attr.set_breakpoint(kinds, place.address, bytes);
+        attr.set_period(1);
+    }
+    spec.pmu = Some("breakpoint".to_owned());
+    Ok(spec)
+}
+
+/// A symbol of the running kernel.
+fn in_kernel(host: &Host, symbol: Word<'_>) -> Result<Place> {
+    let text = host.kallsyms().unwrap_or_default();
+    let all = || text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
+    let found: Vec<_> = all().filter(|line| line.name == symbol.text.as_bytes()).collect();
+    match found.as_slice() {
+        [] => {
+            let said = format!("the kernel has no symbol `{}`", symbol.text);
+            let has_data = all().any(|line| matches!(line.kind, b'd' | b'D' | b'b' | b'B'));
+            let names = all().filter_map(|line| std::str::from_utf8(line.name).ok());
+            let fault = Fault::at(&symbol.span(), said).meant(symbol.text, names);
+            let fault = match has_data {
+                true => fault
+                    .why("where whole CPUs are measured, or :k, it is a symbol of the kernel that is meant"),
+                false => fault.why("this kernel lists functions only: its CONFIG_KALLSYMS_ALL is off"),
+            };
+            Err(fault.try_this("for a program's own symbol: -p PID"))
+        }
+        [line] if line.address > 0 => {
+            Ok(Place { address: line.address, size: 0, is_function: line.is_code() })
+        }
+        [_] => Err(Fault::at(&symbol.span(), "the kernel hides its addresses from this user")
+            .why("kernel.kptr_restrict and kernel.perf_event_paranoid decide on that")
+            .try_this("run as root, or sysctl kernel.kptr_restrict=0")),
+        many => Err(several(symbol, "the kernel", many.iter().map(|line| line.address))),
+    }
+}
+
+fn several(symbol: Word<'_>, whose: &str, addresses: impl Iterator<Item = u64>) -> Fault {
+    let places: Vec<String> = addresses.map(|address| format!("mem:{address:#x}")).collect();
+    let said = format!("{} symbols of {whose} are called `{}`", places.len(), symbol.text);
+    Fault::at(&symbol.span(), said).expected(format!("one of {}", places.join(", ")))
+}
+
+/// A symbol of the measured program: of what runs already at its address in memory, of a command only where
+/// its file says the address.
+fn in_program(host: &Host, subject: &Subject, symbol: Word<'_>) -> Result<Place> {
+    if let Some(program) = &subject.program {
+        let question = |elf: &Elf<'_>| (elf::symbols(elf, symbol.text, true), elf::is_fixed(elf));
+        let (found, is_fixed) = elf::ask(host, program, question).map_err(|why| {
+            Fault::at(&symbol.span(), format!("the symbols of {} cannot be read: {why}", program.display()))
+        })?;
+        let place =
+            only(symbol, program, &found, 0)?.ok_or_else(|| missing(symbol, program, &found.names))?;
+        return if is_fixed { Ok(place) } else { Err(moves(symbol, program)) };
+    }
+    let mut places: Vec<(u32, Place)> = Vec::new();
+    for &task in &subject.tasks {
+        let files = mapped(host, task);
+        let mut names = Vec::new();
+        let place = files.iter().find_map(|file| {
+            let bias = |elf: &Elf<'_>| elf::load_bias(elf, file.at.0, file.at.1);
+            let question = |elf: &Elf<'_>| Some((elf::symbols(elf, symbol.text, true), bias(elf)?));
+            let (found, bias) = elf::ask(host, &file.path, question).ok()??;
+            let place = only(symbol, &file.path, &found, bias).transpose();
+            names.extend(found.names);
+            place
+        });
+        let first = files.first().map_or(Path::new("/"), |file| &file.path);
+        let place = place.unwrap_or_else(|| Err(missing(symbol, first, &names)))?;
+        if let Some((other, before)) = places.first()
+            && before.address != place.address
+        {
+            let said = format!("processes {other} and {task} have `{}` at different addresses", symbol.text);
+            return Err(Fault::at(&symbol.span(), said).try_this("measure one of them alone"));
+        }
+        places.push((task, place));
+    }
+    places.into_iter().next().map(|(_, place)| place).ok_or_else(|| {
+        Fault::at(&symbol.span(), format!("there is no program to look for `{}` in", symbol.text))
+            .why("it is looked for in the command, or in what -p PID has mapped")
+            .try_this(format!("a symbol of the kernel: mem:&{}:k", symbol.text))
+    })
+}
+
+/// The one symbol of the name, if the file has it, so much higher than the file says.
+fn only(symbol: Word<'_>, file: &Path, found: &Found, bias: u64) -> Result<Option<Place>> {
+    match found.symbols.as_slice() {
+        [] => Ok(None),
+        &[(address, size, is_function)] => {
+            Ok(Some(Place { address: address.wrapping_add(bias), size, is_function }))
+        }
+        many => {
+            let addresses = many.iter().map(|(address, ..)| address.wrapping_add(bias));
+            Err(several(symbol, &file.display().to_string(), addresses))
+        }
+    }
+}
+
+fn missing(symbol: Word<'_>, file: &Path, names: &[String]) -> Fault {
+    Fault::at(&symbol.span(), format!("{} has no symbol `{}`", file.display(), symbol.text))
+        .why("stripped programs have none; variables of a thread or a function have no address of their own")
+        .meant(symbol.text, names.iter().map(String::as_str))
+        .try_this(format!("a symbol of the kernel: mem:&{}:k", symbol.text))
+}
+
+fn moves(symbol: Word<'_>, program: &Path) -> Fault {
+    let said = format!("where `{}` will be is known only when {} runs", symbol.text, program.display());
+    Fault::at(&symbol.span(), said)
+        .why("it is position-independent (PIE): the kernel puts it at another address each time")
+        .try_this("start it first, then measure it with -p PID; or link it with -no-pie")
+}

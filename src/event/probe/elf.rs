@@ -1,0 +1,191 @@
+//! What program files say of places in them: functions, variables, and the markers of `<sys/sdt.h>`.
+
+use std::fs::File;
+use std::path::Path;
+
+use object::{
+    Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind,
+};
+
+use crate::host::Host;
+
+/// A program file, as it is handed to who asks something of it.
+pub(super) type Elf<'a> = object::File<'a, &'a ReadCache<File>>;
+
+/// Asks something of a program file; relative paths are those of this process.
+///
+/// # Errors
+/// Why the file cannot be read, in words.
+pub(super) fn ask<T>(host: &Host, path: &Path, question: impl FnOnce(&Elf<'_>) -> T) -> Result<T, String> {
+    let real = if path.is_absolute() { host.path(path) } else { path.to_owned() };
+    let said = |error: std::io::Error| crate::error::kernel_words(&error);
+    // A FIFO or a device must not be waited for.
+    if !std::fs::metadata(&real).map_err(said)?.is_file() {
+        return Err("it is no regular file".to_owned());
+    }
+    let cache = ReadCache::new(File::open(&real).map_err(said)?);
+    let elf = object::File::parse(&cache).map_err(|error| error.to_string())?;
+    Ok(question(&elf))
+}
+
+/// Whether it is loaded where it says: its addresses are those of the process.
+pub(super) fn is_fixed(elf: &Elf<'_>) -> bool {
+    elf.kind() == ObjectKind::Executable
+}
+
+/// What a file says about a name.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The symbols of this name: address in the file's numbering, size, whether it is a function. Each
+    /// address once.
+    pub(super) symbols: Vec<(u64, u64, bool)>,
+    /// The file needs it from elsewhere.
+    pub(super) imported: bool,
+    /// Names to guess from, if there is no such symbol.
+    pub(super) names: Vec<String>,
+}
+
+/// As many names as a guess may look at: a browser has a million.
+const GUESSED_FROM: usize = 50_000;
+
+/// The functions of this name, and the variables if they are `wanted` too.
+pub(super) fn symbols(elf: &Elf<'_>, wanted: &str, variables: bool) -> Found {
+    let mut found = Found::default();
+    for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
+        let Ok(name) = symbol.name() else { continue };
+        if name == wanted && symbol.is_undefined() {
+            found.imported = true;
+        }
+        let is_function = symbol.kind() == SymbolKind::Text;
+        let fits = is_function || variables && symbol.kind() == SymbolKind::Data;
+        if symbol.is_undefined() || !fits {
+            continue;
+        }
+        if name == wanted {
+            found.symbols.push((symbol.address(), symbol.size(), is_function));
+        } else if found.names.len() < GUESSED_FROM {
+            found.names.push(name.to_owned());
+        }
+    }
+    found.symbols.sort_unstable();
+    found.symbols.dedup_by_key(|symbol| symbol.0);
+    found
+}
+
+/// Where the segment that is mapped at this address keeps it in the file.
+pub(super) fn file_offset(elf: &Elf<'_>, address: u64) -> Option<u64> {
+    elf.segments().find_map(|segment| {
+        let within = address.checked_sub(segment.address())?;
+        let (start, length) = segment.file_range();
+        (within < length).then(|| start.checked_add(within))?
+    })
+}
+
+/// How much higher than in the file's numbering a process has it that maps this offset of the file, where the
+/// first of its mappings begins, at this address.
+pub(super) fn load_bias(elf: &Elf<'_>, mapped_at: u64, offset: u64) -> Option<u64> {
+    elf.segments().find_map(|segment| {
+        let (start, length) = segment.file_range();
+        let first = start - start % segment.align().max(1);
+        let holds = first <= offset && offset < start.checked_add(length)?;
+        let address = segment.address().wrapping_add(offset).wrapping_sub(start);
+        holds.then(|| mapped_at.wrapping_sub(address))
+    })
+}
+
+/// A marker that `<sys/sdt.h>` left in a program: an instruction that does nothing, and a note of its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marker {
+    pub(super) provider: String,
+    pub(super) name: String,
+    /// Where in the file the instruction is.
+    pub(super) offset: u64,
+    /// Where in the file the word is that is above 0 while somebody looks at the marker; 0: it has none.
+    pub(super) semaphore: u64,
+}
+
+/// `NT_STAPSDT`, the type of these notes.
+const STAPSDT: u64 = 3;
+
+/// The markers. Notes were written when the file was linked; `prelink` and the like may have moved it since,
+/// and `.stapsdt.base`, whose address the notes hold, with it.
+///
+/// ```text
+/// u32 8 | u32 bytes | u32 3 | "stapsdt\0" | word place | word base | word semaphore | provider\0 name\0 …\0
+/// ```
+pub(super) fn markers(elf: &Elf<'_>) -> Vec<Marker> {
+    let section = elf.section_by_name(".note.stapsdt");
+    let Some(data) = section.and_then(|section| section.uncompressed_data().ok()) else { return Vec::new() };
+    let base = elf.section_by_name(".stapsdt.base").map(|section| section.address());
+    let mut left = Reader::new(elf, &data);
+    let next = || {
+        let (name, bytes, kind) = (left.number(4)?, left.number(4)?, left.number(4)?);
+        let owner = left.padded(name)?;
+        let note = Reader { bytes: left.padded(bytes)?, ..left };
+        let is_marker = kind == STAPSDT && owner == b"stapsdt\0";
+        Some(is_marker.then(|| marker(elf, note, base)).flatten())
+    };
+    std::iter::from_fn(next).flatten().collect()
+}
+
+fn marker(elf: &Elf<'_>, mut note: Reader<'_>, base: Option<u64>) -> Option<Marker> {
+    let (place, own_base, semaphore) = (note.word()?, note.word()?, note.word()?);
+    let moved = |address: u64| address.wrapping_add(base.map_or(0, |base| base.wrapping_sub(own_base)));
+    let semaphore = if semaphore == 0 { 0 } else { file_offset(elf, moved(semaphore))? };
+    Some(Marker {
+        provider: note.text()?,
+        name: note.text()?,
+        offset: file_offset(elf, moved(place))?,
+        semaphore,
+    })
+}
+
+/// Numbers and texts in the file's byte order.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    is_little: bool,
+    is_64: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(elf: &Elf<'_>, bytes: &'a [u8]) -> Self {
+        Self { bytes, is_little: elf.is_little_endian(), is_64: elf.is_64() }
+    }
+
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
+        Some(taken)
+    }
+
+    /// So many bytes, and those that fill up the word of 4 behind them, if they are there.
+    fn padded(&mut self, count: u64) -> Option<&'a [u8]> {
+        let count = usize::try_from(count).ok()?;
+        let taken = self.take(count)?;
+        self.take((count.wrapping_neg() & 3).min(self.bytes.len()));
+        Some(taken)
+    }
+
+    fn number(&mut self, bytes: usize) -> Option<u64> {
+        let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        let taken = self.take(bytes)?.iter();
+        Some(if self.is_little { taken.rev().fold(0, fold) } else { taken.fold(0, fold) })
+    }
+
+    pub(super) fn word(&mut self) -> Option<u64> {
+        self.number(if self.is_64 { 8 } else { 4 })
+    }
+
+    pub(super) fn text(&mut self) -> Option<String> {
+        let length = self.bytes.iter().position(|&byte| byte == 0)?;
+        let text = String::from_utf8_lossy(self.take(length)?).into_owned();
+        self.take(1);
+        Some(text)
+    }
+}
+
+/// What tells the libraries apart that a program can use from those that it cannot.
+pub(super) fn machine(elf: &Elf<'_>) -> (Architecture, bool) {
+    (elf.architecture(), elf.is_64())
+}

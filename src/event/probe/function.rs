@@ -1,0 +1,169 @@
+//! Probes in functions of programs and of the kernel: `uprobe:PATH:FUNCTION`, `kprobe:FUNCTION`.
+
+use std::ffi::CString;
+use std::path::Path;
+
+use super::super::error::{Fault, Result, Span};
+use super::super::syntax::{Word, number};
+use super::super::{EventSpec, Source};
+use super::elf::{self, Elf};
+use crate::abi::KallsymsLine;
+use crate::host::Host;
+use crate::host::pmu::Pmu;
+
+/// A uprobe through the kernel's uprobe PMU: `place` is `FUNCTION`, `FUNCTION+0x10` or `0xOFFSET`, and
+/// `%return` behind it asks for the return from the function.
+pub(in crate::event) fn uprobe(
+    host: &Host,
+    path: Word<'_>,
+    place: Word<'_>,
+    name: &str,
+) -> Result<EventSpec> {
+    let span = path.at..place.span().end;
+    let pmu = pmu(host, "uprobe", &span)?;
+    let (target, returns) = without_return(place);
+    let offset = match number(target.text) {
+        Some(offset) => offset,
+        None => offset_of(host, path, target)?,
+    };
+    let mut spec = at(&pmu, name, path, offset)?;
+    if returns {
+        returning(host, &mut spec, &span)?;
+    }
+    Ok(spec)
+}
+
+/// A kprobe through the kernel's kprobe PMU: `place` is `FUNCTION` or `FUNCTION+0x10`, with `MODULE:` before
+/// it or not, and `%return` behind it asks for the return from the function, as `returns` does.
+pub(in crate::event) fn kprobe(host: &Host, place: Word<'_>, returns: bool, name: &str) -> Result<EventSpec> {
+    let span = place.span();
+    let pmu = pmu(host, "kprobe", &span)?;
+    let (target, percent) = without_return(place);
+    let (function, offset) = target.symbol_and_offset();
+    if (returns || percent) && offset > 0 {
+        return Err(Fault::at(&span, "a return is from a whole function, whatever the offset")
+            .expected(format!("kretprobe:{}", function.text)));
+    }
+    in_kernel(host, function)?;
+    let mut spec = at(&pmu, name, function, offset)?;
+    if returns || percent {
+        returning(host, &mut spec, &span)?;
+    }
+    Ok(spec)
+}
+
+/// The offset in the file of `FUNCTION` or `FUNCTION+OFFSET`.
+fn offset_of(host: &Host, path: Word<'_>, place: Word<'_>) -> Result<u64> {
+    let (Word { text: symbol, .. }, beyond) = place.symbol_and_offset();
+    let cannot = |why: String| {
+        Fault::at(&path.span(), format!("the functions of {} cannot be read: {why}", path.text))
+            .expected("an ELF program or library")
+    };
+    let question = |elf: &Elf<'_>| {
+        let found = elf::symbols(elf, symbol, false);
+        let offsets = found.symbols.iter().filter_map(|symbol| elf::file_offset(elf, symbol.0));
+        (offsets.collect::<Vec<u64>>(), found)
+    };
+    let (offsets, found) = elf::ask(host, Path::new(path.text), question).map_err(cannot)?;
+    match offsets.as_slice() {
+        [offset] => Ok(offset.saturating_add(beyond)),
+        [] if found.imported => Err(Fault::at(&place.span(), format!("{} uses `{symbol}` and does not hold it", path.text))
+            .try_this(format!("name the library that holds it: uprobe:LIBRARY:{symbol} (ldd {} lists them)", path.text))),
+        [] => Err(Fault::at(&place.span(), format!("{} has no function `{symbol}`", path.text))
+            .meant(symbol, found.names.iter().map(String::as_str))
+            .try_this("name the file that holds the function (a stripped one has only its exported ones), or give 0xOFFSET")),
+        many => {
+            let places: Vec<String> = many.iter().map(|offset| format!("{offset:#x}")).collect();
+            Err(Fault::at(&place.span(), format!("{} functions of {} are called `{symbol}`", many.len(), path.text))
+                .expected(format!("one of the offsets {}", places.join(", "))))
+        }
+    }
+}
+
+/// The PMU of this kind of probe.
+pub(super) fn pmu(host: &Host, name: &str, span: &Span) -> Result<Pmu> {
+    host.pmu(name).ok_or_else(|| {
+        Fault::at(span, format!("this kernel has no {name} PMU"))
+            .why(format!("it came with Linux 4.17 and needs CONFIG_{}_EVENTS", name.to_uppercase()))
+    })
+}
+
+fn without_return(place: Word<'_>) -> (Word<'_>, bool) {
+    match place.text.strip_suffix("%return") {
+        Some(text) => (Word { text, ..place }, true),
+        None => (place, false),
+    }
+}
+
+/// A probe of this PMU, so many bytes into a file or a function.
+pub(super) fn at(pmu: &Pmu, name: &str, file_or_function: Word<'_>, offset: u64) -> Result<EventSpec> {
+    let text = CString::new(file_or_function.text)
+        .map_err(|_| Fault::at(&file_or_function.span(), "a name cannot hold a NUL character"))?;
+    let mut spec = EventSpec::kernel(name, pmu.kind, 0);
+    super::super::terms::place(&mut spec, pmu);
+    if let Source::Kernel(attr) = &mut spec.source {
+        attr.set_config1_text(text);
+        attr.set_config2(offset);
+        attr.set_period(1);
+    }
+    Ok(spec)
+}
+
+/// Makes a probe fire at the return from the function instead of its entry.
+pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Span) -> Result<()> {
+    let pmu = spec.pmu.as_deref().and_then(|name| host.pmu(name));
+    let format = pmu.as_ref().and_then(|pmu| pmu.format("retprobe"));
+    let (Some(Ok(format)), Source::Kernel(attr)) = (format, &mut spec.source) else {
+        let pmu = pmu.map_or_else(String::new, |pmu| format!(" {}", pmu.name));
+        return Err(Fault::at(span, format!("the{pmu} PMU of this kernel has no return probes")));
+    };
+    attr.or_word(format.word, format.place(1));
+    Ok(())
+}
+
+/// Whether the kernel has one function of this name (`MODULE:FUNCTION` in a module). A kernel that shows no
+/// list of its names is asked itself, when the probe is opened.
+fn in_kernel(host: &Host, function: Word<'_>) -> Result<()> {
+    // All of the kernel's code counts from `_text`.
+    let Some(text) = host.kallsyms().filter(|_| function.text != "_text") else { return Ok(()) };
+    let (module, wanted) = match function.text.split_once(':') {
+        Some((module, name)) => (Some(format!("[{module}]")), name),
+        None => (None, function.text),
+    };
+    let all = text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
+    let all = all.filter(|line| module.as_ref().is_none_or(|own| own.as_bytes() == line.module));
+    let (mut kernel, mut found, mut near) = (0, Vec::new(), Vec::new());
+    for line in all {
+        match line.name {
+            b"_text" => kernel = line.address,
+            _ if !line.is_code() => {}
+            name if name == wanted.as_bytes() => found.push(line),
+            name => near.extend(std::str::from_utf8(name)),
+        }
+    }
+    match (found.as_slice(), module) {
+        ([_], _) => Ok(()),
+        ([], Some(module)) if near.is_empty() => {
+            let module = module.trim_matches(['[', ']']);
+            Err(Fault::at(&function.span(), format!("no module `{module}` with functions is loaded"))
+                .try_this(format!("modprobe {module}, or kprobe:{wanted} for the kernel's own function")))
+        }
+        ([], _) => Err(Fault::at(&function.span(), format!("the kernel has no function `{wanted}`"))
+            .why("a function that the compiler put into its callers is nowhere to be probed")
+            .meant(wanted, near)
+            .try_this("look for it in /proc/kallsyms")),
+        (many, _) => {
+            let said = format!("{} functions of the kernel are called `{wanted}`", many.len());
+            let fault = Fault::at(&function.span(), said);
+            // Hidden addresses are all zero.
+            if kernel == 0 {
+                return Err(fault.try_this("as root: the error then names the offsets of all"));
+            }
+            let place = |line: &KallsymsLine<'_>| match line.module {
+                [] => format!("_text+{:#x}", line.address.saturating_sub(kernel)),
+                module => format!("{}:{wanted}", String::from_utf8_lossy(module).trim_matches(['[', ']'])),
+            };
+            Err(fault.expected(format!("one of {}", many.iter().map(place).collect::<Vec<_>>().join(", "))))
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Markers that programs hold for whoever wants to look: `sdt_libstdcxx:throw`, `sdt:PATH:PROVIDER:NAME`.
+//!
+//! A uprobe at the marker's instruction; the kernel raises its semaphore meanwhile, if it has one, so that
+//! the program knows that somebody looks.
+
+use std::path::{Path, PathBuf};
+
+use super::super::error::{Fault, Result};
+use super::super::syntax::Word;
+use super::super::{EventSpec, Source, glob};
+use super::elf::{self, Marker};
+use super::function::{at, pmu};
+use super::subject::Subject;
+use crate::host::Host;
+
+/// The markers whose provider and name fit these patterns, in this file, or in the first file of whom is
+/// measured that has one: for each name its places, since the compiler may have copied the marker. Those of
+/// a pattern have their own names, a single one that which was typed.
+pub(in crate::event) fn markers(
+    host: &Host,
+    subject: &Subject,
+    path: Option<Word<'_>>,
+    (provider, name): (Word<'_>, Word<'_>),
+    typed: &str,
+) -> Result<Vec<Vec<EventSpec>>> {
+    let span = path.unwrap_or(provider).at..name.span().end;
+    let files = match path {
+        Some(path) => vec![PathBuf::from(path.text)],
+        None => subject.files(host),
+    };
+    let mut others: Vec<String> = Vec::new();
+    for file in &files {
+        let markers = match elf::ask(host, file, elf::markers) {
+            Ok(markers) => markers,
+            Err(_) if path.is_none() => continue,
+            Err(why) => {
+                let said = format!("the markers of {} cannot be read: {why}", file.display());
+                return Err(Fault::at(&span, said).expected("an ELF program or library"));
+            }
+        };
+        let fits = |marker: &Marker| {
+            glob::matches(provider.text, &marker.provider) && glob::matches(name.text, &marker.name)
+        };
+        let (fitting, rest): (Vec<_>, Vec<_>) = markers.into_iter().partition(fits);
+        if !fitting.is_empty() {
+            let is_pattern = glob::is_pattern(provider.text) || glob::is_pattern(name.text);
+            let own = |marker: &Marker| match (is_pattern, path) {
+                (false, _) => typed.to_owned(),
+                (true, None) => format!("sdt_{}:{}", marker.provider, marker.name),
+                (true, Some(path)) => format!("sdt:{}:{}:{}", path.text, marker.provider, marker.name),
+            };
+            return specs(host, file, fitting, provider, own);
+        }
+        others.extend(rest.iter().map(|marker| format!("{}:{}", marker.provider, marker.name)));
+    }
+    others.sort_unstable();
+    others.dedup();
+    Err(missing(&files, &others, provider, name, path.is_some()))
+}
+
+/// Uprobes for the markers, those of one name together.
+fn specs(
+    host: &Host,
+    file: &Path,
+    mut markers: Vec<Marker>,
+    word: Word<'_>,
+    shown: impl Fn(&Marker) -> String,
+) -> Result<Vec<Vec<EventSpec>>> {
+    let pmu = pmu(host, "uprobe", &word.span())?;
+    let text = file.to_string_lossy();
+    let path = Word { text: &text, at: word.at };
+    markers.sort_by(|a, b| (&a.provider, &a.name, a.offset).cmp(&(&b.provider, &b.name, b.offset)));
+    markers.dedup();
+    let of_one_name = markers.chunk_by(|a, b| (&a.provider, &a.name) == (&b.provider, &b.name));
+    let spec = |marker: &Marker| {
+        let mut spec = at(&pmu, &shown(marker), path, marker.offset)?;
+        if marker.semaphore != 0 {
+            let format = pmu.format("ref_ctr_offset");
+            let (Some(Ok(format)), Source::Kernel(attr)) = (format, &mut spec.source) else {
+                let said = format!("`{}:{}` has a semaphore", marker.provider, marker.name);
+                return Err(Fault::at(&word.span(), said).why("kernels before Linux 4.20 raise none"));
+            };
+            attr.or_word(format.word, format.place(marker.semaphore));
+        }
+        Ok(spec)
+    };
+    of_one_name.map(|places| places.iter().map(spec).collect()).collect()
+}
+
+fn missing(
+    files: &[PathBuf],
+    others: &[String],
+    provider: Word<'_>,
+    name: Word<'_>,
+    is_named: bool,
+) -> Fault {
+    let span = provider.at..name.span().end;
+    let wanted = format!("{}:{}", provider.text, name.text);
+    let Some((first, rest)) = files.split_first() else {
+        return Fault::at(&span, format!("there is no program to look for the marker `{wanted}` in"))
+            .why("markers are looked for in the command and its libraries, or in what -p PID has mapped")
+            .try_this(format!("name the file: sdt:PATH:{wanted}"));
+    };
+    let said = match rest.len() {
+        0 => format!("{} has no marker `{wanted}`", first.display()),
+        count => format!("{} and its {count} libraries have no marker `{wanted}`", first.display()),
+    };
+    let fault = Fault::at(&span, said);
+    let fault = match others.is_empty() {
+        true => fault
+            .why("they hold no markers at all: programs have them only if they were built with <sys/sdt.h>"),
+        false => fault.meant(&wanted, others.iter().map(String::as_str)),
+    };
+    match is_named {
+        true => fault.try_this(format!("readelf -n {} lists those that it has", first.display())),
+        false => fault.try_this(format!("name the file that holds it: sdt:PATH:{wanted}")),
+    }
+}

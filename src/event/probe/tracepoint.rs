@@ -1,0 +1,82 @@
+//! Tracepoints of the kernel, by name or pattern.
+
+use super::super::error::{Fault, Result, Span};
+use super::super::syntax::Word;
+use super::super::{EventSpec, Source, glob};
+use crate::abi::attr::kind;
+use crate::host::Host;
+use crate::host::tracepoint::TracepointError;
+
+/// The tracepoint, or all that fit if one of the words is a pattern.
+pub(in crate::event) fn tracepoints(host: &Host, system: Word<'_>, name: Word<'_>) -> Result<Vec<EventSpec>> {
+    let span = system.at..name.span().end;
+    let no_tracefs = |error: TracepointError| fault_of(error, &span);
+    if !glob::is_pattern(system.text) && !glob::is_pattern(name.text) {
+        return match host.tracepoint_id(system.text, name.text) {
+            Ok(id) => Ok(vec![tracepoint(system.text, name.text, id)]),
+            Err(TracepointError::Absent) => Err(unknown_tracepoint(host, system, name)),
+            Err(error) => Err(no_tracefs(error)),
+        };
+    }
+    let systems = if glob::is_pattern(system.text) {
+        let mut systems = host.tracepoint_systems().map_err(no_tracefs)?;
+        systems.retain(|s| glob::matches(system.text, s));
+        systems
+    } else {
+        vec![system.text.to_owned()]
+    };
+    let mut specs = Vec::new();
+    for system in &systems {
+        let mut names = host.tracepoint_names(system).map_err(no_tracefs)?;
+        names.retain(|n| glob::matches(name.text, n));
+        for name in names {
+            // Some entries (ftrace's own) have no id: they cannot be opened.
+            if let Ok(id) = host.tracepoint_id(system, &name) {
+                specs.push(tracepoint(system, &name, id));
+            }
+        }
+    }
+    if specs.is_empty() {
+        if systems.len() == 1 && !glob::is_pattern(system.text) {
+            return Err(unknown_tracepoint(host, system, name));
+        }
+        return Err(Fault::at(&span, "no tracepoint fits this pattern")
+            .try_this("pmc list tracepoint shows what there is"));
+    }
+    Ok(specs)
+}
+
+fn tracepoint(system: &str, name: &str, id: u64) -> EventSpec {
+    let mut spec = EventSpec::kernel(format!("{system}:{name}"), kind::TRACEPOINT, id);
+    if let Source::Kernel(attr) = &mut spec.source {
+        attr.set_period(1);
+    }
+    spec.pmu = Some("tracepoint".to_owned());
+    spec
+}
+
+fn unknown_tracepoint(host: &Host, system: Word<'_>, name: Word<'_>) -> Fault {
+    let names = host.tracepoint_names(system.text).unwrap_or_default();
+    if names.is_empty() {
+        let systems = host.tracepoint_systems().unwrap_or_default();
+        return Fault::at(&system.span(), format!("there are no tracepoints called `{}:…`", system.text))
+            .meant(system.text, systems.iter().map(String::as_str))
+            .try_this("pmc list tracepoint shows what there is");
+    }
+    Fault::at(&name.span(), format!("`{}` has no tracepoint `{}`", system.text, name.text))
+        .meant(name.text, names.iter().map(String::as_str))
+        .try_this(format!("pmc list '{}:*' shows what there is", system.text))
+}
+
+fn fault_of(error: TracepointError, span: &Span) -> Fault {
+    let fault = Fault::at(span, format!("tracepoints cannot be looked up: {error}"));
+    match error {
+        TracepointError::NotMounted => fault
+            .why("tracepoint names become numbers through tracefs")
+            .try_this("mount -t tracefs nodev /sys/kernel/tracing"),
+        TracepointError::Denied(_) => fault
+            .why("tracefs belongs to root unless it is mounted for others")
+            .try_this("mount -o remount,mode=755 /sys/kernel/tracing, or run as root"),
+        TracepointError::Absent => fault,
+    }
+}

@@ -1,0 +1,186 @@
+//! Stacks that are cut where their copy ends are completed with what was last seen of the same thread.
+//!
+//! ```text
+//!          seen last               now, cut                joined
+//!          read     7f00           hash     7e80           hash
+//!          parse    7f40           next     7ec0           next
+//!          item     7f90   same:   item     7f90           item
+//!          main     7fe0           - - end of the copy     main    ) taken over
+//!          _start   7ff8                                   _start  )
+//! ```
+//!
+//! Receives walks, those of a thread in the order of time; remembers of each thread one stack up to its root,
+//! as it was last seen. A frame is known again by the address that it returns to and the stack pointer there.
+//! A walk that ends with its copy, and whose outermost frame is known, goes on with that frame's callers.
+//! Every walk says what no longer holds: what lay further in than its outermost frame has been replaced by
+//! what it found. Where that frame is not known nothing is joined, and what lies further out is remembered
+//! until a walk leads there again. Another space (an exec, other files) begins anew.
+//!
+//! What nobody saw is not invented: a frame larger than the copies, or callers that were passed between two
+//! samples, leave a stack cut.
+
+use rustc_hash::FxHashMap;
+
+use super::{End, Frame};
+
+/// Threads whose stacks are remembered at a time.
+const MOST_THREADS: usize = 1 << 12;
+/// Frames of each that are; the outermost.
+const MOST_FRAMES: usize = 1 << 12;
+
+/// What was last seen of threads.
+#[derive(Debug, Default)]
+pub struct Joiner {
+    threads: FxHashMap<i32, Known>,
+}
+
+/// A thread's stack as it was last seen.
+#[derive(Debug, Default)]
+struct Known {
+    /// See [`Joiner::join`].
+    space: u32,
+    /// Without the innermost. Outermost first: what comes and goes is at the end.
+    frames: Vec<Frame>,
+}
+
+impl Joiner {
+    /// Remembers a walk. If it is cut and can be joined, appends the callers that are taken over; how many
+    /// frames it had before. `space`: a number that changes when addresses may mean something else; `most`:
+    /// the longest chain.
+    pub fn join(
+        &mut self,
+        thread: i32,
+        space: u32,
+        end: End,
+        most: usize,
+        chain: &mut Vec<Frame>,
+    ) -> Option<usize> {
+        let (innermost, outermost) = (*chain.first()?, *chain.last()?);
+        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
+            self.threads.clear();
+        }
+        let known = self.threads.entry(thread).or_default();
+        if known.space != space {
+            *known = Known { space, frames: Vec::new() };
+        }
+        // A sampled address says nothing of who called; where the way was lost the last frame may be false.
+        let can_go_on = matches!(end, End::Cut | End::Long) && chain.len() > 1;
+        let from = if can_go_on { outermost.sp } else { innermost.sp };
+        let outer = known.frames.partition_point(|frame| frame.sp > from);
+        let goes_on = can_go_on && known.frames.get(outer) == Some(&outermost);
+        known.frames.truncate(if end == End::Root { 0 } else { outer });
+        let walked = chain.len();
+        if goes_on {
+            chain.extend(known.frames.iter().rev().take(most.saturating_sub(walked)));
+        }
+        if goes_on || end == End::Root {
+            let room = MOST_FRAMES.saturating_sub(known.frames.len());
+            known.frames.extend(chain[1..walked].iter().rev().take(room));
+        }
+        (chain.len() > walked).then_some(walked)
+    }
+
+    /// A thread has ended: its number may be another's next.
+    pub fn forget(&mut self, thread: i32) {
+        self.threads.remove(&thread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Avma;
+
+    /// Frames by name and distance from the stack's top, innermost first.
+    fn chain(frames: &[(u8, u64)]) -> Vec<Frame> {
+        let frame = |(name, below): &(u8, u64)| Frame { address: Avma((*name).into()), sp: 0x8000 - below };
+        frames.iter().map(frame).collect()
+    }
+
+    fn shown(chain: &[Frame]) -> String {
+        chain.iter().map(|frame| char::from(frame.address.0 as u8)).collect()
+    }
+
+    const WHOLE: [(u8, u64); 4] = [(b'r', 90), (b'p', 60), (b'i', 40), (b'm', 10)];
+
+    /// What becomes of a walk of thread 1 after these, with what is joined behind `+`.
+    fn after(walks: &[(&[(u8, u64)], End)], cut: &[(u8, u64)]) -> String {
+        let mut joiner = Joiner::default();
+        for (walk, end) in walks {
+            joiner.join(1, 7, *end, 100, &mut chain(walk));
+        }
+        let mut cut = chain(cut);
+        let walked = joiner.join(1, 7, End::Cut, 100, &mut cut).unwrap_or(cut.len());
+        [shown(&cut[..walked]), shown(&cut[walked..])].join("+")
+    }
+
+    #[test]
+    fn a_cut_stack_goes_on_where_it_was_seen_before() {
+        let whole: (&[_], End) = (&WHOLE, End::Root);
+        assert_eq!(after(&[whole], &[(b'h', 150), (b'n', 80), (b'i', 40)]), "hni+m");
+        // A joined one is as good as a whole one.
+        let deeper: (&[_], End) = (&[(b'h', 150), (b'n', 80), (b'i', 40)], End::Cut);
+        assert_eq!(after(&[whole, deeper], &[(b'x', 300), (b'n', 80)]), "xn+im");
+        // So is one that is longer than chains may be: its inner frames count.
+        assert_eq!(after(&[whole, (deeper.0, End::Long)], &[(b'x', 300), (b'n', 80)]), "xn+im");
+        // One without a stranger's way: what lies further in than it is gone, the rest holds.
+        let lost: (&[_], End) = (&[(b'q', 50), (b'?', 3)], End::Lost);
+        assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'i', 40)]), "hi+m");
+        assert_eq!(after(&[whole, lost], &[(b'h', 99), (b'p', 60)]), "hp+");
+    }
+
+    #[test]
+    fn what_is_not_the_same_frame_is_not_joined() {
+        let whole: (&[_], End) = (&WHOLE, End::Root);
+        // Nothing was seen; another address in the same place; the same address elsewhere; no caller at all.
+        assert_eq!(after(&[], &[(b'h', 150), (b'i', 40)]), "hi+");
+        assert_eq!(after(&[whole], &[(b'h', 150), (b'j', 40)]), "hj+");
+        assert_eq!(after(&[whole], &[(b'h', 150), (b'i', 41)]), "hi+");
+        assert_eq!(after(&[whole], &[(b'i', 40)]), "i+");
+        assert_eq!(after(&[], &[]), "+");
+        // The sampled function is no caller.
+        assert_eq!(after(&[whole], &[(b'h', 150), (b'r', 90)]), "hr+");
+    }
+
+    #[test]
+    fn what_a_later_walk_saw_replaced_is_forgotten() {
+        let whole: (&[_], End) = (&WHOLE, End::Root);
+        // `p` has returned, and `s` stands in its place, then nothing does.
+        let other: (&[_], End) = (&[(b'r', 90), (b's', 60), (b'i', 40), (b'm', 10)], End::Root);
+        let cut: (&[_], End) = (&[(b'r', 90), (b's', 60)], End::Cut);
+        let shallow: (&[_], End) = (&[(b'i', 40), (b'm', 10)], End::Root);
+        for between in [other, cut, shallow] {
+            assert_eq!(after(&[whole, between], &[(b'h', 150), (b'p', 60)]), "hp+", "{between:?}");
+        }
+        // What lies further out than a stranger still holds.
+        assert_eq!(after(&[whole, cut], &[(b'h', 150), (b'i', 40)]), "hi+m");
+    }
+
+    #[test]
+    fn other_threads_and_spaces_begin_anew_and_chains_stay_short() {
+        let (mut joiner, cut) = (Joiner::default(), chain(&[(b'h', 150), (b'i', 40)]));
+        let tell = |joiner: &mut Joiner| joiner.join(1, 7, End::Root, 9, &mut chain(&WHOLE));
+        for (thread, space, most, want) in
+            [(1, 7, 9, "him"), (2, 7, 9, "hi"), (1, 8, 9, "hi"), (1, 7, 2, "hi")]
+        {
+            tell(&mut joiner);
+            let mut chain = cut.clone();
+            joiner.join(thread, space, End::Cut, most, &mut chain);
+            assert_eq!(shown(&chain), want, "{thread} {space} {most}");
+        }
+        tell(&mut joiner);
+        joiner.forget(1);
+        assert_eq!(joiner.join(1, 7, End::Cut, 9, &mut cut.clone()), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut joiner = Joiner::default();
+        let deep: Vec<(u8, u64)> = (0..MOST_FRAMES as u64 + 10).rev().map(|at| (b'f', at)).collect();
+        (0..2 * MOST_THREADS as i32).for_each(|thread| {
+            joiner.join(thread, 7, End::Root, 9, &mut chain(&WHOLE));
+        });
+        joiner.join(-1, 7, End::Root, 9, &mut chain(&deep));
+        assert!(joiner.threads.len() <= MOST_THREADS && joiner.threads[&-1].frames.len() == MOST_FRAMES);
+    }
+}
