@@ -577,7 +577,7 @@ Register-ArgumentCompleter -Native -CommandName 'pmc' -ScriptBlock {
             [CompletionResult]::new('--mmaps', '--mmaps', [CompletionResultType]::ParameterName, 'Show the processes and threads with what they had mapped, and nothing else')
             [CompletionResult]::new('-T', '-T ', [CompletionResultType]::ParameterName, 'Show what each thread''s counters said at its end, too (pmc record -s)')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Show what each thread''s counters said at its end, too (pmc record -s)')
-            [CompletionResult]::new('--full-names', '--full-names', [CompletionResultType]::ParameterName, 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns')
+            [CompletionResult]::new('--full-names', '--full-names', [CompletionResultType]::ParameterName, 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added')
             [CompletionResult]::new('--full-source-path', '--full-source-path', [CompletionResultType]::ParameterName, 'Paths of source files in full')
             [CompletionResult]::new('--raw-trace', '--raw-trace', [CompletionResultType]::ParameterName, 'Tracepoints'' fields one by one, not as their format prints them')
             [CompletionResult]::new('--hierarchy', '--hierarchy', [CompletionResultType]::ParameterName, 'Rows below rows: what is the same in the first sort key is added up first')

@@ -532,7 +532,7 @@ set edit:completion:arg-completer[pmc] = {|@words|
             cand --mmaps 'Show the processes and threads with what they had mapped, and nothing else'
             cand -T 'Show what each thread''s counters said at its end, too (pmc record -s)'
             cand --threads 'Show what each thread''s counters said at its end, too (pmc record -s)'
-            cand --full-names 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
+            cand --full-names 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added'
             cand --full-source-path 'Paths of source files in full'
             cand --raw-trace 'Tracepoints'' fields one by one, not as their format prints them'
             cand --hierarchy 'Rows below rows: what is the same in the first sort key is added up first'

@@ -422,7 +422,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tasks -d 'Show the processes and threads, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mmaps -d 'Show the processes and threads with what they had mapped, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s T -l threads -d 'Show what each thread\'s counters said at its end, too (pmc record -s)'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions in full: else text leaves template arguments out of names wider than 72 columns'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-names -d 'Names of functions as they are: else text on a terminal has them as one reads them, without template arguments, what a function returns, and what compilers added'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l full-source-path -d 'Paths of source files in full'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l raw-trace -d 'Tracepoints\' fields one by one, not as their format prints them'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l hierarchy -d 'Rows below rows: what is the same in the first sort key is added up first'

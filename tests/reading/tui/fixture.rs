@@ -140,7 +140,8 @@ pub(crate) fn started(query: &Query) -> Answer {
             _ => Cell::Text(libc),
         };
         let cells = query.keys.iter().map(cell).collect();
-        event.rows.insert(0, Row { cells, own: value(0), total: value(1000) });
+        let by_mode = [0; 4];
+        event.rows.insert(0, Row { cells, own: value(0), total: value(1000), by_mode });
         if let Some(tree) = &mut event.tree {
             let children = tree.roots.clone();
             tree.roots = vec![tree.nodes.len() as u32];
