@@ -64,6 +64,10 @@ pub struct Report {
     #[arg(long)]
     pub show_total_period: bool,
 
+    /// Show what part of each row was in the kernel, and what part in processes
+    #[arg(long)]
+    pub show_cpu_utilization: bool,
+
     /// Leave out rows, and branches of the tree, below this percentage
     #[arg(long, value_name = "PERCENT")]
     pub percent_limit: Option<f64>,

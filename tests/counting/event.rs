@@ -518,7 +518,7 @@ fn kprobes_are_functions_of_the_kernel() {
     let read = |text: &str| event::parse(text, &host).map(|groups| groups[0].events[0].clone());
     // A kernel that shows no names is asked itself.
     read("kprobe:anything").unwrap();
-    let names = "ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000200 t show\n\
+    let names = "ffffffff81000000 T _stext\nffffffff81000100 T vfs_read\nffffffff81000200 t show\n\
                  ffffffff81000300 t show\nffffffff82000000 D jiffies\nffffffffc0000000 t show\t[ext4]\n\
                  ffffffffc0000100 t SW\t[ext4]\n";
     std::fs::create_dir(folder.path().join("proc")).unwrap();
@@ -550,10 +550,26 @@ fn kprobes_are_functions_of_the_kernel() {
     assert!(read("kprobe:btrfs:show").unwrap_err().message.contains("no module `btrfs`"));
     assert_eq!(
         read("kprobe:show").unwrap_err().expected.unwrap(),
-        "one of _text+0x200, _text+0x300, ext4:show"
+        "one of _stext+0x200, _stext+0x300, ext4:show"
     );
     assert_eq!(read("kretprobe:vfs_read+4").unwrap_err().expected.unwrap(), "kretprobe:vfs_read");
     assert!(read("uprobe:/bin/sh:0x1").unwrap_err().message.contains("no uprobe PMU"));
+
+    // Breakpoints in the kernel: at data and functions, each watched in its way.
+    let watched = |text: &str| {
+        let spec = read(text).unwrap_or_else(|error| panic!("{error}"));
+        let attr = spec.attr().unwrap();
+        (attr.config1(), attr.config2(), attr.bp_type())
+    };
+    assert_eq!(watched("mem:&jiffies:k"), (0xffff_ffff_8200_0000, 4, 3));
+    assert_eq!(watched("mem:&jiffies+8/8:w,os"), (0xffff_ffff_8200_0008, 8, 2));
+    assert_eq!(watched("mem:&vfs_read:k"), (0xffff_ffff_8100_0100, 8, 4));
+    assert!(read("mem:&show:k").unwrap_err().expected.unwrap().contains("mem:0xffffffff81000200"));
+    assert_eq!(read("mem:&jifies:k").unwrap_err().suggestions, ["jiffies"]);
+    // Without levels it is a program's, and none is known.
+    assert!(read("mem:&jiffies").unwrap_err().message.contains("no program to look"));
+    std::fs::write(folder.path().join("proc/kallsyms"), "0000000000000000 D jiffies\n").unwrap();
+    assert!(read("mem:&jiffies:k").unwrap_err().message.contains("hides its addresses"));
 }
 
 #[test]

@@ -33,6 +33,10 @@ fn help_and_version_are_commands_too() {
     let help = kit::run(&["help", "record"]).expect(0);
     assert_eq!(help.stdout, kit::run(&["record", "--help"]).expect(0).stdout);
     kit::run(&["help"]).expect(0).prints(&["record", "Sample where time goes"]);
+    kit::run(&["help", "-m", "stat", "report"]).expect(0).prints(&["Usage: pmc stat report "]);
+    kit::run(&["help", "-a"]).expect(0).prints(&["Usage: pmc "]);
+    kit::run(&["help", "record", "report"]).expect(2).says(&["pmc has no command record report"]);
+    kit::run(&["help", "sched"]).expect(2).says(&["pmc has no command sched", "why: perf sched "]);
     kit::run(&["version"]).expect(0).prints(&[concat!("pmc version ", env!("CARGO_PKG_VERSION"))]);
     kit::run(&["version", "--build-options"]).expect(0).prints(&["[ on  ]  # HAVE_ZSTD_SUPPORT"]);
 }

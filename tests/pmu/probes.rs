@@ -1,4 +1,4 @@
-//! Probes in the kernel, which the machine that runs the tests often lacks: the guest's kernel has them.
+//! Probes and breakpoints in the kernel, which the machine that runs the tests often lacks: the guest's kernel has them.
 
 use super::*;
 
@@ -31,6 +31,8 @@ pub(super) const BATCH: &[(&str, &str)] = &[
         "kprobe_user",
         "setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all $T stat -e kprobe:vfs_read true",
     ),
+    ("mem_kernel", "$T stat -x, -a -e 'mem:&__arm64_sys_getppid' work 0 300"),
+    ("mem_kernel_task", "$T stat -e 'mem:&__arm64_sys_getppid:k' work 0 300"),
     ("kprobe_left", "cat /sys/kernel/tracing/kprobe_events"),
 ];
 
@@ -70,10 +72,17 @@ fn kprobes_are_recorded() {
 }
 
 #[test]
+fn breakpoints_are_put_into_the_kernel() {
+    let Some(count) = counts("mem_kernel") else { return };
+    assert!(count[0] >= 300.0, "{count:?}");
+    guest("mem_kernel_task").unwrap().says(&["no breakpoint on its own code", "whole CPUs (-a)"]);
+}
+
+#[test]
 fn kprobes_that_cannot_be_say_why() {
     let Some(slip) = guest("kprobe_slip") else { return };
     slip.says(&["the kernel has no function `vfs_raed`", "why:", "did you mean `vfs_read`"]);
-    guest("kprobe_many").unwrap().says(&["functions of the kernel are called", "one of _text+0x"]);
+    guest("kprobe_many").unwrap().says(&["functions of the kernel are called", "one of _stext+0x"]);
     guest("kprobe_forbidden").unwrap().says(&["must not be probed", "try:"]);
     guest("kprobe_user").unwrap().says(&["placing a probe needs CAP_PERFMON", "try:"]);
 }

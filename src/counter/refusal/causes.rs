@@ -306,9 +306,9 @@ fn inval(refusal: &Refusal, facts: &Facts) -> Explained {
         // The upper half of the addresses is the kernel's, on every processor that pmc runs on.
         (kind::BREAKPOINT, _) if attr.bp_type() & 4 != 0 && attr.config1() >> 63 == 1 => explained(
             BadRequest,
-            "the kernel takes no breakpoint on its own code here: it needs CONFIG_KPROBES for that, and some \
-             functions are left out even so",
-            "count the function as kprobe:FUNCTION, or a tracepoint near it",
+            "the kernel takes no breakpoint on its own code here: x86 needs CONFIG_KPROBES for that, arm64 \
+             takes it for whole CPUs only, and some functions are left out",
+            "count on whole CPUs (-a), or the function as kprobe:FUNCTION",
         ),
         (kind::BREAKPOINT, _) => explained(
             BadRequest,

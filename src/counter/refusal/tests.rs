@@ -164,6 +164,9 @@ fn requests_that_do_not_fit() {
         "pmc list",
     );
     says(&refuse(&Attr::new(kind::BREAKPOINT, 0), 0), RefusalKind::BadRequest, "length", "multiple");
+    let mut in_kernel = Attr::new(kind::BREAKPOINT, 0);
+    in_kernel.set_breakpoint(4, 0xffff_ffff_8100_0000, 8);
+    says(&refuse(&in_kernel, 0), RefusalKind::BadRequest, "its own code", "kprobe:FUNCTION");
     says(
         &refuse(&Attr::new(kind::HW_CACHE, 0x10001), 0),
         RefusalKind::NoHardware,

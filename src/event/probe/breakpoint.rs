@@ -89,15 +89,11 @@ fn in_kernel(host: &Host, symbol: Word<'_>) -> Result<Place> {
     match found.as_slice() {
         [] => {
             let said = format!("the kernel has no symbol `{}`", symbol.text);
-            let has_data = all().any(|line| matches!(line.kind, b'd' | b'D' | b'b' | b'B'));
             let names = all().filter_map(|line| std::str::from_utf8(line.name).ok());
-            let fault = Fault::at(&symbol.span(), said).meant(symbol.text, names);
-            let fault = match has_data {
-                true => fault
-                    .why("where whole CPUs are measured, or :k, it is a symbol of the kernel that is meant"),
-                false => fault.why("this kernel lists functions only: its CONFIG_KALLSYMS_ALL is off"),
-            };
-            Err(fault.try_this("for a program's own symbol: -p PID"))
+            Err(Fault::at(&symbol.span(), said)
+                .why("with -a, -C or :k the kernel's is meant; without CONFIG_KALLSYMS_ALL it lists functions only")
+                .meant(symbol.text, names)
+                .try_this("for a program's own symbol: -p PID"))
         }
         [line] if line.address > 0 => {
             Ok(Place { address: line.address, size: 0, is_function: line.is_code() })

@@ -121,22 +121,25 @@ pub(in crate::event) fn returning(host: &Host, spec: &mut EventSpec, span: &Span
     Ok(())
 }
 
+/// Where the kernel's code begins: the name from which any of it can be counted.
+const START: &str = "_stext";
+
 /// Whether the kernel has one function of this name (`MODULE:FUNCTION` in a module). A kernel that shows no
 /// list of its names is asked itself, when the probe is opened.
 fn in_kernel(host: &Host, function: Word<'_>) -> Result<()> {
-    // All of the kernel's code counts from `_text`.
-    let Some(text) = host.kallsyms().filter(|_| function.text != "_text") else { return Ok(()) };
+    let Some(text) = host.kallsyms() else { return Ok(()) };
     let (module, wanted) = match function.text.split_once(':') {
         Some((module, name)) => (Some(format!("[{module}]")), name),
         None => (None, function.text),
     };
     let all = text.split(|&byte| byte == b'\n').filter_map(KallsymsLine::read);
     let all = all.filter(|line| module.as_ref().is_none_or(|own| own.as_bytes() == line.module));
-    let (mut kernel, mut found, mut near) = (0, Vec::new(), Vec::new());
-    for line in all {
+    let (mut start, mut found, mut near) = (0, Vec::new(), Vec::new());
+    for line in all.filter(KallsymsLine::is_code) {
+        if line.name == START.as_bytes() {
+            start = line.address;
+        }
         match line.name {
-            b"_text" => kernel = line.address,
-            _ if !line.is_code() => {}
             name if name == wanted.as_bytes() => found.push(line),
             name => near.extend(std::str::from_utf8(name)),
         }
@@ -156,11 +159,11 @@ fn in_kernel(host: &Host, function: Word<'_>) -> Result<()> {
             let said = format!("{} functions of the kernel are called `{wanted}`", many.len());
             let fault = Fault::at(&function.span(), said);
             // Hidden addresses are all zero.
-            if kernel == 0 {
+            if start == 0 {
                 return Err(fault.try_this("as root: the error then names the offsets of all"));
             }
             let place = |line: &KallsymsLine<'_>| match line.module {
-                [] => format!("_text+{:#x}", line.address.saturating_sub(kernel)),
+                [] => format!("{START}+{:#x}", line.address.saturating_sub(start)),
                 module => format!("{}:{wanted}", String::from_utf8_lossy(module).trim_matches(['[', ']'])),
             };
             Err(fault.expected(format!("one of {}", many.iter().map(place).collect::<Vec<_>>().join(", "))))

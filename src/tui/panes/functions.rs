@@ -119,7 +119,7 @@ fn spans(
     }
     if widths.has_other {
         let of = if event.share_of == ShareOf::Period { ShareOf::Latency } else { ShareOf::Period };
-        let other = event.share_by(of, &row.own);
+        let other = event.share_by(of, of.cost(&row.own));
         let words = text::right(&numbers::percent(other), TableWidths::OTHER) + " ";
         spans.push(Span::styled(words, theme.share(other)));
     }

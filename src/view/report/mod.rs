@@ -15,6 +15,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
+use crate::profile::sampled::table::MODES;
 use crate::profile::sampled::{Cell, Event, Profile, Row, ShareOf, SortKey, StringTable, Value};
 use crate::text::{clean, folded};
 
@@ -49,6 +50,8 @@ pub enum Column {
     OwnLatency,
     /// That part with what it called, in percent.
     TotalLatency,
+    /// The part of its own that was in a mode of the CPU, in percent: its index in [`MODES`].
+    InMode(usize),
     /// Weight of a sample, on average.
     Weight,
     /// Number of samples.
@@ -58,6 +61,10 @@ pub enum Column {
     /// A sort key.
     Key(SortKey),
 }
+
+/// Names of [`Column::InMode`], in [`MODES`]' order.
+pub const IN_MODES: [&str; MODES.len()] =
+    ["overhead_sys", "overhead_us", "overhead_guest_sys", "overhead_guest_us"];
 
 impl Column {
     /// Whether it is a part of time by the clock.
@@ -306,7 +313,7 @@ fn fields(
     columns: &[Column],
     number: impl Fn(&Event, &Row, Column) -> String,
 ) -> Vec<String> {
-    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default() };
+    let nothing = Row { cells: Vec::new(), own: Value::default(), total: Value::default(), by_mode: [0; 4] };
     let mut fields = Vec::new();
     for column in columns {
         match column {
@@ -394,6 +401,7 @@ fn heading(column: Column, profile: &Profile) -> &str {
         Column::Total => "Children",
         Column::OwnLatency => "Latency",
         Column::TotalLatency => "Children Latency",
+        Column::InMode(mode) => ["sys", "usr", "guest sys", "guest usr"][mode],
         Column::Weight => "Weight1",
         Column::Samples => "Samples",
         Column::Period => "Period",
@@ -401,13 +409,14 @@ fn heading(column: Column, profile: &Profile) -> &str {
     }
 }
 
-/// What of a row a column shows a share of.
-fn share_of(column: Column, row: &Row) -> Option<(ShareOf, &Value)> {
+/// What of a row a column shows a share of, and the cost.
+fn share_of(column: Column, row: &Row) -> Option<(ShareOf, u64)> {
     Some(match column {
-        Column::Own => (ShareOf::Period, &row.own),
-        Column::Total => (ShareOf::Period, &row.total),
-        Column::OwnLatency => (ShareOf::Latency, &row.own),
-        Column::TotalLatency => (ShareOf::Latency, &row.total),
+        Column::Own => (ShareOf::Period, row.own.period),
+        Column::Total => (ShareOf::Period, row.total.period),
+        Column::InMode(mode) => (ShareOf::Period, row.by_mode[mode]),
+        Column::OwnLatency => (ShareOf::Latency, row.own.latency),
+        Column::TotalLatency => (ShareOf::Latency, row.total.latency),
         _ => return None,
     })
 }
@@ -417,8 +426,8 @@ fn average_weight(row: &Row) -> String {
 }
 
 /// With its error for a person, with perf's two decimals for a program.
-fn percent(event: &Event, (of, value): (ShareOf, &Value), layout: &Layout) -> String {
-    let share = event.share_by(of, value);
+fn percent(event: &Event, (of, cost): (ShareOf, u64), layout: &Layout) -> String {
+    let share = event.share_by(of, cost);
     if layout.is_piped || layout.form != Form::Text {
         return format!("{:.2}%", share * 100.0);
     }

@@ -252,3 +252,30 @@ fn the_header_says_when_as_perf_does() {
         assert!(line(&theirs).is_some() && line(&theirs) == line(&ours), "{label}\n{theirs}\n{ours}");
     }
 }
+
+#[test]
+fn where_the_cpu_was_and_sizes_of_functions_are_columns() {
+    let Some(lab) = Lab::new() else { return };
+    // The kernel works for this one, too.
+    let work = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done"];
+    let file = lab.record("modes", &["-e", "cpu-clock", "-F", "4000", "-g"], &work, false);
+    tables_agree(&file, &["-g", "none", "-F", "overhead,overhead_sys,overhead_us,comm"]);
+    tables_agree(&file, &["-g", "none", "-s", "comm", "--show-cpu-utilization"]);
+    let deep = lab.build("deep", DEEP);
+    let sizes = lab.record("sizes", &["-e", "cpu-clock:u", "-F", "4000"], &[deep.to_str().unwrap()], false);
+    tables_agree(&sizes, &["-F", "overhead,symbol_size,sym", "-d", "deep"]);
+    let rows = table("pmc", &file, &["-g", "none", "-F", "overhead,overhead_sys,overhead_us,comm"]);
+    let percent = |word: &String| word.trim_end_matches('%').parse::<f64>().expect("a percentage");
+    assert!(!rows.is_empty());
+    for (words, share) in &rows {
+        let (system, user) = (percent(&words[0]), percent(&words[1]));
+        assert!(system > 0.0 && (system + user - share).abs() < 0.05, "{words:?} {share}");
+    }
+    // Other names of two that people type.
+    assert_eq!(
+        table("pmc", &file, &["-g", "none", "-F", "self,function"]),
+        table("pmc", &file, &["-g", "none", "-F", "overhead,sym"])
+    );
+    let event = &pmc_json(&file, &["-s", "comm", "--show-cpu-utilization", "--no-children"])["events"][0];
+    assert!(event["rows"][0]["overhead_sys"].as_f64().is_some_and(|share| share > 0.0), "{event}");
+}

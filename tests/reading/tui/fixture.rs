@@ -83,7 +83,12 @@ pub(crate) fn answer(query: &Query) -> Answer {
             SortKey::Dso => Cell::Text(texts.add(dso)),
             _ => Cell::Symbol(*level, texts.add(symbol)),
         };
-        Row { cells: query.keys.iter().map(cell).collect(), own: value(*own), total: value(*total) }
+        Row {
+            cells: query.keys.iter().map(cell).collect(),
+            own: value(*own),
+            total: value(*total),
+            by_mode: [0; 4],
+        }
     });
     let rows = rows.collect();
     let mut tree = Tree::default();
