@@ -415,7 +415,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -l no-branch-stack -d 'C
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l mem-mode -d 'Memory accesses by what they cost: data, its place in the caches, and by default all their sort keys'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l latency -d 'Sort by shares of time by the clock, not of CPU time (pmc record --latency)'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l ns -d 'Times to the nanosecond'
-complete -c pmc -n "__fish_pmc_using_subcommand report" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stats -d 'Show how many records of each kind there are, and nothing else'
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s D -l dump-raw-trace -d 'Print all records, byte by byte and field by field, and how many there are of each kind'
@@ -439,7 +439,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand report" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand report" -s m -l modules
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand report" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand report" -l tui
@@ -693,7 +692,7 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-text-poke-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-round-events -d 'Show where the recorder\'s rounds end too'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s D -l dump-raw-trace -d 'Show all records too, byte by byte and field by field'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l dump-unsorted-raw-trace -d 'The same, records in the order of the file, not of time'
-complete -c pmc -n "__fish_pmc_using_subcommand script" -l header -d 'Show what the recording says of itself first'
+complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l header -d 'Show what the recording says of itself first'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l header-only -d 'Show only what the recording says of itself'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l inline -d 'Find inlined functions (default where stacks were copied, as perf does)'
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-inline -d 'Names from symbol tables only'
@@ -707,7 +706,6 @@ complete -c pmc -n "__fish_pmc_using_subcommand script" -l no-debuginfod -d 'Ask
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s f -l force
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s v -l verbose
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l demangle-kernel
-complete -c pmc -n "__fish_pmc_using_subcommand script" -s I -l show-info
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l show-on-off-events
 complete -c pmc -n "__fish_pmc_using_subcommand script" -l stitch-lbr
 complete -c pmc -n "__fish_pmc_using_subcommand script" -s a -l all-cpus

@@ -156,7 +156,6 @@ pub const OPTIONS: &[PerfOption] = &[
         "--demangle-kernel",
         IsSo("names of the kernel are demangled as all are"),
     ),
-    row("report, script", "-I, --show-info", IsSo("--header shows everything at once")),
     row("annotate, inject, report, script", "--itrace[=<opts>]", NO_TRACES),
     row("report, script", "--switch-on <event>", NO_SWITCH),
     row("report, script", "--switch-off <event>", NO_SWITCH),

@@ -117,7 +117,7 @@ pub struct Report {
     pub ns: bool,
 
     /// Show what the recording says of itself first
-    #[arg(long)]
+    #[arg(short = 'I', long, alias = "show-info")]
     pub header: bool,
 
     /// Show only what the recording says of itself

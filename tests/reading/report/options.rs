@@ -57,6 +57,13 @@ fn parents_callees_and_filters() {
     assert!(own(&rows, "leaf") == 0.0 && own(&rows, "middle") > 60.0, "{rows:?}");
     assert!(own(&whole, "leaf") > 20.0, "{whole:?}");
 
+    let header = |option: &str| {
+        let mut pmc = kit::pmc();
+        pmc.args(["report", "--stdio", "--no-cache", option, "-i"]).arg(&file);
+        kit::Ran::from(pmc.output().unwrap()).expect(0).prints(&["# hostname : "]).stdout
+    };
+    assert_eq!(header("-I"), header("--header"));
+
     let only = pmc_json(&file, &["-p", "^down$", "--exclude-other", "--no-inline"]);
     let event = &only["events"][0];
     let below: u64 =
@@ -71,11 +78,9 @@ fn parents_callees_and_filters() {
     for option in ["--total-cycles", "--itrace", "--branch-history"] {
         kit::run(&["report", "-i", file, option]).expect(2).says(&["has no", "why:", "try:"]);
     }
-    for options in [
-        &["-f", "-v", "-I", "-m"][..],
-        &["--stdio-color", "never", "--pretty", "raw"],
-        &["--demangle-kernel"],
-    ] {
+    for options in
+        [&["-f", "-v", "-m"][..], &["--stdio-color", "never", "--pretty", "raw"], &["--demangle-kernel"]]
+    {
         let mut all = vec!["report", "-i", file, "--stdio"];
         all.extend(options);
         assert_eq!(kit::run(&all).expect(0).stderr, "", "{options:?}");
